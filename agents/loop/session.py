@@ -15,13 +15,12 @@ from typing import Generic, TypeVar
 from agents.errors import ModelRefused, ToolError
 from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
 from agents.loop.consent import ClearedCall, Consent
-from agents.loop.conversation import Conversation
+from agents.loop.conversation import Conversation, Submission
 from agents.loop.remarks import remarks
 from agents.loop.turns import calls_of, messages, pair_calls, submits
 from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
-from agents.tools.submit import Submission
 
 _EMPTY = {"type": "text", "text": ""}  # given by the API at times, never taken back
 NUDGES = 3  # times that prose instead of a submission is sent back

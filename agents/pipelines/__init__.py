@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.errors import BudgetExceeded, Cancelled, DayOver, RunError
-from agents.loop.conversation import AnyConversation
+from agents.loop import AnyConversation
 from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.checks import pipeline as checking
 from agents.pipelines.remediate import pipeline as remediating

@@ -18,9 +18,10 @@ from agents.errors import (
     RunError,
     Unanswered,
 )
+from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
+from agents.loop.conversation import root_of, tool_list
 from agents.loop.prompt import render, system_prompt
 from agents.loop.remarks import LIMIT
 from agents.loop.session import BudgetState, Objection, Session
@@ -30,8 +31,7 @@ from agents.requests import RemediateAlert
 from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
-from agents.tools.base import Bench, Capability
-from agents.tools.submit import Submission
+from agents.tools.base import Bench
 
 S = TypeVar("S", bound=Submission)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint, points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.install_dependencies import describe_setup
@@ -18,8 +18,6 @@ from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 BODY_LIMIT = 8_000  # characters of the pull request's description
 DIFF_LIMIT = 40_000  # and of its changes

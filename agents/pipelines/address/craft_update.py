@@ -8,13 +8,11 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint
 from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
 from agents.run import StageContext, stage
 from agents.run.regroup_commits import Group, regroup
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 DIFF_LIMIT = 40_000  # characters of the change that the prompt shows
 

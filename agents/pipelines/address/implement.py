@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.implement import StepDone, StepResult
@@ -13,7 +13,6 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
 
 SUBJECT = "Address the review"
 

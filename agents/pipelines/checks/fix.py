@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checks_port
@@ -17,8 +17,6 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean, one_line
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 MOST = 20  # checks that the model looks into
 LOGS_LIMIT = 60_000  # characters of all logs together

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
@@ -15,8 +15,6 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import one_line
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 PLACES_LIMIT = 4_000
 SUMMARY_LIMIT = 3_000

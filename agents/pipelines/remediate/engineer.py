@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import (
     explain_unreadable_version,
     find_version_objection,
@@ -26,8 +26,6 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 STEPS_LIMIT = 6_000  # characters of why each rung was not enough
 SUMMARY_LIMIT = 2_000

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import moves_shown, results_shown
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 WORDS = 110
 

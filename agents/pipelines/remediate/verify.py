@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import RunError
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.check_summary import some_names
@@ -16,8 +16,6 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.requests import RemediateAlert, Severity
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 OUTPUT_LIMIT = 4_000  # characters of what failing checks wrote that are handed on
 

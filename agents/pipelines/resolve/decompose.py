@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.implement import Assignment
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 MOST_STEPS = 5
 

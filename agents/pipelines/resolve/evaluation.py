@@ -7,15 +7,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.instruction_files import instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 
 class _Judgement(BaseModel):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.work import SetAsideWork
 from agents.pipelines.stages.implement import StepResult
@@ -14,8 +14,6 @@ from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import publish
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 WORDS_LIMIT = 10_000  # characters of each text of the model
 _COMMENT = """### I found nothing to change

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 DIFF_LIMIT = 40_000  # characters of the whole change that a prompt shows
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 
 class ChangeGoal(Frozen):

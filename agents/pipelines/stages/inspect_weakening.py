@@ -11,14 +11,12 @@ from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.weakening_text import questions, section
 from agents.ports import Approval
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import printable
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 AROUND = 400  # lines around each change: what a line belongs to is read from them
 RULE = "change/loosened"

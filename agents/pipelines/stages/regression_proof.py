@@ -10,7 +10,7 @@ from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read
 from agents.analysis.weakening.test_changes import suites
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.proof_run import (
     Trial,
@@ -26,8 +26,7 @@ from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import one_line
 from agents.tools import gate
-from agents.tools.base import Bench, Capability
-from agents.tools.submit import Submission
+from agents.tools.base import Bench
 
 COMMANDS = 5  # of the engineers, the newest first
 TIMEOUT = 600.0  # seconds for each run

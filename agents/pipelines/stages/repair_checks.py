@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 
 class FixDone(Submission, tool="submit_fix_done"):

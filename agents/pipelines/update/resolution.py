@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.update.merge import FileStatement
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 LINES_SHOWN = 5  # of each file with marks
 

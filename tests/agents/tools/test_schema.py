@@ -10,9 +10,9 @@ from anthropic import transform_schema
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import ToolError
+from agents.loop.conversation import Submission
 from agents.tools import TOOLS
 from agents.tools.base import Tool
-from agents.tools.submit import Submission
 
 
 class Part(BaseModel):

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.requests import Severity
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 MOST = 8  # places that one judgement keeps
 

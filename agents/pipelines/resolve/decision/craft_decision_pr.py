@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import BudgetExceeded, ModelRefused, RunError
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
 from agents.pipelines.resolve.decision.text import DecisionWords, answer_without_record
 from agents.pipelines.stages.docs_review import whole_change
@@ -12,7 +12,6 @@ from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
-from agents.tools.base import Capability
 
 CRAFT_DECISION_PR = Conversation(
     name="craft_decision_pr",

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pydantic import Field
 
 from agents.errors import RunError, ToolError
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.loop.turns import last_tree
 from agents.pipelines.resolve.decision.log import ADR_DIR, DecisionLog, find_log, only_adds
 from agents.pipelines.resolve.triage.triage import Triage
@@ -15,8 +15,6 @@ from agents.policy import POLICY_PATH, Policy
 from agents.ports import WorkTree
 from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 LARGEST = 100_000  # bytes of a file of the log
 

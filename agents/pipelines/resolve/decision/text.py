@@ -6,13 +6,13 @@ from functools import partial
 
 from pydantic import Field, field_validator
 
+from agents.loop import Submission
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
 from agents.pipelines.resolve.pull_request.craft_pr import BranchWords
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.ports import PullRequest
 from agents.requests import ResolveIssue
 from agents.text import one_line, publish
-from agents.tools.submit import Submission
 
 WORDS_LIMIT = 10_000  # characters of each text of the model
 NOTE_LIMIT = 2_000

@@ -8,13 +8,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.docs_review import whole_change
 from agents.run import StageContext, stage
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 LONGEST = 50

@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from agents.loop import Submission
 from agents.pipelines.resolve.triage.triage import PartPlan
 from agents.text import one_line, publish
-from agents.tools.submit import Submission
 
 Safe = Callable[..., str]
 """Makes a text of the model fit to be published."""

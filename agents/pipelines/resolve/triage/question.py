@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.resolve.triage.comment import ClarifyingComment
 from agents.pipelines.resolve.triage.triage import Triage, format_decision
 from agents.pipelines.stages.waiting_label import show_waiting
@@ -14,7 +14,6 @@ from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import clean
-from agents.tools.base import Capability
 
 DAY = 86_400.0
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
@@ -15,8 +15,6 @@ from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
 from agents.text import clean
-from agents.tools.base import Capability
-from agents.tools.submit import Submission
 
 DISCUSSION_LIMIT = 20_000  # characters of the comments
 LINKED_LIMIT = 3_000  # characters of each linked issue
