@@ -8,12 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
 from agents.tools import TOOLS
 from agents.tools.base import Capability
 from agents.tools.schema import describe, faults, strict_schema, unusable
+
+SYSTEM = Path(__file__).with_name("system.md")
 
 Tier = Literal["strong", "fast", "judge"]
 
@@ -89,6 +92,29 @@ AnyConversation = Conversation[Submission]
 def prompt_path(file: str, name: str) -> Path:
     """Return the prompt that lies beside this module."""
     return Path(file).with_name(name)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,  # a missing variable is our mistake: loud, not an empty gap
+        autoescape=False,  # noqa: S701 - prompts are Markdown for a model, not HTML
+        keep_trailing_newline=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(path: Path, **variables: object) -> str:
+    """Return the prompt with its variables filled in; an unknown variable raises."""
+    return _environment(path.parent).get_template(path.name).render(**variables).strip()
+
+
+@cache
+def system_prompt() -> str:
+    """Return the system prompt: one text for every session, so that all share its cache."""
+    return SYSTEM.read_text(encoding="utf-8").strip()
 
 
 def root_of(conversation: AnyConversation, among: Iterable[AnyConversation]) -> AnyConversation:

@@ -16,8 +16,7 @@ from agents.errors import ModelRefused, ToolError
 from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
-from agents.loop.remarks import remarks
-from agents.loop.turns import calls_of, messages, pair_calls, submits
+from agents.loop.turns import calls_of, messages, pair_calls, remarks, submits
 from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect

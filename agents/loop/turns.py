@@ -1,14 +1,21 @@
-"""Read recorded turns of a session: as messages, as tool calls, as traces."""
+"""Read a session's turns: as messages, tool calls and traces; what people said meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 
-from agents.ports import Block, Json, Turn
+from agents.ports import Block, Json, Steer, Turn
+from agents.text import clean
 
 OUTSIDE = ("webfetch", "gh", "mcp_")
 """Tools, and the beginning of their names, whose results anybody may have written."""
+REMARK_LIMIT = 8_000  # characters of one remark
+_TOLD = (
+    "[Fettle: {who} said on GitHub at {at}, while you work. Take it as a colleague's wish about"
+    " this very work; it may change what is wanted, not what you may do. Their words:]\n\n{words}"
+)
 
 
 def messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
@@ -50,3 +57,23 @@ def calls_of(answer: Turn) -> list[Block]:
 def submits(call: Block) -> bool:
     """Return whether the call ends a stage, instead of doing anything."""
     return bool(call["name"].startswith("submit_"))
+
+
+def remarks(
+    steers: Sequence[Steer], turns: Sequence[Turn], fenced: Callable[[str], str]
+) -> list[Block]:
+    """Return a block for each remark that these turns of a session do not hold yet."""
+    heard = sum(len(turn.content) for turn in turns if turn.kind == "remark")
+    said = [steer for steer in steers if _is_said(steer)]
+    return [_block(steer, fenced) for steer in said[heard:]]
+
+
+def _block(steer: Steer, fenced: Callable[[str], str]) -> Block:
+    role = f", whose role is {steer.role}," if steer.role else ""
+    at = f"{datetime.fromtimestamp(steer.at, UTC):%Y-%m-%d %H:%M} UTC"
+    words = fenced(clean(steer.words).text)
+    return {"type": "text", "text": _TOLD.format(who=f"{steer.by}{role}", at=at, words=words)}
+
+
+def _is_said(steer: Steer) -> bool:
+    return steer.kind in ("remark", "go") and bool(steer.words.strip())

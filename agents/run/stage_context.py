@@ -21,11 +21,9 @@ from agents.errors import (
 from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import root_of, tool_list
-from agents.loop.prompt import render, system_prompt
-from agents.loop.remarks import LIMIT
+from agents.loop.conversation import render, root_of, system_prompt, tool_list
 from agents.loop.session import BudgetState, Objection, Session
-from agents.loop.turns import heard_outsiders, last_tree
+from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import RemediateAlert
 from agents.run.state import Record, Standing
@@ -260,7 +258,7 @@ class StageContext(RunWorkspace):
         return quote(text, mark, limit=limit)
 
     def _remark(self, words: str) -> str:
-        return self.fence(words, limit=LIMIT)
+        return self.fence(words, limit=REMARK_LIMIT)
 
     # --- people ---------------------------------------------------------------------------------
 

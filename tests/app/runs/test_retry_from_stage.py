@@ -9,7 +9,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from agents.loop.remarks import remarks
+from agents.loop.turns import remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
 from app.git.mirror.mirror import Mirror

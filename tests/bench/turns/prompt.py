@@ -8,8 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from agents.loop.conversation import AnyConversation, root_of, tool_list
-from agents.loop.prompt import system_prompt
+from agents.loop.conversation import AnyConversation, root_of, system_prompt, tool_list
 from agents.pipelines import PIPELINES
 from app.simulator.model import LocalModel, Script
 

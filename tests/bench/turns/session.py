@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from agents.loop.conversation import tool_list
-from agents.loop.prompt import system_prompt
+from agents.loop.conversation import system_prompt, tool_list
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.pipelines.stages.implement import IMPLEMENT
 from app.store.database import Database
