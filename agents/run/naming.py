@@ -1,8 +1,10 @@
-"""Names of commits, titles and branches, by the repository's policy."""
+"""Names of branches and titles by the repository's policy, and messages of commits."""
 
 from __future__ import annotations
 
 import re
+
+from agents.requests import Person
 
 BELOW = "bot/"
 """Where all branches lie: others the machine does not push."""
@@ -38,3 +40,14 @@ def branch_name(folder: str | None, *words: str) -> str:
     """Return the name of a branch of these words, some of which may be empty."""
     place = f"{BELOW}{folder}/" if folder else BELOW
     return place + "-".join(each for each in words if each)
+
+
+def commit_message(
+    subject: str, body: str, *, run: str, stage: str, credit: Person, noreply: str
+) -> str:
+    """Return the message with its trailers. `noreply` is the host of GitHub's own addresses."""
+    trailers = [f"Fettle-Run: {run}", f"Fettle-Stage: {stage}"]
+    if credit.id:
+        address = f"{credit.id}+{credit.login}@{noreply}"
+        trailers.append(f"Co-authored-by: {credit.login} <{address}>")
+    return "\n\n".join(part for part in (subject, body, "\n".join(trailers)) if part) + "\n"

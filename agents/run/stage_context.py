@@ -25,7 +25,7 @@ from agents.loop.conversation import render, root_of, system_prompt, tool_list
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
-from agents.requests import RemediateAlert
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
 from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
@@ -288,6 +288,11 @@ class StageContext(RunWorkspace):
         if said.state == "waiting":
             raise Parked([said.id])
         return said
+
+    async def show_waiting(self, *, on: bool) -> None:
+        """Put the label of a waiting run on the issue or take it off, where there is an issue."""
+        if self.ports.tracker is not None:
+            await self.ports.tracker.label(WAITING_LABEL, on=on, description=WAITING_DESCRIPTION)
 
 
 _NO_ROOM = (

@@ -11,8 +11,7 @@ from agents.loop.turns import last_tree
 from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import Json, WorkTree
 from agents.requests import Person, Request
-from agents.run.commit_message import commit_message
-from agents.run.naming import branch_name, conventional
+from agents.run.naming import branch_name, commit_message, conventional
 from agents.run.state import Ports, Standing
 from agents.text import commit_text, one_line
 

@@ -12,7 +12,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint
 from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
 from agents.run import StageContext, stage
-from agents.run.regroup_commits import Group, regroup
+from agents.run.commits import Group, regroup
 
 DIFF_LIMIT = 40_000  # characters of the change that the prompt shows
 

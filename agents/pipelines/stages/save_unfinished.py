@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.errors import RunError
-from agents.pipelines.stages.waiting_label import show_waiting
 from agents.requests import Frozen, OnPull, RemediateAlert
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
@@ -47,7 +46,7 @@ class EarlyEnd(Frozen):
 async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
     """Keep what was made."""
     with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
-        await show_waiting(run, on=False)
+        await run.show_waiting(on=False)
     try:
         await _commit_what_is_left(run)
     except RunError:  # such as protected files half-way changed: what was committed is kept

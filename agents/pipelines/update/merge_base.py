@@ -8,7 +8,7 @@ from agents.policy import NEVER, Policy
 from agents.ports import PullSnapshot
 from agents.requests import UpdateBranch
 from agents.run import StageContext, stage
-from agents.run.merge_commit import merge
+from agents.run.commits import merge
 
 SHOWN = 20  # paths that a comment lists
 

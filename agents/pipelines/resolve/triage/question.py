@@ -9,7 +9,6 @@ from typing import Literal
 from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.resolve.triage.comment import ClarifyingComment
 from agents.pipelines.resolve.triage.triage import Triage, format_decision
-from agents.pipelines.stages.waiting_label import show_waiting
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
@@ -106,7 +105,7 @@ async def _post_question(
     # The first time, all that the author said since the run began is new to the session.
     newest = (await tracker.remarks()).newest if tracker and number > 1 else 0
     if waits:  # before the comment: an answer may follow it at once, and takes the label off
-        await show_waiting(run, on=True)
+        await run.show_waiting(on=True)
     text = comment.markdown(run.request.repository_url, finding.sub_issues, days if waits else None)
     url = await run.ports.publisher.comment(f"question-{number}", text)
     return Question(
@@ -141,7 +140,7 @@ _UNANSWERED = (
 @stage
 async def triage_again(run: StageContext, request: ResolveIssue, question: Question) -> Triage:
     """Go on from the answer."""
-    await show_waiting(run, on=False)
+    await run.show_waiting(on=False)
     tracker = run.ports.tracker
     heard = await tracker.remarks(after=question.comments_after) if tracker else Remarks()
     if heard.by_author:  # may not write, and has a say in the session now
@@ -161,7 +160,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
 @stage
 async def unanswered(run: StageContext, question: Question) -> Outcome:
     """Stop waiting for an answer."""
-    await show_waiting(run, on=False)
+    await run.show_waiting(on=False)
     run.summarize("nobody answered")
     text = _UNANSWERED.format(url=question.url, days=question.days)
     return Outcome(kind="comment", text=text, url=question.url)

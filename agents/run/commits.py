@@ -1,4 +1,4 @@
-"""Regroup a run's newest commits by subject, with the same resulting tree."""
+"""Commits that no work tree makes alone: merges, and a run's newest ones regrouped by subject."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tupl
         assert not left, "a change without a commit would be lost"
         run.stands(head=commits[-1])
     return tuple(commits)
+
+
+async def merge(run: RunWorkspace, theirs: str, files: str, subject: str, body: str = "") -> str:
+    """Commit these files (a tree) as the merge of the run's head with `theirs`; return the commit.
+
+    What the other branch brings to protected paths goes in as it stands there, and nothing else
+    that nobody has agreed to.
+    """
+    tree, ours = await run.tree(files), run.head
+    changed = set(await tree.list_changed_paths(ours, files)) - set(
+        await tree.list_changed_paths(theirs, files)
+    )
+    permitted = dict.fromkeys(sorted(changed), theirs) | run.permitted
+    message = run.message(one_line(subject, 72), commit_text(body))
+    commit = await tree.commit(files, ours, message, permitted=permitted, merging=theirs)
+    run.stands(head=commit, merging=theirs)
+    return commit
