@@ -15,9 +15,7 @@ from agents.policy import Found, InvalidPolicy, PinnedPolicy
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
 from app.alerts.outcomes import AlertOutcomes
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationGone, Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from app.store.alerts.overrides import Overrides

@@ -16,8 +16,7 @@ from agents.errors import RunError
 from agents.pipelines.remediate.findings.still_open import why_still_open
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
-from app.github.transport.client import GitHub
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, Profile
 from app.reconcile.redelivery import PassLock
 from app.runs.conductor import Equip
 from app.store.alerts.remediations import Remediation, Remediations

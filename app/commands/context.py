@@ -9,10 +9,7 @@ from typing import Any
 from agents.requests import Command
 from app.github.access.roles import role_of
 from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotFound
-from app.github.transport.idempotent_comments import COMMENT
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import COMMENT, BotIdentity, InstallationClient, NotFound
 from app.records.approvals import StoredApproval
 from handlers.access.approvals import AnsweredApproval, Facts
 from handlers.access.issues import may_write

@@ -22,9 +22,7 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.start_run import RunStarter, Submit
 from app.commands.steer import NO_RUN, SteeringCommands
 from app.github.policy.file import read_policy
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import SETTLE
-from app.github.transport.tokens import Profile
+from app.github.transport import SETTLE, GitHub, Profile
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries

@@ -11,11 +11,7 @@ import structlog
 
 from agents.errors import RunError, ToolError
 from agents.requests import Command
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import MarkedComments
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationClient, MarkedComments, OutgoingText, Profile
 from app.secrets.redaction import Redactor
 from handlers.access.issues import Refusal
 

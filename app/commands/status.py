@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.ports import Steer
 from app.commands.budget import Allowance
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import OutgoingText
 from app.records.approvals import StoredApproval
 from app.store.runs.history import KeptRun, KeptTurn
 

@@ -9,7 +9,7 @@ from agents.requests import Command
 from app.commands.budget import RunAllowance
 from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
-from app.github.transport.errors import NotFound
+from app.github.transport import NotFound
 from app.policies.gate import PolicyOf
 from app.store.runs.lanes import LaneRun, Lanes
 from app.store.runs.steers import Kind, StoredSteers

@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 
 from app.config.settings import AppCredentials
+from app.github.transport import Urls
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi
-from app.github.transport.urls import Urls
 
 MOST_PAGES = 20
 

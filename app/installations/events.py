@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents.ports import Json
-from app.github.transport.errors import NotFound, NotPermitted
+from app.github.transport import NotFound, NotPermitted
 from app.installations.sync import InstallationSync
 from app.records.installations import KnownRepository
 from handlers.notifications import InstallationChanged, RepositoryChanged

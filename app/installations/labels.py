@@ -19,10 +19,7 @@ from agents.policy import InvalidPolicy
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL
 from app.github.issues.labels import make_label
 from app.github.policy.file import read_policy
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, NotPermitted
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationClient, InstallationGone, NotPermitted, Profile
 from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownRepository
 from app.store.installations.installations import StoredInstallations

@@ -8,8 +8,8 @@ from typing import Any
 from agents.ports import Json
 from agents.requests import Command
 from app.config.allowed_owners import AllowedOwners
+from app.github.transport import GitHub
 from app.github.transport.app_installations import AppInstallations
-from app.github.transport.client import GitHub
 from app.installations.events import InstallationEvents, RepositoryEvents
 from app.installations.labels import NAME as LABELS
 from app.installations.labels import LabelMaker

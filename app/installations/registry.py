@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from agents.requests import Command, Repository, Request
 from app.config.allowed_owners import AllowedOwners
+from app.github.transport import InstallationGone
 from app.github.transport.app_installations import REPOSITORIES, AppInstallations, repository_of
-from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import (
     ClientForRepository,
     OwnerNotAllowed,

@@ -16,9 +16,7 @@ from agents.requests import (
     UpdateBranch,
 )
 from app.config.system_user import operator
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.operator.issue_reference import IssueName, wrong_kind
 from app.operator.repositories import Installed, repository_at
 from handlers.issues import RESOLVE_LABEL

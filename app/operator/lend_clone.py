@@ -9,8 +9,7 @@ from sqlalchemy import make_url
 from app.config.settings import Settings
 from app.git.mirror.mirror import Mirrors
 from app.git.seed_from_clone import seed
-from app.github.transport.client import GitHub
-from app.github.transport.tokens import Profile, Scope
+from app.github.transport import GitHub, Profile, Scope
 from app.operator.find_clone import Places
 from app.operator.repositories import Installed
 from app.operator.repository_reference import RepositoryName

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from agents.errors import ConfigError
 from app.config.settings import Settings
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.installations.lifecycle import InstallationLifecycle
 from app.secrets.redaction import Redactor
 from app.webhooks.inbox import Inbox

@@ -13,9 +13,7 @@ from agents.ports import Advisory
 from agents.requests import Severity
 from app.github.alerts.access_errors import alert_refusal
 from app.github.alerts.schema import alert_in
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotPermitted, TooManyPages
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, NotPermitted, Profile, TooManyPages
 from app.operator.remediation_report import SEVERITIES, highest
 from app.operator.repositories import Installed
 

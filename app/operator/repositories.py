@@ -9,9 +9,7 @@ from typing import Literal
 
 from agents.errors import ConfigError
 from agents.requests import Repository
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from handlers.payloads.common import Installation, RepositoryView, Sha, View
 
 Owner = Literal["org", "user"]

@@ -25,10 +25,8 @@ from agents.ports import Json
 from agents.text import publish
 from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion
 from app.github.policy.file import OWNERS, REPOSITORY, PolicyFile
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound as NotThere
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationClient, Profile
+from app.github.transport import NotFound as NotThere
 from app.secrets.redaction import Redactor
 from app.webhooks.notifications import NotificationHandler
 from handlers.notifications import PullChanged

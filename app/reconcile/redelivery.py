@@ -16,8 +16,8 @@ from dataclasses import replace
 import structlog
 
 from agents.errors import FettleError, RunError
+from app.github.transport import GitHub
 from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
-from app.github.transport.client import GitHub
 from app.reconcile.after_restore import RestoreRecovery
 from app.records.deliveries import Attempt
 from app.store.database import Database

@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from agents.errors import ConfigError, FettleError
-from app.github.transport.urls import Urls
+from app.github.transport import Urls
 from app.registration.conversion import CODE, Registered
 from app.registration.manifest import app_manifest
 from app.web.page import page

@@ -20,11 +20,11 @@ from pydantic import (
 
 from agents.errors import RunError, TransientError
 from app.config.values import parse_key
+from app.github.transport import Urls
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import NO_ANSWER
-from app.github.transport.urls import Urls
 
 CODE = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 TRIES = 3

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
+from app.github.transport import Urls
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_deliveries import WINDOW
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi
-from app.github.transport.urls import Urls
 from app.registration.conversion import Registered, adopt
 
 CONFIG = "/app/hook/config"

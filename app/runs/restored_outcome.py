@@ -20,8 +20,7 @@ from agents.run import Outcome
 from app.github.access.run_reader import asked_at
 from app.github.reporting.reporter import ENDED, KEY
 from app.github.reviews.adapter import GitHubReviews
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import MarkedComments, Posted
+from app.github.transport import GitHub, MarkedComments, Posted
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.handled_feedback import Batches

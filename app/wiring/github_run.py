@@ -19,11 +19,8 @@ from app.github.access.pull_request_facts import pull_facts
 from app.github.access.roles import role_of
 from app.github.approvals.expire import OpenQuestions
 from app.github.reporting.reporter import GitHubReporter
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub, InstallationClient, InstallationGone, NotPermitted, Profile
 from app.github.transport.conversation import ConversationThread
-from app.github.transport.errors import InstallationGone, NotPermitted
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from app.runs.retry_from_stage import RetryFromStage

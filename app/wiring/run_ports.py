@@ -23,9 +23,8 @@ from app.github.pulls.publisher import GitHubPublisher, Opened
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub, Profile, Scope
 from app.github.transport.conversation import ConversationThread
-from app.github.transport.tokens import Profile, Scope
 from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import Bells, RunSteering

@@ -16,7 +16,7 @@ from app.git.mirror.mirror import Mirrors
 from app.github.alerts.list_open import OpenAlerts
 from app.github.issues.find_labelled import LabelledIssues
 from app.github.policy.file import read_policy
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.maintenance import retention
 from app.maintenance.retention import NAME as RETENTION
 from app.maintenance.retention import Retention

@@ -13,8 +13,8 @@ from app.alerts.closed import takers_of
 from app.commands.handler import CommandHandler, SpendingBounds
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
+from app.github.transport import GitHub
 from app.github.transport.app_installations import AppInstallations
-from app.github.transport.client import GitHub
 from app.installations.lifecycle import InstallationLifecycle
 from app.installations.metrics import measure
 from app.installations.reconcile import EVERY as RECONCILE_SECONDS

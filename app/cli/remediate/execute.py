@@ -18,7 +18,7 @@ from app.cli.remediate.show import show
 from app.cli.safe_text import redactor_of
 from app.clone.preconditions import start_at
 from app.config.settings import Settings, load_settings
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.operator.find_clone import FoundClone, Places, clone_at
 from app.operator.open_alerts import Choice
 from app.operator.remediation_report import EXIT_CODES, Report

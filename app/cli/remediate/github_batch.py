@@ -11,7 +11,7 @@ from app.cli.remediate.one_repository import LONG, Interrupted, OneByOne, Seat
 from app.cli.resolve.work_on_issue import opened_database, who_works
 from app.cli.safe_text import line
 from app.clone.log import logging_to
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.operator.find_clone import Places
 from app.operator.local_worker import work_here
 from app.operator.remediation_report import Report, RepositoryReport

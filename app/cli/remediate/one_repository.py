@@ -21,7 +21,7 @@ from app.cli.runs.approval_prompt import ask_here
 from app.cli.safe_text import line
 from app.config.settings import Settings
 from app.github.alerts.access_errors import NoAlerts
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.operator.find_clone import Places
 from app.operator.follow_run import Companion, Deserted
 from app.operator.lend_clone import lend

@@ -27,7 +27,7 @@ from app.cli.safe_text import redactor_of, visible
 from app.clone.log import logging_to
 from app.clone.result import exit_code
 from app.config.settings import Settings
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub
 from app.operator.follow_run import Companion, Deserted
 from app.operator.issue_request import Wanted, request_for
 from app.operator.local_worker import require_own, work_here

@@ -108,7 +108,7 @@ def _read_wish(
     *,
     ask: bool,
 ) -> RegistrationRequest:
-    from app.github.transport.urls import Urls
+    from app.github.transport import Urls
     from app.registration.browser_flow import RegistrationRequest
 
     _require_agreement(settings, github_url, webhook_url)

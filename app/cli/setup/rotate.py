@@ -89,7 +89,7 @@ def _variable() -> str | None:
 
 
 async def _rotate(settings: Settings, variable: str | None) -> None:
-    from app.github.transport.urls import Urls
+    from app.github.transport import Urls
     from app.registration.replace_at_github import as_app, tell_secret, window_of
     from app.registration.rotation import moment, rotate
 
@@ -129,7 +129,7 @@ async def _require_one_server(settings: Settings) -> None:
 
 
 async def _tell(settings: Settings, variable: str | None) -> None:
-    from app.github.transport.urls import Urls
+    from app.github.transport import Urls
     from app.registration.replace_at_github import as_app, tell_secret, window_of
 
     credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
@@ -181,7 +181,7 @@ def _new_key(file: str) -> SecretStr:
 
 async def _replace_key(settings: Settings, new: SecretStr) -> None:
     from app.cli.safe_text import visible
-    from app.github.transport.urls import Urls
+    from app.github.transport import Urls
     from app.registration.replace_at_github import check_key, fingerprint
     from app.secrets.files import keep_of_app
 

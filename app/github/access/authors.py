@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.requests import Person
 from app.github.access.run_reader import RunReader
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient
 
 NO_ROLE = "none"
 

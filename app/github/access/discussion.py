@@ -7,9 +7,7 @@ from typing import Any
 
 from agents.requests import Frozen, Person, Request
 from app.github.access.roles import Role, role_of
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.idempotent_comments import COMMENTS
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import COMMENTS, BotIdentity, InstallationClient
 
 MOST_PEOPLE = 30
 """How many people's roles are asked for; more are taken for outsiders."""

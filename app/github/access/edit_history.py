@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.github.graphql.documents import document
-from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, NotFound, NotPermitted, Unprocessable
 
 LEFT_OUT = (
     "[Somebody else edited this text after the run was asked for, and GitHub does not show how it "

@@ -9,8 +9,7 @@ from agents.errors import RunError
 from agents.requests import Person, Request, ResolveIssue
 from app.github.access.roles import role_of
 from app.github.graphql.documents import document
-from app.github.transport.errors import NotFound, Suspended
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, NotFound, Suspended
 from handlers.access.issues import Facts
 
 

@@ -10,9 +10,7 @@ from app.github.access.issue_facts import asker_role, found_at, person_of
 from app.github.access.roles import role_of
 from app.github.access.run_reader import REPOSITORY
 from app.github.graphql.documents import document
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotFound, Suspended, Unprocessable
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient, NotFound, Suspended, Unprocessable
 from handlers.access.pull_requests import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
 

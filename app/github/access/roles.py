@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Frozen, Person, Repository
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import GitHub, InstallationClient, NotFound
 from handlers.access.issues import may_write
 
 

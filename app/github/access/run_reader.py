@@ -9,10 +9,8 @@ from typing import Any
 from agents.requests import Request
 from app.github.access.discussion import discussion
 from app.github.access.roles import Writers
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub, InstallationClient, Profile
 from app.github.transport.incoming_text import body, left_out, sections
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
 
 REPOSITORY = "/repos/{owner}/{repo}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import RunError
 from agents.requests import Repository
-from app.github.transport.errors import NotPermitted
+from app.github.transport import NotPermitted
 
 _DISABLED = (
     "Dependabot alerts are switched off for {repository}, so there is nothing to mend. Whoever"

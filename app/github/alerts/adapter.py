@@ -14,12 +14,18 @@ from app.github.alerts.access_errors import alert_refusal
 from app.github.alerts.advisories import Advisories
 from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
 from app.github.pulls.competing import CompetingPullRequests
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, NotFound, NotPermitted, TooManyPages
-from app.github.transport.idempotent_comments import SETTLE, MarkedComments
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import (
+    SETTLE,
+    GitHub,
+    InstallationClient,
+    InstallationGone,
+    MarkedComments,
+    NotFound,
+    NotPermitted,
+    OutgoingText,
+    Profile,
+    TooManyPages,
+)
 from app.secrets.redaction import Redactor
 
 ALERTS = f"{REPOSITORY}/dependabot/alerts"

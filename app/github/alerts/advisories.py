@@ -13,8 +13,7 @@ import structlog
 from agents.errors import RunError
 from agents.ports import Advisory, Knowledge
 from app.github.alerts.schema import Clean, is_package, is_version, published_in
-from app.github.transport.errors import InstallationGone, NotFound, Unprocessable
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, InstallationGone, NotFound, Unprocessable
 
 ADVISORIES = "/advisories{?ecosystem,type,affects}"
 ADVISORY = "/advisories/{ghsa_id}"

@@ -14,10 +14,7 @@ from pydantic import ValidationError
 
 from agents.requests import Repository
 from app.github.alerts.schema import alert_in
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound, TooManyPages
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationClient, NotFound, Profile, TooManyPages
 from handlers.payloads.alerts import AlertView
 
 ALERTS = "/repos/{owner}/{repo}/dependabot/alerts{?state}"

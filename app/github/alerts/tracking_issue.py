@@ -21,13 +21,18 @@ from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.access.run_reader import REPOSITORY
 from app.github.alerts.issue_text import BODY, IN_PUBLIC, PUBLIC_REASON, TITLE, in_folder
-from app.github.transport.client import GitHub
+from app.github.transport import (
+    SETTLE,
+    GitHub,
+    InstallationClient,
+    NotFound,
+    OutgoingText,
+    Profile,
+    TooManyPages,
+    made_once,
+    marker,
+)
 from app.github.transport.conversation import ConversationThread
-from app.github.transport.errors import NotFound, TooManyPages
-from app.github.transport.idempotent_comments import SETTLE, made_once, marker
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 ISSUES = f"{REPOSITORY}/issues"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.errors import ToolError
 from agents.ports import Json
 from agents.text.literal import Literal, literal
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import OutgoingText
 from app.secrets.redaction import Redactor
 
 LONGEST = 55_000

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Repository
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotFound, Unprocessable
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient, NotFound, Unprocessable
 from app.records.approvals import StoredApproval
 
 NAME = "fettle: approval {id}"

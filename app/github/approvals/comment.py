@@ -9,10 +9,7 @@ from app.github.approvals.action_text import ToolCallText, shown_action
 from app.github.approvals.check_run import show_check
 from app.github.approvals.port import ApprovalStore
 from app.github.approvals.text import question
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import SETTLE, MarkedComments
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import SETTLE, GitHub, MarkedComments, OutgoingText, Profile
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 

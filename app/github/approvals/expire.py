@@ -10,8 +10,7 @@ from agents.errors import FettleError
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
 from app.github.approvals.port import ApprovalStore
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import SETTLE
+from app.github.transport import SETTLE, GitHub
 from app.secrets.redaction import Redactor
 
 ENDED = "the run has ended"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from app.github.approvals.action_text import ToolCallText
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import OutgoingText
 from app.records.approvals import StoredApproval
 
 LONGEST_REASON = 1000

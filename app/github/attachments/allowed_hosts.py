@@ -9,7 +9,7 @@ from yarl import URL
 
 from agents.requests import Repository
 from app.github.attachments.image_header import UnusableImage
-from app.github.transport.urls import Urls
+from app.github.transport import Urls
 
 GITHUB_COM = frozenset(
     {

@@ -12,8 +12,8 @@ from yarl import URL
 
 from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.image_header import UnusableImage
+from app.github.transport import InstallationClient
 from app.github.transport.http import API_VERSION, MAX_REDIRECTS, TIMEOUT, USER_AGENT, RequestFailed
-from app.github.transport.installation_client import InstallationClient
 from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

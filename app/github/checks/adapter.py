@@ -12,11 +12,15 @@ from agents.requests import Request
 from agents.text import printable
 from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
 from app.github.checks.job_log import read_part_log
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
+from app.github.transport import (
+    GitHub,
+    InstallationClient,
+    NotFound,
+    NotPermitted,
+    Profile,
+    Unprocessable,
+)
 from app.github.transport.incoming_text import body, line
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 RUNS = f"{REPOSITORY}/commits/{{sha}}/check-runs?filter=all"

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.text import plain_output
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.transport.tokens import Profile
+from app.github.transport import Profile
 
 MOST = 50_000_000  # bytes of a log that are read at all
 CUT = "[… the beginning is left out …]\n"

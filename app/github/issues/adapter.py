@@ -15,9 +15,7 @@ from app.github.issues.linked import read_linked
 from app.github.issues.remarks import read_remarks
 from app.github.issues.sub_issues import read_sub_issues
 from app.github.pulls.earlier_pull_request import read_earlier
-from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import SETTLE
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import SETTLE, GitHub, OutgoingText
 from app.secrets.redaction import Redactor
 
 

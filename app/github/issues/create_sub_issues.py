@@ -10,10 +10,14 @@ from agents.errors import RunError
 from agents.ports.issues import NewSubIssue, SubIssue
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.issues.sub_issues import SUB_ISSUES, sub_issue, sub_issues_of
-from app.github.transport.idempotent_comments import SETTLE, made_once, marker
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import (
+    SETTLE,
+    InstallationClient,
+    OutgoingText,
+    Profile,
+    made_once,
+    marker,
+)
 
 ISSUES = f"{REPOSITORY}/issues"
 MOST = 20

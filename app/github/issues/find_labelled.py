@@ -9,12 +9,16 @@ from typing import Any
 
 from app.github.access.edit_history import EditHistory
 from app.github.graphql.documents import document
+from app.github.transport import (
+    COMMENTS,
+    GitHub,
+    InstallationClient,
+    InstallationGone,
+    NotFound,
+    NotPermitted,
+    Profile,
+)
 from app.github.transport.app_installations import AppInstallations
-from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
-from app.github.transport.idempotent_comments import COMMENTS
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
 from handlers.payloads.common import Issue, RepositoryView
 
 SEARCH = "/search/issues{?q,sort,per_page}"

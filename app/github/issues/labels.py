@@ -5,9 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.transport.errors import NotFound, Unprocessable
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import InstallationClient, NotFound, Profile, Unprocessable
 
 ON_ISSUE = f"{REPOSITORY}/issues/{{number}}/labels"
 LABELS = f"{REPOSITORY}/labels"

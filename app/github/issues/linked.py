@@ -11,7 +11,7 @@ from agents.requests import Repository
 from agents.tools.base import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
-from app.github.transport.errors import NotFound
+from app.github.transport import NotFound
 from app.github.transport.incoming_text import BODY
 
 MOST = 20

@@ -11,8 +11,7 @@ from agents.ports.issues import Remark, Remarks
 from app.github.access.discussion import MOST_COMMENTS, roles_of
 from app.github.access.roles import Role
 from app.github.access.run_reader import RunReader
-from app.github.transport.idempotent_comments import COMMENTS
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import COMMENTS, InstallationClient
 from handlers.access.policy import is_among
 from handlers.command_parser import strip_commands
 

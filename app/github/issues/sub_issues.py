@@ -7,8 +7,7 @@ from typing import Any
 
 from agents.ports.issues import SubIssue
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.transport.errors import NotFound
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, NotFound
 
 SUB_ISSUES = f"{REPOSITORY}/issues/{{number}}/sub_issues"
 BLOCKED_BY = f"{REPOSITORY}/issues/{{number}}/dependencies/blocked_by"

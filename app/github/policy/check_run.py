@@ -9,8 +9,7 @@ from typing import Any, Literal
 from agents.policy import POLICY_PATH, PolicyFault
 from agents.requests import Repository
 from app.github.approvals.check_run import CHECK_RUN, CHECK_RUNS, OF_COMMIT, is_own
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient
 from handlers.check_run import POLICY_CHECK
 
 NAME = "fettle policy"

@@ -25,11 +25,8 @@ from agents.policy import (
     found_in,
     listed_policy,
 )
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound as NotThere
-from app.github.transport.errors import NotPermitted
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import GitHub, InstallationClient, NotPermitted, Profile
+from app.github.transport import NotFound as NotThere
 
 CONTENTS = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
 REPOSITORY = "/repos/{owner}/{repo}"

@@ -14,9 +14,7 @@ from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.bot_branches import READ, SoughtPackage, moves
 from app.github.pulls.earlier_pull_request import ACTIVITY, MARKER, NOBODY_KNOWS
 from app.github.pulls.head_branch import is_foreign
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotFound, TooManyPages
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient, NotFound, TooManyPages
 
 PULLS = f"{REPOSITORY}/pulls{{?state,sort,direction}}"
 COMMITS = f"{REPOSITORY}/pulls/{{number}}/commits"

@@ -11,9 +11,7 @@ from app.git.ref_names import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.publisher import PULLS
 from app.github.pulls.text import KEY
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotFound
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient, NotFound
 
 REFS = f"{REPOSITORY}/git/matching-refs/heads/{BRANCH_PREFIX}"
 ACTIVITY = f"{REPOSITORY}/activity{{?ref,per_page}}"

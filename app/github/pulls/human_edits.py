@@ -10,9 +10,7 @@ import structlog
 
 from agents.requests import Repository
 from app.github.graphql.documents import document
-from app.github.transport.bot_identity import BotIdentity
-from app.github.transport.errors import NotPermitted, Unprocessable
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import BotIdentity, InstallationClient, NotPermitted, Unprocessable
 
 log = structlog.get_logger()
 

@@ -10,8 +10,7 @@ from agents.requests import RemediateAlert, Request
 from agents.text.inline import code_span
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, any_branch
-from app.github.transport.errors import NotFound
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, NotFound
 
 REPOSITORY = "/repos/{owner}/{repo}"
 BRANCH = f"{REPOSITORY}/branches/{{+branch}}"

@@ -15,12 +15,18 @@ from app.github.pulls.head_branch import PULL, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
 from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
 from app.github.pulls.text import PullRequestBody
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound, Unprocessable
-from app.github.transport.idempotent_comments import SETTLE, MarkedComments, made_once
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile, Scope
+from app.github.transport import (
+    SETTLE,
+    GitHub,
+    InstallationClient,
+    MarkedComments,
+    NotFound,
+    OutgoingText,
+    Profile,
+    Scope,
+    Unprocessable,
+    made_once,
+)
 from app.secrets.redaction import Redactor
 
 EDITED_KEY = "pull-request-text"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agents.text.lines import quiet_in_commits
 from agents.text.outgoing import LIMIT
-from app.github.transport.idempotent_comments import marker
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import OutgoingText, marker
 
 KEY = "pull-request"
 LONGEST_TITLE = 200

@@ -11,8 +11,7 @@ from app.github.access.run_reader import RunReader, asked_at
 from app.github.read_tool.checks import read_checks, read_log
 from app.github.read_tool.issues import read_issue, read_pull_request
 from app.github.read_tool.search import search
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
+from app.github.transport import GitHub, NotFound, NotPermitted, Unprocessable
 
 Verb = Callable[[RunReader, Mapping[str, Json]], Awaitable[str]]
 

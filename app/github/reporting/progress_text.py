@@ -14,7 +14,7 @@ from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.alerts.issue_text import is_discreet, public_text
 from app.github.reporting.wording_by_kind import describe_asker, describe_restart, words_of
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import OutgoingText
 
 LONGEST_SUMMARY = 160
 LONGEST_WHY = 300

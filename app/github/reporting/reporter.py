@@ -18,12 +18,8 @@ from agents.run import Outcome
 from app.github.approvals.comment import comment_key
 from app.github.reporting.progress_text import Progress, render
 from app.github.reporting.wording_by_kind import called_for
-from app.github.transport.client import GitHub
+from app.github.transport import GitHub, MarkedComments, NotFound, OutgoingText, Posted, Profile
 from app.github.transport.conversation import ConversationThread
-from app.github.transport.errors import NotFound
-from app.github.transport.idempotent_comments import MarkedComments, Posted
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 KEY = "progress"

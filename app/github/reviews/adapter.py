@@ -29,11 +29,7 @@ from app.github.reviews.request_review import ask_again
 from app.github.reviews.suggestions import ReviewSuggestions
 from app.github.reviews.summaries import ReviewTextReader
 from app.github.reviews.threads import ThreadReader
-from app.github.transport.client import GitHub
-from app.github.transport.errors import NotFound
-from app.github.transport.idempotent_comments import SETTLE
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport import SETTLE, GitHub, InstallationClient, NotFound, OutgoingText
 from app.secrets.redaction import Redactor
 
 LOOKS = 3

@@ -12,11 +12,16 @@ from agents.text.inline import code_span
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.graphql.documents import document
 from app.github.reviews.threads import MOST_SAID, VERDICT
-from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
-from app.github.transport.idempotent_comments import made_once, marker
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import (
+    InstallationClient,
+    NotFound,
+    NotPermitted,
+    OutgoingText,
+    Profile,
+    Unprocessable,
+    made_once,
+    marker,
+)
 
 REPLIES = f"{REPOSITORY}/pulls/{{number}}/comments/{{root}}/replies"
 ROOM = 64_000

@@ -10,9 +10,7 @@ import structlog
 from agents.requests import Person
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.head_branch import PULL
-from app.github.transport.errors import Unprocessable
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.tokens import Profile
+from app.github.transport import InstallationClient, Profile, Unprocessable
 
 REQUESTED = f"{REPOSITORY}/pulls/{{number}}/requested_reviewers"
 MOST = 15

@@ -15,11 +15,15 @@ from agents.text.markdown import block
 from agents.text.outgoing import LIMIT
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.head_branch import PULL
-from app.github.transport.errors import NotFound, Unprocessable
-from app.github.transport.idempotent_comments import made_once, marker
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
-from app.github.transport.tokens import Profile
+from app.github.transport import (
+    InstallationClient,
+    NotFound,
+    OutgoingText,
+    Profile,
+    Unprocessable,
+    made_once,
+    marker,
+)
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
 FILES = f"{REPOSITORY}/pulls/{{number}}/files"

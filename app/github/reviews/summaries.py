@@ -13,7 +13,7 @@ from app.github.access.authors import Authors
 from app.github.access.edit_history import EditHistory, said_at
 from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import document
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient
 from handlers.command_parser import strip_commands
 
 MOST_REVIEWS = 2_000

@@ -13,8 +13,7 @@ from app.github.access.authors import Author, Authors
 from app.github.access.edit_history import EditHistory, edited_by_author, said_at
 from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import document
-from app.github.transport.errors import NotFound
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport import InstallationClient, NotFound
 
 MOST_THREADS = 1_000
 MOST_SAID = 200

@@ -1,1 +1,54 @@
-"""HTTP to GitHub: tokens, throttle, rate limits, ETags, errors, idempotent comments."""
+"""HTTP to GitHub: tokens, throttle, rate limits, ETags, errors, idempotent comments.
+
+Whoever speaks with GitHub as the App's installation needs what stands here; the modules below are
+for those who make the client, and for each other.
+"""
+
+from __future__ import annotations
+
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.client import GitHub
+from app.github.transport.errors import (
+    InstallationGone,
+    NotFound,
+    NotPermitted,
+    Suspended,
+    TooManyPages,
+    Unprocessable,
+)
+from app.github.transport.idempotent_comments import (
+    COMMENT,
+    COMMENTS,
+    SETTLE,
+    MarkedComments,
+    Posted,
+    made_once,
+    marker,
+)
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile, Scope
+from app.github.transport.urls import Urls
+
+__all__ = [
+    "COMMENT",
+    "COMMENTS",
+    "SETTLE",
+    "BotIdentity",
+    "GitHub",
+    "InstallationClient",
+    "InstallationGone",
+    "MarkedComments",
+    "NotFound",
+    "NotPermitted",
+    "OutgoingText",
+    "Posted",
+    "Profile",
+    "Scope",
+    "Suspended",
+    "TooManyPages",
+    "Unprocessable",
+    "Urls",
+    "made_once",
+    "marker",
+]
