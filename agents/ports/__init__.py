@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from agents.ports.alerts import Advisory, Alerts, AlertState, Knowledge, OtherPull
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
-from agents.ports.ci_checks import Checking, ForeignCheck
+from agents.ports.ci_checks import Checking, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
 from agents.ports.external import Forge, Manner, Page, Toolsets, Web
 from agents.ports.issues import (
+    DECISION,
     EarlierPull,
     LinkedIssue,
     NewSubIssue,
@@ -45,6 +46,7 @@ from agents.ports.reviews import (
 from agents.ports.steering import Steer, Steering
 
 __all__ = [
+    "DECISION",
     "Advisory",
     "AlertState",
     "Alerts",
@@ -58,6 +60,7 @@ __all__ = [
     "Checking",
     "CommandResult",
     "EarlierPull",
+    "Ending",
     "Feedback",
     "ForeignCheck",
     "Forge",

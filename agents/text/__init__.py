@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from agents.text.characters import plain_output, printable
+from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
-from agents.text.lines import commit_text, one_line
+from agents.text.inline import code_span
+from agents.text.lines import commit_text, one_line, truncate
 from agents.text.outgoing import publish
 
 __all__ = [
     "Cleaned",
     "clean",
+    "code_span",
     "commit_text",
     "one_line",
     "plain_output",
     "printable",
     "publish",
     "quote",
+    "truncate",
+    "without_hidden",
 ]

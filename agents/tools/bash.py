@@ -8,8 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.ports import CommandResult, WorkTree
-from agents.text import plain_output, printable
-from agents.tools.base import Bench, Effect, Tool, truncate
+from agents.text import plain_output, printable, truncate
+from agents.tools.base import Bench, Effect, Tool
 
 KEPT = 400_000  # bytes of output that reach us; the sandbox counts the rest away
 PIECE = 30_000  # characters of one argument: the kernel takes up to 128 KiB

@@ -20,9 +20,9 @@ from pydantic import ValidationError
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
-from agents.text import printable
+from agents.text import printable, truncate
 from agents.tools import TOOLS, tool_named
-from agents.tools.base import Bench, Capability, Effect, Tool, truncate
+from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.mcp import Mcp, manner, tool_class
 from agents.tools.objections import Circumstances, objections
 from agents.tools.rules import Decision, Finding

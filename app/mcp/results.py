@@ -16,8 +16,8 @@ from mcp_types import (
 )
 
 from agents.errors import ToolError
-from agents.text.characters import plain_output, without_hidden
-from agents.tools.base import truncate
+from agents.text import truncate, without_hidden
+from agents.text.characters import plain_output
 
 MOST = 60_000  # characters that are looked at; fewer reach the model
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from agents.errors import ToolError
-from agents.text.characters import without_hidden
+from agents.text import without_hidden
 from app.web.markup import as_markdown
 
 MOST_TEXT = 50_000

@@ -13,8 +13,7 @@ from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
 from agents.pipelines.address.summary import SummaryRow, commit_link, summary
 from agents.ports import Feedback, PullSnapshot, Remark, ReviewText, Thread
 from agents.requests import Frozen
-from agents.text import one_line, publish
-from agents.text.inline import code_span
+from agents.text import code_span, one_line, publish
 
 Verdict = Literal[
     "fixed", "suggested", "answered", "disagree", "needs_human", "later", "kept_back", "before"

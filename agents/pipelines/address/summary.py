@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.requests import Frozen
-from agents.text import one_line, publish
-from agents.text.inline import code_span
+from agents.text import code_span, one_line, publish
 from agents.text.outgoing import LIMIT
 
 PLACE_LIMIT, WORDS_LIMIT, NOTE_LIMIT = 120, 160, 4_000  # characters

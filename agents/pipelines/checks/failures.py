@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from agents.ports import ForeignCheck
-from agents.ports.ci_checks import Ending
+from agents.ports import Ending, ForeignCheck
 from agents.requests import Frozen
 
 Kind = Literal["branch", "flaky", "base", "external"]

@@ -9,8 +9,7 @@ from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import one_line
-from agents.text.inline import code_span
+from agents.text import code_span, one_line
 
 _STATE = "#{number} was {state} while Fettle was at work, so nothing was pushed."
 _DELETED = "The branch {branch} was deleted while Fettle was at work, so nothing was pushed."

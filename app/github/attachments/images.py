@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from yarl import URL
 
 from agents.errors import RunError, TransientError
-from agents.ports.issues import Picture, Pictures
+from agents.ports import Picture, Pictures
 from app.github.access.run_reader import RunReader
 from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader

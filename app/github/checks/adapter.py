@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from agents.ports import ForeignCheck
-from agents.ports.ci_checks import Ending
+from agents.ports import Ending, ForeignCheck
 from agents.requests import Request
 from agents.text import printable
 from app.github.access.run_reader import REPOSITORY, RunReader, asked_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from agents.policy import Found
-from agents.ports.issues import EarlierPull, LinkedIssue, NewSubIssue, Pictures, Remarks, SubIssue
+from agents.ports import EarlierPull, LinkedIssue, NewSubIssue, Pictures, Remarks, SubIssue
 from agents.requests import OnPull, Request
 from app.github.access.run_reader import RunReader, asked_at
 from app.github.attachments.images import read_pictures

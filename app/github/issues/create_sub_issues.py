@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.errors import RunError
-from agents.ports.issues import NewSubIssue, SubIssue
+from agents.ports import NewSubIssue, SubIssue
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.issues.sub_issues import SUB_ISSUES, sub_issue, sub_issues_of
 from app.github.transport import (

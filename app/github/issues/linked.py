@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.ports.issues import LinkedIssue
+from agents.ports import LinkedIssue
 from agents.requests import Repository
-from agents.tools.base import truncate
+from agents.text import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
 from app.github.transport import NotFound

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.policy import Found, InvalidPolicy
-from agents.ports.issues import Remark, Remarks
+from agents.ports import Remark, Remarks
 from app.github.access.discussion import MOST_COMMENTS, roles_of
 from app.github.access.roles import Role
 from app.github.access.run_reader import RunReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.ports.issues import SubIssue
+from agents.ports import SubIssue
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.transport import InstallationClient, NotFound
 

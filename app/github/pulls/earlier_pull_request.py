@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.ports.issues import DECISION, EarlierPull
+from agents.ports import DECISION, EarlierPull
 from app.git.ref_names import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.publisher import PULLS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.errors import Moved, RunError
 from agents.requests import RemediateAlert, Request
-from agents.text.inline import code_span
+from agents.text import code_span
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, any_branch
 from app.github.transport import InstallationClient, NotFound

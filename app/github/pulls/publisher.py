@@ -8,7 +8,7 @@ from typing import Any
 from agents.errors import Moved
 from agents.ports import PullRequest
 from agents.requests import OnPull, RemediateAlert, Request
-from agents.text.inline import code_span
+from agents.text import code_span
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, branch_ref, pull_ref
 from app.github.pulls.head_branch import PULL, require_pushable

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.ports import Json
 from agents.requests import ResolveIssue
-from agents.tools.base import truncate
+from agents.text import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.transport.incoming_text import body, left_out, line, sections
 

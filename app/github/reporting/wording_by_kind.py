@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.requests import RemediateAlert, Request
-from agents.text.inline import code_span
+from agents.text import code_span
 from agents.text.literal import to_literal
 from handlers.access.issues import LABELS, VERBS
 

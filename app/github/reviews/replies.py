@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.ports import Thread
-from agents.text.inline import code_span
+from agents.text import code_span
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.graphql.documents import document
 from app.github.reviews.threads import MOST_SAID, VERDICT

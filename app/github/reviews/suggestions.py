@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agents.ports import Suggested
-from agents.text.inline import code_span
+from agents.text import code_span
 from agents.text.markdown import block
 from agents.text.outgoing import LIMIT
 from app.github.access.run_reader import REPOSITORY, RunReader

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agents.text import clean
-from agents.tools.base import truncate
+from agents.text import clean, truncate
 
 BODY = 8_000  # characters of one text
 LINE = 300

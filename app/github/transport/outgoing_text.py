@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agents.requests import Command, Request
-from agents.text import one_line, publish
-from agents.text.inline import code_span
+from agents.text import code_span, one_line, publish
 from agents.text.literal import to_literal
 from agents.text.outgoing import LIMIT
 from app.github.transport.urls import Urls

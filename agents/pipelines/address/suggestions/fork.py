@@ -10,9 +10,7 @@ from unidiff.patch import Hunk, PatchSet
 
 from agents.pipelines.address.suggestions.neighbours import LineGroup, groups
 from agents.ports import PullSnapshot, Suggested
-from agents.text import one_line, publish
-from agents.text.characters import without_hidden
-from agents.text.inline import code_span
+from agents.text import code_span, one_line, publish, without_hidden
 
 LONGEST = 50_000  # characters of one suggestion, and of the patch in a comment
 FILES_SHOWN = 20

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
 from agents.ports import Thread
 from agents.requests import Frozen
-from agents.text.characters import without_hidden
+from agents.text import without_hidden
 from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")

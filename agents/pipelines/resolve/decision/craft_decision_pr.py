@@ -7,8 +7,7 @@ from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
 from agents.pipelines.resolve.decision.text import DecisionWords, answer_without_record
 from agents.pipelines.stages.docs_review import whole_change
-from agents.ports import PullRequest
-from agents.ports.issues import DECISION
+from agents.ports import DECISION, PullRequest
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
-from agents.ports.issues import DECISION
+from agents.ports import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.stages.implement import Assignment
-from agents.ports.issues import SubIssue
+from agents.ports import SubIssue
 from agents.requests import Frozen, ResolveIssue
 
 _BRIEF = """Resolve this sub-issue; its text stands below. It is a part of {reference}, of which \
