@@ -17,11 +17,10 @@ from agents.pipelines.remediate.findings.still_open import why_still_open
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
 from app.github.transport import GitHub, Profile
-from app.reconcile.redelivery import PassLock
 from app.runs.conductor import Equip
 from app.store.alerts.remediations import Remediation, Remediations
 from app.store.runs.runs import Runs
-from app.store.schedule_leases import Sweeps
+from app.store.schedule_leases import PassLock, Sweeps
 
 NAME = "merged"
 KEY = "still-open"

@@ -22,11 +22,10 @@ from agents.requests import Person, RemediateAlert, Repository
 from app.alerts.outcomes import mark
 from app.github.alerts.list_open import OpenAlerts
 from app.github.alerts.schema import range_in, version_in
-from app.reconcile.redelivery import PassLock
 from app.store.alerts.poll_times import AlertLooks, Due
 from app.store.alerts.remediations import Remediation, Remediations
 from app.store.alerts.runs import AlertRuns
-from app.store.schedule_leases import Sweeps
+from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers import internal

@@ -20,11 +20,10 @@ from agents.policy import Found, InvalidPolicy
 from agents.requests import RemediateAlert, Repository, request_of
 from app.alerts.poll import CLOCK
 from app.github.alerts.issue_text import in_folder
-from app.reconcile.redelivery import PassLock
 from app.store.alerts.overrides import Override, Overrides
 from app.store.alerts.runs import AlertRuns
 from app.store.runs.runs import Runs
-from app.store.schedule_leases import Sweeps
+from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers import internal

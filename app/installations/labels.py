@@ -20,10 +20,10 @@ from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL
 from app.github.issues.labels import make_label
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationClient, InstallationGone, NotPermitted, Profile
-from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownRepository
 from app.store.installations.installations import StoredInstallations
 from app.store.installations.labels import StoredLabels
+from app.store.schedule_leases import PassLock
 from handlers.access.permissions import list_lacking
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL

@@ -16,12 +16,11 @@ from app.installations.labels import LabelMaker
 from app.installations.reconcile import NAME, Reconciliation
 from app.installations.registry import InstallationRegistry
 from app.installations.sync import InstallationSync
-from app.reconcile.redelivery import PassLock
 from app.store.database import Database
 from app.store.installations.installations import StoredInstallations
 from app.store.installations.labels import StoredLabels
 from app.store.runs.steers import StoredSteers
-from app.store.schedule_leases import Sweeps
+from app.store.schedule_leases import PassLock, Sweeps
 from handlers.notifications import InstallationChanged, RepositoryChanged
 
 Obey = Callable[[Command, str], Awaitable[Json]]

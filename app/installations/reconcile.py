@@ -14,9 +14,9 @@ import structlog
 from agents.errors import RunError
 from app.github.transport.app_installations import AppInstallations
 from app.installations.sync import InstallationSync
-from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownInstallation
 from app.store.installations.installations import StoredInstallations
+from app.store.schedule_leases import PassLock
 
 NAME = "installations"
 EVERY = 3600

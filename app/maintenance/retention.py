@@ -18,11 +18,10 @@ from app.git.mirror.mirror import Mirrors
 from app.git.worktree.run_folders import remove_tree
 from app.maintenance.clone_folders import remove_old
 from app.maintenance.purge import StillLive, forget
-from app.reconcile.redelivery import PASS_SECONDS, PassLock
 from app.store.database import SOON, Database
 from app.store.expire_rows import empty_deliveries, empty_runs, known_mirrors, live_among
 from app.store.repository_rows import delete_installations, unreachable
-from app.store.schedule_leases import LogPosition, Sweeps
+from app.store.schedule_leases import PASS_SECONDS, LogPosition, PassLock, Sweeps
 
 NAME = "retention"
 EVERY = 86_400

@@ -19,9 +19,8 @@ from cachetools import LRUCache
 from agents.errors import RunError
 from app.github.issues.find_labelled import Candidate, InstallationSince, LabelEvent, LabelledIssues
 from app.reconcile.redelivery import NAME as DELIVERIES
-from app.reconcile.redelivery import PassLock
 from app.store.restore_recovery import NAME as RECOVERY
-from app.store.schedule_leases import Sweeps
+from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers.issues import RESOLVE_LABEL

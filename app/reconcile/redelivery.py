@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import structlog
 
-from agents.errors import FettleError, RunError
+from agents.errors import RunError
 from app.github.transport import GitHub
 from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
 from app.reconcile.after_restore import RestoreRecovery
 from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
-from app.store.schedule_leases import LogPosition, Missed, Sweeps
+from app.store.schedule_leases import LogPosition, Missed, PassLock, Sweeps
 from handlers import is_handled
 
 NAME = "deliveries"
@@ -34,39 +34,8 @@ MOST = 250
 """Deliveries that one pass asks for, oldest first."""
 LONGEST_PAUSE = 1800.0
 KEPT = WINDOW + 86_400.0
-PASS_SECONDS = 540.0
 
 log = structlog.get_logger()
-
-
-class PassLock:
-    """Lets one pass run at a time, across processes, and none for ever."""
-
-    def __init__(self, sweeps: Sweeps, name: str, seconds: float = PASS_SECONDS) -> None:
-        self._seconds = seconds
-        self._sweeps = sweeps
-        self._name = name
-        self._busy = asyncio.Lock()
-
-    async def take(self, make_pass: Callable[[], Awaitable[None]]) -> bool:
-        """Make the pass, unless one is under way; an interrupted pass is made up for by the next.
-
-        Return whether its time was up before it was done.
-        """
-        if self._busy.locked():
-            return False
-        try:
-            async with self._busy, self._sweeps.turn(self._name, self._seconds) as ours:
-                if ours:
-                    async with asyncio.timeout(self._seconds - 30):
-                        await make_pass()
-                    await self._sweeps.finish_pass(self._name)
-        except TimeoutError:
-            log.info("sweep goes on in the next pass", sweep=self._name)
-            return True
-        except FettleError as error:
-            log.warning("sweep cut short", sweep=self._name, reason=str(error))
-        return False
 
 
 class FailedDeliveries:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import structlog
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from agents.errors import FettleError
 from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
 from app.store.runs.lanes import LIVE
 from app.store.tables import deliveries, missed, runs, sweeps
 
+PASS_SECONDS = 540.0
+"""For so long one pass may run."""
 OF_ISSUE = runs.c.kind != "remediate_alert"
 """Runs about alerts may speak on an issue, but are about none."""
 OPEN = missed.c.state.in_(("failed", "lost"))
 _NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,36 @@ class Sweeps:
     async def oldest_waiting(self) -> float | None:
         """Return when the first waiting delivery was received, in unix seconds."""
         return await self._database.read(oldest_waiting)
+
+
+class PassLock:
+    """Lets one pass run at a time, across processes, and none for ever."""
+
+    def __init__(self, sweeps: Sweeps, name: str, seconds: float = PASS_SECONDS) -> None:
+        self._seconds = seconds
+        self._sweeps = sweeps
+        self._name = name
+        self._busy = asyncio.Lock()
+
+    async def take(self, make_pass: Callable[[], Awaitable[None]]) -> bool:
+        """Make the pass, unless one is under way; an interrupted pass is made up for by the next.
+
+        Return whether its time was up before it was done.
+        """
+        if self._busy.locked():
+            return False
+        try:
+            async with self._busy, self._sweeps.turn(self._name, self._seconds) as ours:
+                if ours:
+                    async with asyncio.timeout(self._seconds - 30):
+                        await make_pass()
+                    await self._sweeps.finish_pass(self._name)
+        except TimeoutError:
+            log.info("sweep goes on in the next pass", sweep=self._name)
+            return True
+        except FettleError as error:
+            log.warning("sweep cut short", sweep=self._name, reason=str(error))
+        return False
 
 
 def missing_row(attempt: Attempt, state: str) -> dict[str, Any]:
