@@ -6,8 +6,8 @@ import asyncio
 import sys
 
 from agents.errors import Cancelled, ConfigError, FettleError
-from app.cli.exit_codes import FAILED, PERSON, STOPPED, say
 from app.cli.main import cli
+from app.cli.terminal import FAILED, PERSON, STOPPED, say
 
 
 def main() -> None:

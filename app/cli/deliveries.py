@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import JsonObject
-from app.cli.safe_text import line, redact, redactor_of, visible
+from app.cli.declaration import JsonObject
+from app.cli.terminal import DONE, FAILED, line, redact, redactor_of, say, visible
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
-from app.cli.options import JsonAtEnd
+from app.cli.declaration import JsonAtEnd
 from app.cli.progress import TerminalProgress
+from app.cli.terminal import DONE, FAILED, STOPPED, say, stop_event
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 

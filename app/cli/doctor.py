@@ -16,9 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.exit_codes import DONE, PERSON
-from app.cli.help.page import ManualGroup
-from app.cli.options import add
+from app.cli.declaration import ManualGroup, add
+from app.cli.terminal import DONE, PERSON
 from app.doctor.finding import Diagnosis
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ add(doctor, sandbox, "Try to break out of the sandbox.")
 
 def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     """Return what every check found, without secrets in it and without what nobody can see."""
-    from app.cli.safe_text import redactor_of, visible
+    from app.cli.terminal import redactor_of, visible
     from app.config.settings import process_environment, read_settings
     from app.doctor.run_all import examine
 

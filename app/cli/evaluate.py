@@ -15,8 +15,8 @@ from rich.text import Text
 
 from agents.errors import ConfigError
 from agents.text import printable
-from app.cli.exit_codes import PERSON, say
-from app.cli.options import JsonAtEnd
+from app.cli.declaration import JsonAtEnd
+from app.cli.terminal import PERSON, say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from app.cli.help.page import ManualGroup
-from app.cli.options import add
+from app.cli.declaration import ManualGroup, add
 
 COMMANDS = {
     "serve": ("app.cli.serve:serve", "Run the server of your GitHub App."),

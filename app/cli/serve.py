@@ -7,8 +7,7 @@ import ctypes
 import sys
 from typing import TYPE_CHECKING
 
-from app.cli.exit_codes import PERSON, say, stop_event
-from app.cli.safe_text import redactor_of
+from app.cli.terminal import PERSON, redactor_of, say, stop_event
 
 if TYPE_CHECKING:
     from app.config.settings import AppNotConfigured, Settings

@@ -14,8 +14,8 @@ from agents.errors import ConfigError
 from agents.policy import POLICY_PATH, FolderEntry, Policy, PolicyFault, examine, listed_policy
 from agents.policy.schema import json_schema
 from agents.text import printable
-from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import JsonObject
+from app.cli.declaration import JsonObject
+from app.cli.terminal import DONE, FAILED, say
 
 LONGEST_READ = 1_000_001  # bytes
 

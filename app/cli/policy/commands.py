@@ -16,10 +16,9 @@ from rich.text import Text
 from agents.errors import ConfigError, PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.text import one_line, printable
-from app.cli.exit_codes import DONE, FAILED
-from app.cli.help.page import ManualGroup
-from app.cli.options import JsonObject, add
+from app.cli.declaration import JsonObject, ManualGroup, add
 from app.cli.policy.check import check, content_of, schema
+from app.cli.terminal import DONE, FAILED
 
 if TYPE_CHECKING:
     from app.cli.policy.replay import Compared, RecordedCall, ReplayedVerdict, Rulebook

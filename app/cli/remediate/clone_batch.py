@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from agents.errors import Cancelled, ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.requests import Repository
-from app.cli.exit_codes import say
 from app.cli.progress import TerminalProgress
 from app.cli.remediate.one_repository import LONG, Seat
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.safe_text import line
+from app.cli.terminal import line, say
 from app.clone.ask_person import CloneWaits
 from app.clone.preconditions import CloneStart
 from app.clone.resolve import resolve_clone

@@ -9,13 +9,12 @@ from typing import get_args
 
 from agents.errors import ConfigError, FettleError
 from agents.requests import Severity
-from app.cli.exit_codes import STOPPED, say
 from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.commands import Command, Options, RemediationArguments
 from app.cli.remediate.github_batch import Remediating
 from app.cli.remediate.one_repository import Wanted
 from app.cli.remediate.show import show
-from app.cli.safe_text import redactor_of
+from app.cli.terminal import STOPPED, redactor_of, say
 from app.clone.preconditions import start_at
 from app.config.settings import Settings, load_settings
 from app.github.transport import GitHub

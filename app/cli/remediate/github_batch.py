@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say
 from app.cli.remediate.one_repository import LONG, Interrupted, OneByOne, Seat
 from app.cli.resolve.work_on_issue import opened_database, who_works
-from app.cli.safe_text import line
+from app.cli.terminal import line, say
 from app.clone.log import logging_to
 from app.github.transport import GitHub
 from app.operator.find_clone import Places

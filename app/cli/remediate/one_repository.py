@@ -14,11 +14,10 @@ from agents.errors import ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import RemediateAlert, request_of
-from app.cli.exit_codes import say, stop_event
 from app.cli.progress import TerminalProgress
 from app.cli.resolve.work_on_issue import SHORT
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.safe_text import line
+from app.cli.terminal import line, say, stop_event
 from app.config.settings import Settings
 from app.github.alerts.access_errors import NoAlerts
 from app.github.transport import GitHub

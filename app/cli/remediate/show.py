@@ -15,7 +15,7 @@ from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
 from agents.pipelines.stages.verification import code
 from agents.text import one_line, publish
-from app.cli.safe_text import line, redact
+from app.cli.terminal import line, redact
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
 from app.secrets.redaction import Redactor
 

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
-from app.cli.exit_codes import PERSON, say, stop_event
-from app.cli.options import JsonAtEnd
+from app.cli.declaration import JsonAtEnd
+from app.cli.terminal import PERSON, say, stop_event
 
 if TYPE_CHECKING:
     from app.clone.preconditions import CloneStart
@@ -120,7 +120,7 @@ async def _work_in_clone(
     from app.cli.progress import TerminalProgress  # these take seconds: a mistake is told before
     from app.cli.resolve.clone_result import show
     from app.cli.runs.approval_prompt import ask_here
-    from app.cli.safe_text import redactor_of
+    from app.cli.terminal import redactor_of
     from app.clone.ask_person import CloneWaits
     from app.clone.resolve import resolve_clone
     from app.clone.run import CloneRequest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.options import JsonAtEnd
+from app.cli.declaration import JsonAtEnd
 
 if TYPE_CHECKING:
     from app.operator.issue_request import Kind

@@ -19,11 +19,10 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.requests import Request
 from agents.run import Outcome
-from app.cli.exit_codes import PERSON, STOPPED, say, stop_event
 from app.cli.progress import TerminalProgress
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.runs.record import describe_run
-from app.cli.safe_text import redactor_of, visible
+from app.cli.terminal import PERSON, STOPPED, redactor_of, say, stop_event, visible
 from app.clone.log import logging_to
 from app.clone.result import exit_code
 from app.config.settings import Settings

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from agents.text import printable
 from agents.text.literal import literal, to_literal
-from app.cli.exit_codes import say
+from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.clone.ask_person import Answer

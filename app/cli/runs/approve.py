@@ -17,10 +17,10 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
-from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import DatabaseFile, Json
+from app.cli.declaration import DatabaseFile, Json
 from app.cli.runs.approval_prompt import place_of, show_question
 from app.cli.storage.databases import RunDatabase, of_each, open_database, places
+from app.cli.terminal import DONE, FAILED, say
 from app.config.system_user import operator
 
 if TYPE_CHECKING:

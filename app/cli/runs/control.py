@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import DONE, FAILED, PERSON, say
-from app.cli.options import DatabaseFile, JsonAtEnd, add
-from app.cli.safe_text import visible
+from app.cli.declaration import DatabaseFile, JsonAtEnd, add
+from app.cli.terminal import DONE, FAILED, PERSON, say, visible
 
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say
-from app.cli.safe_text import line
 from app.cli.storage.databases import RunDatabase, of_each, open_database, places
+from app.cli.terminal import line, say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

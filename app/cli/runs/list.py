@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import PERSON
-from app.cli.help.page import ManualGroup
-from app.cli.options import DatabaseFile, Json, add
+from app.cli.declaration import DatabaseFile, Json, ManualGroup, add
 from app.cli.runs import control as runs_steered
+from app.cli.terminal import PERSON
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -128,8 +127,8 @@ async def _list(
     """Return the newest runs of all places, and whether there are more."""
     from app.cli.runs.find import shorten
     from app.cli.runs.record import describe_run
-    from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import of_each, places
+    from app.cli.terminal import redactor_of
     from app.store.runs.history import History
 
     async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
@@ -156,8 +155,8 @@ async def _show(
     """Return all of the run that is meant; None when that is unclear, which people are told."""
     from app.cli.runs.find import find
     from app.cli.runs.record import alerts, describe_run, details
-    from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import open_database
+    from app.cli.terminal import redactor_of
     from app.store.alerts.remediations import Remediations
     from app.store.runs.history import History
 

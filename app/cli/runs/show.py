@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.text.literal import literal
-from app.cli.exit_codes import say
-from app.cli.safe_text import cut, line, visible
+from app.cli.terminal import cut, line, say, visible
 
 MOST_WORDS = 100  # characters of a text in a table
 MOST_ARGUMENTS = 50_000  # characters of a call, its escapes written out

@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.ports import Block
-from app.cli.safe_text import cut, redact
+from app.cli.terminal import cut, redact
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import run_refs
 from app.secrets.redaction import Redactor

@@ -12,7 +12,7 @@ import typer
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say
+from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

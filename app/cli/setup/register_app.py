@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say, stop_event
-from app.cli.safe_text import line
 from app.cli.setup.import_app import Existing, import_app
+from app.cli.terminal import line, say, stop_event
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

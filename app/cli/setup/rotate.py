@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say
-from app.cli.safe_text import redactor_of
 from app.cli.setup.import_app import LARGEST_FILE, key_in
+from app.cli.terminal import redactor_of, say
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -180,7 +179,7 @@ def _new_key(file: str) -> SecretStr:
 
 
 async def _replace_key(settings: Settings, new: SecretStr) -> None:
-    from app.cli.safe_text import visible
+    from app.cli.terminal import visible
     from app.github.transport import Urls
     from app.registration.replace_at_github import check_key, fingerprint
     from app.secrets.files import keep_of_app

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import say
+from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.cli.storage.databases import RunDatabase

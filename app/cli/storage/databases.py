@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agents.errors import ConfigError, TransientError
-from app.cli.exit_codes import say
+from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.safe_text import visible
+from app.cli.terminal import DONE, FAILED, say, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection

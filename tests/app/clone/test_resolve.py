@@ -14,7 +14,7 @@ import pytest
 
 from agents.errors import Cancelled, ConfigError
 from app.cli import main
-from app.cli.help.page import read_page
+from app.cli.declaration import read_page
 from app.demo.case import load_case
 from app.demo.folders import demo_folder
 from app.demo.toolchain import make_toolchain

@@ -9,7 +9,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import RunError, TransientError
-from app.cli.safe_text import line
+from app.cli.terminal import line
 from app.github.transport.urls import Urls
 from app.registration.conversion import convert
 from tests.app.config.test_settings import pem

@@ -1,16 +1,36 @@
-"""A command's page of the manual: the Markdown file beside this one that `--help` prints."""
+"""How commands are declared: each with its page of the manual, and options that several have.
+
+A page is a Markdown file in `help/`, which `--help` prints.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import resources
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 Rows = list[tuple[str, str]]
 
 _ITEM = re.compile(r"- (?:`(?P<name>[^`]+)`)?(?:: )?(?P<words>.*)", re.DOTALL)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonAtEnd = Annotated[
+    bool, typer.Option("--json", help="End with one JSON object on standard output.")
+]
+DatabaseFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="A SQLite file, when it is not one of those that the settings name.",
+    ),
+]
 
 
 class Page(NamedTuple):
@@ -90,3 +110,10 @@ def _settings() -> Rows:
         shown = f"  [default: {default}]" if default not in (None, ()) else ""
         rows.append((variable, " ".join((field.description or "").split()) + shown))
     return rows
+
+
+def add(
+    group: typer.Typer, run: Callable[..., None], short: str, *, name: str | None = None
+) -> None:
+    """Add a command, named like its function unless told otherwise."""
+    group.command(name, short_help=short, cls=Manual)(run)

@@ -1,8 +1,17 @@
-"""Texts of strangers, models and tools, as a terminal may show them: no secrets, nothing hidden."""
+"""What every command does at a terminal: tell people, show foreign texts, stop, and its exit codes.
+
+Texts of strangers, models and tools are shown without secrets and with nothing hidden.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
 
 from agents.text import printable
 from agents.text.characters import HIDDEN, JOINER
@@ -12,6 +21,32 @@ if TYPE_CHECKING:
     from app.secrets.redaction import Redactor
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+
+DONE, FAILED, PERSON, STOPPED = 0, 1, 2, 130
+
+
+def say(text: str) -> None:
+    """Tell people something that is not the result."""
+    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def stop_event(on_first: Callable[[], None] = lambda: None) -> asyncio.Event:
+    """Return an event that SIGINT or SIGTERM sets; a second one ends the process at once.
+
+    That loses nothing: all of Fettle goes on after a kill.
+    """
+    stop = asyncio.Event()
+
+    def handle_signal() -> None:
+        if stop.is_set():
+            os._exit(STOPPED)
+        stop.set()
+        on_first()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, handle_signal)
+    return stop
 
 
 def redactor_of(settings: Settings) -> Redactor:

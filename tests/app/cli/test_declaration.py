@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from app.cli import cli
-from app.cli.help.page import read_page
+from app.cli.declaration import read_page
 
 
 def commands(group, words="fettle"):

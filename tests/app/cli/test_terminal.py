@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cryptography.fernet import Fernet
 
-from app.cli.safe_text import redactor_of
+from app.cli.terminal import redactor_of
 from app.config.settings import load_settings
 
 
