@@ -28,7 +28,7 @@ _STOPS_EARLY = re.compile(
 )
 
 
-def read(output: str, command: str, *, exited: bool) -> FailuresByProgram:
+def read_failures(output: str, command: str, *, exited: bool) -> FailuresByProgram:
     """Return what failed, by name, as far as the programs are known.
 
     `exited`: whether the command came to its end by itself. A test can write what it likes, so

@@ -59,7 +59,7 @@ class FileDiff:
         return language(self.path)
 
 
-def read(diff: str) -> tuple[FileDiff, ...]:
+def read_diff(diff: str) -> tuple[FileDiff, ...]:
     """Return the files of the diff. Raises Unreadable."""
     try:
         files = PatchSet(diff)

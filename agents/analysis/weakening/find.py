@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from agents.analysis.weakening.bypassed_assertions import find_bypassed_assertions
-from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read
+from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.disabled_tests import find_silencers, switched_off
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings import Texts, find_loosened_settings, is_settings
 from agents.analysis.weakening.test_cases import select_tests
-from agents.analysis.weakening.test_changes import ParsedSuite, suites
+from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
 from agents.analysis.weakening.weakened import find_weakened_tests
 from agents.analysis.which_are_tests import has_test_name, is_test, is_test_code
 
@@ -21,18 +21,18 @@ UNSEARCHED = "where no program looks for tests"
 NO_TEXT = "it is treated as binary, so what changed in it cannot be seen"
 
 
-def find(diff: str, settings: Mapping[str, Texts] | None = None) -> tuple[Finding, ...]:
+def find_weakening(diff: str, settings: Mapping[str, Texts] | None = None) -> tuple[Finding, ...]:
     """Return what the change weakens, by file and line.
 
     `settings`: every settings file that it touches, before and after; None where it is absent. The
     diff should show much of what stands around the changes: what a line belongs to is read from it.
     """
     try:
-        changes = read(diff)
+        changes = read_diff(diff)
     except Unreadable as error:
         return (make_finding("the whole change", 0, "unreadable", f"{NO_DIFF}: {error}"),)
     tests = [change for change in changes if _holds_tests(change)]
-    about = suites(tests)
+    about = list_suites(tests)
     every = [
         *_find_deleted_tests(about, changes),
         *_data(changes),

@@ -87,7 +87,7 @@ def make_nameless_test() -> ParsedTest:
     return ParsedTest("", 0)
 
 
-def cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
+def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
     """Return the tests of a view in order; first what stands outside of them all.
 
     A line belongs to the test that begins above it. What decorates a test belongs to it as well.

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from agents.analysis.weakening.diff_views import FileDiff, ViewLine
 from agents.analysis.weakening.parameter_tables import loops, rows
-from agents.analysis.weakening.test_cases import ParsedTest, cases, measure_test_similarity
+from agents.analysis.weakening.test_cases import ParsedTest, list_cases, measure_test_similarity
 
 RENAMED = 0.6  # share of the code that a test under another name has in common with the old one
 MOST_FRESH = 400  # new tests that are compared with one that is gone
@@ -57,10 +57,11 @@ class ParsedSuite:
         return loops(self.fresh_lines) or bool(after - before)
 
 
-def suites(changes: Sequence[FileDiff]) -> list[ParsedSuite]:
+def list_suites(changes: Sequence[FileDiff]) -> list[ParsedSuite]:
     """Return the tests of these files, paired as far as they still are somewhere."""
     found = [
-        ParsedSuite(c, cases(c.before, c.language), cases(c.after, c.language)) for c in changes
+        ParsedSuite(c, list_cases(c.before, c.language), list_cases(c.after, c.language))
+        for c in changes
     ]
     fresh = [(suite, case) for suite in found for case in _fresh(suite)]
     for suite in found:

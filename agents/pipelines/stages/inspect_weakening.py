@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.analysis.weakening.find import find
+from agents.analysis.weakening.find import find_weakening
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.which_are_tests import is_test
@@ -165,7 +165,9 @@ async def findings(run: StageContext, old: str, new: str) -> tuple[Finding, ...]
     }
     diff = await tree.diff(old, new, context=AROUND)
     # A large diff takes seconds of work, which must not hold up other runs.
-    return await asyncio.to_thread(find, diff, settings) + _find_unseen_tests(changed, diff)
+    return await asyncio.to_thread(find_weakening, diff, settings) + _find_unseen_tests(
+        changed, diff
+    )
 
 
 def _decode(text: bytes | None) -> str | None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read
-from agents.analysis.weakening.test_changes import suites
+from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read_diff
+from agents.analysis.weakening.test_changes import list_suites
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path
@@ -238,7 +238,7 @@ def _explain_missing_test(proof: RegressionProof, changes: Sequence[FileDiff]) -
 
 def _read(diff: str) -> tuple[FileDiff, ...]:
     try:
-        return read(diff)
+        return read_diff(diff)
     except Unreadable:
         return ()
 
@@ -247,7 +247,7 @@ def _with_new_tests(changes: Sequence[FileDiff]) -> list[str]:
     inline = [change for change in changes if change.language == "rust" and change.new]
     return [
         suite.change.path
-        for suite in suites(inline)
+        for suite in list_suites(inline)
         if {c.name for c in suite.after if c.line} - {c.name for c in suite.before if c.line}
     ]
 
@@ -257,7 +257,7 @@ def _new_names(changes: Sequence[FileDiff]) -> list[str]:
     tests = [change for change in changes if change.new and is_test(change.new)]
     return [
         case.name
-        for suite in suites(tests)
+        for suite in list_suites(tests)
         for case in suite.after
         if case.line and case.name not in {c.name for c in suite.before}
     ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
 from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
-from agents.analysis.check_failures.read import read
+from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
 from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Check
@@ -189,7 +189,7 @@ async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
     argv = ["bash", "-c", check.run]
     result = await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
     exited = result.why == "exit"
-    failures = await asyncio.to_thread(read, result.output, check.run, exited=exited)
+    failures = await asyncio.to_thread(read_failures, result.output, check.run, exited=exited)
     return CheckResult(
         name=check.name,
         command=check.run,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from agents.analysis.weakening.diff_views import LONGEST, ViewLine
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.test_cases import cases, select_tests
+from agents.analysis.weakening.test_cases import list_cases, select_tests
 from agents.analysis.which_are_tests import is_test_code, language
 
 
@@ -42,4 +42,4 @@ def find_lost_tests(files: Mapping[str, Versions]) -> Iterator[Finding]:
 def _names(path: str, text: bytes | None) -> set[str]:
     lines = (text or b"").decode("utf-8", "replace").splitlines()
     view = tuple(ViewLine(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
-    return {case.name for case in select_tests(cases(view, language(path)))}
+    return {case.name for case in select_tests(list_cases(view, language(path)))}

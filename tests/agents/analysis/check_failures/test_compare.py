@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
-from agents.analysis.check_failures.read import read
+from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
 
 HEAD = "=== short test summary info ===\n"
@@ -24,7 +24,7 @@ class Ran:
 
 
 def to_run(output, exit_code=1, *, command="make test", exited=True):
-    return Ran(exit_code, read(output, command, exited=exited))
+    return Ran(exit_code, read_failures(output, command, exited=exited))
 
 
 def fails(*names):
@@ -175,6 +175,6 @@ def test_near_misses_take_no_time(near):
     output = f"{ENDS}{(line + chr(10)) * (200_000 // len(line))}"
     began = time.process_time()
 
-    read(output, "make", exited=True)
+    read_failures(output, "make", exited=True)
 
     assert time.process_time() - began < 1.5

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from agents.analysis.check_failures.read import MOST, read
+from agents.analysis.check_failures.read import MOST, read_failures
 from agents.analysis.check_failures.reported import ALL_OF_IT
 from tests.agents.analysis.check_failures.said import SAID, WANTED
 
@@ -61,7 +61,7 @@ mod tests { #[test] fn good() {} #[test] fn bad() { assert_eq!(super::add(1), 3)
 
 def names(output, command="make test", program=None):
     """Return what is read, of the only program there is."""
-    told = read(output, command, exited=True).told
+    told = read_failures(output, command, exited=True).told
     assert len(told) == 1, told
     [(found, each)] = told.items()
     assert program in (None, found)
@@ -236,8 +236,8 @@ def test_a_program_that_reports_no_failure_is_recognised(program, output):
 
 
 def test_what_nobody_knows_tells_nothing():
-    assert not read("Segmentation fault (core dumped)", "./run", exited=True).told
-    assert not read("", "./run", exited=True).whole
+    assert not read_failures("Segmentation fault (core dumped)", "./run", exited=True).told
+    assert not read_failures("", "./run", exited=True).whole
 
 
 def test_what_differs_from_run_to_run_is_no_part_of_a_name():
@@ -264,9 +264,9 @@ def test_what_differs_from_run_to_run_is_no_part_of_a_name():
 def test_what_may_miss_a_failure_is_not_whole(output, command, exited):
     said = "=== short test summary info ===\nFAILED t.py::test_x - no\n"
 
-    assert read(said, "pytest -qq", exited=True).whole
-    assert read(output.format(said), command, exited=exited).total == 1
-    assert not read(output.format(said), command, exited=exited).whole
+    assert read_failures(said, "pytest -qq", exited=True).whole
+    assert read_failures(output.format(said), command, exited=exited).total == 1
+    assert not read_failures(output.format(said), command, exited=exited).whole
 
 
 def test_a_count_that_is_larger_than_the_names_is_not_whole():

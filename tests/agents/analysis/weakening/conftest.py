@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from agents.analysis.weakening.find import find
+from agents.analysis.weakening.find import find_weakening
 from agents.analysis.weakening.settings_files import is_settings
 
 
@@ -61,7 +61,7 @@ class EditCase:
             for path in {**self.before, **self.after}
             if is_settings(path) and self.before.get(path) != self.after.get(path)
         }
-        return find(diff_of(self.before, self.after, self.renames), texts)
+        return find_weakening(diff_of(self.before, self.after, self.renames), texts)
 
 
 def kinds_of(findings):

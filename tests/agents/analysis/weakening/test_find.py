@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.analysis.weakening.find import find
+from agents.analysis.weakening.find import find_weakening
 from tests.agents.analysis.weakening.conftest import diff_of
 from tests.agents.analysis.weakening.samples import HEAD, JS, SUM, TABLE, ZERO, P, swap
 from tests.gears import examples
@@ -35,20 +35,20 @@ def test_a_finding_says_where_and_what():
     ],
 )
 def test_a_diff_that_cannot_be_read_needs_a_person(diff):
-    [finding] = find(diff)
+    [finding] = find_weakening(diff)
 
     assert (finding.kind, finding.grave) == ("unreadable", True)
 
 
 def test_no_change_is_no_finding():
-    assert find("") == ()
+    assert find_weakening("") == ()
 
 
 def test_a_test_that_git_was_told_not_to_show_needs_a_person():
     """An attribute `-diff` would hide whatever is done to a test."""
     diff = f"diff --git a/{P} b/{P}\nindex 1..2 100644\nBinary files a/{P} and b/{P} differ\n"
 
-    [finding] = find(diff)
+    [finding] = find_weakening(diff)
 
     assert (finding.kind, finding.grave, finding.path) == ("unreadable", True, P)
 
@@ -61,7 +61,7 @@ def test_names_that_git_quotes_are_read():
         "-def test_a():\n-    assert f() == 1\n"
     )
 
-    [finding] = find(diff)
+    [finding] = find_weakening(diff)
 
     assert (finding.kind, finding.path) == ("deleted", 'tests/test_ä "x".py')
 
@@ -85,25 +85,27 @@ LINES = st.lists(
 @settings(max_examples=examples(60))
 @given(before=LINES, after=LINES, path=st.sampled_from([P, "a.test.ts", "src/lib.rs", "a_test.go"]))
 def test_whatever_the_texts_are_it_answers_and_an_unchanged_file_is_fine(before, after, path):
-    for finding in find(diff_of({path: before}, {path: after})):
+    for finding in find_weakening(diff_of({path: before}, {path: after})):
         assert finding.path == path
-    assert find(diff_of({path: before}, {path: before})) == ()
+    assert find_weakening(diff_of({path: before}, {path: before})) == ()
 
 
 @settings(max_examples=examples(60))
 @given(text=LINES)
 def test_adding_a_file_or_lines_at_the_end_takes_nothing_away(text):
     tests = HEAD + SUM
-    assert not any(each.grave for each in find(diff_of({}, {P: HEAD + SUM + ZERO})))
-    added = find(diff_of({P: tests}, {P: f"{tests}\n\nclass TestNew:\n    pass\n\n\n{ZERO}"}))
+    assert not any(each.grave for each in find_weakening(diff_of({}, {P: HEAD + SUM + ZERO})))
+    added = find_weakening(
+        diff_of({P: tests}, {P: f"{tests}\n\nclass TestNew:\n    pass\n\n\n{ZERO}"})
+    )
     assert added == ()
-    assert find(diff_of({P: text}, {P: text})) == ()
+    assert find_weakening(diff_of({P: text}, {P: text})) == ()
 
 
 @settings(max_examples=examples(60))
 @given(noise=st.text(max_size=300))
 def test_noise_is_never_trusted(noise):
-    assert isinstance(find(noise), tuple)
+    assert isinstance(find_weakening(noise), tuple)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_noise_is_never_trusted(noise):
 def test_a_long_line_takes_no_time(line):
     began = time.process_time()
 
-    find(diff_of({"a.test.ts": f"{line}\n"}, {"a.test.ts": f"x\n{line}1\n"}))
+    find_weakening(diff_of({"a.test.ts": f"{line}\n"}, {"a.test.ts": f"x\n{line}1\n"}))
 
     assert time.process_time() - began < 3
 
@@ -126,7 +128,7 @@ def test_thousands_of_tests_take_seconds():
     )
     began = time.process_time()
 
-    found = find(diff_of({P: before}, {P: after}))
+    found = find_weakening(diff_of({P: before}, {P: after}))
 
     assert len(found) == 1_500
     assert time.process_time() - began < 15
