@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.analysis.dependency_install.recipe import VENV
+from agents.analysis.dependency_install import VENV
 from agents.errors import ToolError
 from agents.ports import SetupResult
 from agents.requests import Frozen

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agents.analysis.dependency_install.plan import InstallPlan
-from agents.analysis.dependency_install.recipe import TOOLS, VENV, InstallRecipe
+from agents.analysis.dependency_install import TOOLS, VENV, InstallPlan, InstallRecipe
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import structlog
 
-from agents.analysis.dependency_install.plan import READ, InstallPlan, make_plan
+from agents.analysis.dependency_install import READ, InstallPlan, make_plan
 from agents.analysis.repository_files import RepositoryFiles
 from agents.errors import ConfigError, RunError, ToolError, TransientError
 from agents.policy import Policy

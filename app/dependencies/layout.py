@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.analysis.dependency_install.recipe import TOOLS, VENV
+from agents.analysis.dependency_install import TOOLS, VENV
 from app.sandbox.environment import HOME
 
 PLACE = "/setup"

@@ -1,1 +1,31 @@
 """Detect in a diff how a change weakens a repository's tests and checks."""
+
+from __future__ import annotations
+
+from agents.analysis.weakening.diff_views import (
+    LONGEST,
+    FileDiff,
+    Unreadable,
+    ViewLine,
+    read_diff,
+)
+from agents.analysis.weakening.find import find_weakening
+from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.settings_files import is_settings
+from agents.analysis.weakening.test_cases import list_cases, select_tests
+from agents.analysis.weakening.test_changes import list_suites
+
+__all__ = [
+    "LONGEST",
+    "FileDiff",
+    "Finding",
+    "Unreadable",
+    "ViewLine",
+    "find_weakening",
+    "is_settings",
+    "list_cases",
+    "list_suites",
+    "make_finding",
+    "read_diff",
+    "select_tests",
+]

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.analysis.weakening.find import find_weakening
-from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.settings_files import is_settings
+from agents.analysis.weakening import Finding, find_weakening, is_settings, make_finding
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read_diff
-from agents.analysis.weakening.test_changes import list_suites
+from agents.analysis.weakening import FileDiff, Unreadable, list_suites, read_diff
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path

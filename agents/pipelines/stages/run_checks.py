@@ -11,9 +11,12 @@ import asyncio
 from collections.abc import Sequence
 
 from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
-from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
-from agents.analysis.check_failures.read import read_failures
-from agents.analysis.check_failures.reported import FailuresByProgram
+from agents.analysis.check_failures import (
+    FailuresByProgram,
+    confirm_failures,
+    find_new_failures,
+    read_failures,
+)
 from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Check
 from agents.ports import CommandResult, SetupResult, WorkTree

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from agents.analysis.weakening.finding import Finding
+from agents.analysis.weakening import Finding
 from agents.ports import Json
 from agents.text import one_line, publish
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.weakening.finding import Finding
+from agents.analysis.weakening import Finding
 from agents.pipelines.stages.inspect_weakening import Inspection, findings, judge
 from agents.pipelines.update.lost_tests import Versions, find_lost_tests
 from agents.pipelines.update.merge import BaseMerge

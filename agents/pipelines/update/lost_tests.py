@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from agents.analysis.weakening.diff_views import LONGEST, ViewLine
-from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.test_cases import list_cases, select_tests
+from agents.analysis.weakening import (
+    LONGEST,
+    Finding,
+    ViewLine,
+    list_cases,
+    make_finding,
+    select_tests,
+)
 from agents.analysis.which_are_tests import is_test_code, language
 
 
