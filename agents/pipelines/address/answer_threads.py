@@ -8,10 +8,9 @@ from agents.errors import RunError
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
-from agents.pipelines.stages.check_summary import code, tally
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, tally
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
 

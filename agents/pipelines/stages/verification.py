@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.check_summary import code, tally
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, tally
 from agents.requests import Frozen
-
-__all__ = ["VerifiedChange", "checks_table", "code"]
 
 _WORSE = "These checks of the repository fail now that passed before: {checks}."
 _MORE = "These checks failed before and fail in more places now: {checks}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.verification import code
+from agents.pipelines.stages.run_checks import code
 from agents.requests import Frozen
 
 

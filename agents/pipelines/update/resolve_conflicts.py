@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
-from agents.pipelines.stages.verification import code
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, format_output
 from agents.pipelines.update.marks import find_remaining_marks, marks
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge

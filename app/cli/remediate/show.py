@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
-from agents.pipelines.stages.verification import code
+from agents.pipelines.stages.run_checks import code
 from agents.text import one_line, publish
 from app.cli.terminal import line, redact
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport

@@ -4,13 +4,15 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.check_summary import NEW_TOLD, format_output, tally
 from agents.pipelines.stages.run_checks import (
+    NEW_TOLD,
     Baseline,
     CheckComparison,
     CheckResult,
     check_quality,
+    format_output,
     measure_base,
+    tally,
 )
 from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.policy import POLICY_PATH
