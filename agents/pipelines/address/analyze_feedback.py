@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint, points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage

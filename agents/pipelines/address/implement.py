@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.implement import StepDone, StepResult
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.pipelines.stages.run_checks import CheckResult, format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage

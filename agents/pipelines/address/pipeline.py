@@ -15,7 +15,7 @@ from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import land, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
 from agents.pipelines.stages.repair_checks import QUALITY_FIX

@@ -12,8 +12,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checks_port
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean, one_line

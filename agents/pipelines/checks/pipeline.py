@@ -9,7 +9,7 @@ from agents.pipelines.checks.sort_checks import sort_checks
 from agents.pipelines.checks.tell import keep_back, leave, report
 from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine, land
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.pipelines.stages.run_checks import measure_base

@@ -9,8 +9,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.pipelines.stages.run_checks import format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage

@@ -21,8 +21,8 @@ from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unf
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.pipelines.remediate.words import message, subject
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.install_dependencies import describe_setup as told_of
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup as told_of
+from agents.pipelines.stages.onboarding import instructions
 from agents.ports import SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean

@@ -40,7 +40,7 @@ from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideW
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
 from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage

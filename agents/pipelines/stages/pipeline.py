@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.stages.inspect_weakening import inspect, put_back
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.push_update import PushResult, catch_up, push_update
 from agents.pipelines.stages.repair_checks import quality_fix
 from agents.pipelines.stages.run_checks import (

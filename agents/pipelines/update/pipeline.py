@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, put_back
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import land, mend
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base

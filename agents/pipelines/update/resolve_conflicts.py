@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.pipelines.stages.install_dependencies import describe_setup
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, format_output
 from agents.pipelines.update.marks import find_remaining_marks, marks
 from agents.pipelines.update.merge import BaseMerge

@@ -8,7 +8,7 @@ from functools import partial
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
-from agents.pipelines.stages.install_dependencies import list_failed_commands, tail
+from agents.pipelines.stages.onboarding import list_failed_commands, tail
 from agents.pipelines.stages.run_checks import (
     Baseline,
     CheckComparison,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.decision.decided_before import decided_before
 from agents.pipelines.resolve.sub_issues.order import Order, in_order
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.onboarding import instructions
 from agents.pipelines.stages.prepare import Beginning
 from agents.ports import EarlierPull, LinkedIssue
 from agents.requests import Frozen, ResolveIssue

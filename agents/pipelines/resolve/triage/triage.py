@@ -10,7 +10,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.install_dependencies import describe_setup
+from agents.pipelines.stages.onboarding import describe_setup
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage

@@ -2,7 +2,7 @@
 
 import json
 
-from agents.pipelines.stages.install_dependencies import (
+from agents.pipelines.stages.onboarding import (
     COMMANDS_LIMIT,
     PROBLEMS_LIMIT,
     describe_setup,

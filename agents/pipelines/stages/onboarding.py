@@ -1,10 +1,13 @@
-"""Stage set_up: install the repository's dependencies before any model is asked."""
+"""Stage set_up: install dependencies before any model is asked; and what each model is told first.
+
+It is told what was installed, and how the repository's contributors are to work.
+"""
 
 from __future__ import annotations
 
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
-from agents.text import one_line, printable
+from agents.text import clean, one_line, printable
 
 COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
 PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the commands wrote
@@ -22,6 +25,20 @@ _MISSING = """Not everything could be installed. Work with what is there, and sa
 what you could not run for that reason. This is what went wrong:
 
 {problems}"""
+FILES = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CONTRIBUTING.md",
+    "CONTRIBUTING.rst",
+    ".github/CONTRIBUTING.md",
+    "docs/CONTRIBUTING.md",
+    "docs/contributing.md",
+)
+FILE_LIMIT, FILES_LIMIT = 8_000, 20_000  # characters of one file, and of all of them
+READ = 8 * FILE_LIMIT  # bytes of a file: what is hidden in it goes before it is bounded
+_NO_INSTRUCTIONS = "The repository has no instructions for contributors."
+_HEADING = "The repository's instructions for contributors, from its default branch:"
+_CUT = "\n[cut here: read the file itself for the rest]"
 
 
 @stage
@@ -71,3 +88,30 @@ def _summary(setup: SetupResult) -> str:
     if setup.cached:
         return "installed by an earlier run"
     return f"installed in {setup.seconds:.0f} s"
+
+
+async def instructions(run: StageContext) -> str:
+    """Return them for a prompt, bounded, each text once.
+
+    They are taken from the default branch alone: those of a pull request's branch are part of what
+    is worked on. Who may write there may also tell Fettle how to work.
+    """
+    parts: list[str] = []
+    texts: set[str] = set()
+    room = FILES_LIMIT
+    for path in FILES:
+        text = await _read_text(run, path)
+        if not text or text in texts or text in FILES:  # a link to one of the others is its name
+            continue
+        texts.add(text)
+        shown = text[: min(FILE_LIMIT, room)]
+        if not shown:
+            break
+        room -= len(shown)
+        parts.append(f"# {path}\n\n{shown}{_CUT if shown != text else ''}")
+    return "\n\n".join([_HEADING, *parts]) if parts else _NO_INSTRUCTIONS
+
+
+async def _read_text(run: StageContext, path: str) -> str:
+    data = await run.ports.source.show(run.trunk, path)
+    return clean((data or b"")[:READ].decode("utf-8", "replace")).text.strip()
