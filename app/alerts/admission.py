@@ -22,7 +22,7 @@ from app.store.alerts.overrides import Overrides
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.runs.history import History
+from app.store.runs import History
 from handlers.access import alerts as access_alerts
 from handlers.access.issues import AskerFacts, Refusal
 

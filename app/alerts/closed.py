@@ -10,7 +10,7 @@ from agents.ports import Alerts, Json
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 from handlers.notifications import AlertClosed, PullClosed
 
 AlertsOf = Callable[[str], Awaitable[Alerts | None]]

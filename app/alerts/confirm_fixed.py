@@ -19,7 +19,7 @@ from agents.requests import RemediateAlert, request_of
 from app.github.transport import GitHub, Profile
 from app.runs.conductor import Equip
 from app.store.alerts.remediations import Remediation, Remediations
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
 
 NAME = "merged"

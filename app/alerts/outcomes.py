@@ -19,7 +19,7 @@ from agents.requests import RemediateAlert
 from agents.run import Outcome
 from app.store.alerts.overrides import Overrides
 from app.store.alerts.remediations import Remediations
-from app.store.runs.history import History, KeptStep
+from app.store.runs import History, KeptStep
 
 SCAN, FIX = "stage/scan/1", "stage/fix/"
 CONCLUDED = ("fixed", "nothing_to_do", "fix_failed", "verify_failed")

@@ -22,7 +22,7 @@ from app.alerts.poll import CLOCK
 from app.github.alerts.issue_text import in_folder
 from app.store.alerts.overrides import Override, Overrides
 from app.store.alerts.runs import AlertRuns
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery

@@ -12,7 +12,7 @@ from agents.ports import Approval, Asking
 from agents.text import printable
 from agents.text.literal import literal, to_literal
 from app.records.approvals import StoredApproval
-from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs import Decision, StoredApprovals
 
 Answer = tuple[Decision, str]
 """What the person decides, and why."""

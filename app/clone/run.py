@@ -29,7 +29,7 @@ from app.policies.gate import PolicyGate
 from app.runs.queue import RunQueue
 from app.runs.wakeup import Waking
 from app.sandbox.select import build_caution
-from app.store.runs.turns import StoredJournal
+from app.store.runs import StoredJournal
 from app.wiring.resources import Parts
 from app.wiring.serve import make_conductor, make_engine
 

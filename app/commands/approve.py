@@ -10,7 +10,7 @@ from app.commands.replies import PUZZLED, CommandReplies, if_possible
 from app.github.approvals.comment import ApprovalComment
 from app.policies.gate import PolicyOf
 from app.records.approvals import StoredApproval
-from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs import Decision, StoredApprovals
 from handlers.access import approvals as answering
 from handlers.access import policy as access_policy
 from handlers.access.approvals import Facts

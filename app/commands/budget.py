@@ -10,7 +10,7 @@ from agents.errors import RunError
 from agents.policy import Budget, InvalidPolicy
 from agents.requests import Command
 from app.policies.gate import PolicyOf
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 
 log = structlog.get_logger()
 

@@ -26,11 +26,7 @@ from app.github.transport import SETTLE, GitHub, Profile
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
-from app.store.runs.approvals import StoredApprovals
-from app.store.runs.history import History
-from app.store.runs.lanes import Lanes
-from app.store.runs.runs import Runs
-from app.store.runs.steers import StoredSteers
+from app.store.runs import History, Lanes, Runs, StoredApprovals, StoredSteers
 from handlers.access import steering
 from handlers.access.steering import Standing
 

@@ -11,10 +11,7 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.status import RunReasons, RunStatus, status_text, why_text
 from app.github.alerts.issue_text import public_text
 from app.store.database import Database
-from app.store.runs.history import History, KeptRun
-from app.store.runs.lanes import LaneRun, Lanes
-from app.store.runs.steers import StoredSteers
-from app.store.runs.turns import StoredJournal
+from app.store.runs import History, KeptRun, LaneRun, Lanes, StoredJournal, StoredSteers
 from handlers.access import steering
 from handlers.access.steering import Standing
 

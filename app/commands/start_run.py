@@ -22,9 +22,7 @@ from agents.requests import (
 )
 from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
-from app.store.runs.history import History
-from app.store.runs.lanes import LaneRun, Lanes
-from app.store.runs.runs import Runs
+from app.store.runs import History, LaneRun, Lanes, Runs
 from handlers.access import steering
 from handlers.access.issues import Refusal
 from handlers.access.steering import Standing

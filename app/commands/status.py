@@ -11,7 +11,7 @@ from agents.ports import Steer
 from app.commands.budget import Allowance
 from app.github.transport import OutgoingText
 from app.records.approvals import StoredApproval
-from app.store.runs.history import KeptRun, KeptTurn
+from app.store.runs import KeptRun, KeptTurn
 
 LONGEST_END = 600
 ASKING = "comment_draft"

@@ -11,8 +11,7 @@ from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
 from app.github.transport import NotFound
 from app.policies.gate import PolicyOf
-from app.store.runs.lanes import LaneRun, Lanes
-from app.store.runs.steers import Kind, StoredSteers
+from app.store.runs import Kind, LaneRun, Lanes, StoredSteers
 from handlers.access import policy as access_policy
 from handlers.access import steering
 from handlers.access.approvals import Facts

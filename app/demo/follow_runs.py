@@ -7,8 +7,7 @@ from agents.run import Outcome
 from app.demo.scene import Scene
 from app.runs.follow import Follower
 from app.store.database import Database
-from app.store.runs.history import History
-from app.store.runs.runs import Runs
+from app.store.runs import History, Runs
 
 JUDGING = "Run upstream's own tests, before and after"
 

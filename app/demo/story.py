@@ -38,8 +38,7 @@ from app.simulator.github import LocalGitHub
 from app.simulator.github.state.reviews import Review
 from app.simulator.model import LocalModel, Script, load_script
 from app.store.database import Database
-from app.store.runs.runs import Runs
-from app.store.runs.turns import StoredJournal
+from app.store.runs import Runs, StoredJournal
 
 PATIENCE = 3600.0  # seconds for each run; with the scripted model it takes about ten
 Part = TypeVar("Part", bound="Stoppable")

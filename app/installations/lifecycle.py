@@ -19,7 +19,7 @@ from app.installations.sync import InstallationSync
 from app.store.database import Database
 from app.store.installations.installations import StoredInstallations
 from app.store.installations.labels import StoredLabels
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 from app.store.schedule_leases import PassLock, Sweeps
 from handlers.notifications import InstallationChanged, RepositoryChanged
 

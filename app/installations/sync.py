@@ -18,7 +18,7 @@ from app.github.transport.tokens import TokenBroker, every_permission
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations.installations import Changes, StoredInstallations
 from app.store.installations.labels import StoredLabels
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 from handlers.access.permissions import list_lacking
 
 REMOVED = "the App was taken away"

@@ -28,7 +28,7 @@ from app.git.ref_names import RUN_REFS
 from app.secrets.files import FOLDER
 from app.store.database import Database, sqlite_module
 from app.store.migrations import revisions
-from app.store.runs.lanes import LIVE
+from app.store.runs import LIVE
 from app.store.tables import runs
 
 FORMAT = 1

@@ -22,7 +22,7 @@ from app.store.metric_queries import (
     oldest_parked,
     spent_since,
 )
-from app.store.runs.runs import count_by_state
+from app.store.runs import count_by_state
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -11,7 +11,7 @@ from agents.errors import TransientError
 from app.config.system_user import operator
 from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
-from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs import Decision, StoredApprovals
 
 LOOK_SECONDS = 0.25
 STILL_SECONDS = 60.0

@@ -14,7 +14,7 @@ from app.config.settings import Settings
 from app.store.database import Database
 from app.store.deliveries import run_of
 from app.store.process_lock import Claim
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers.internal import TERMINAL, TERMINAL_ACTION

@@ -24,7 +24,7 @@ from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Equipment, 
 from app.runs.durable_steps import StepBroken, StepGivenUp
 from app.runs.failure_text import AGAIN, BROKEN, LOST, cancel_if_uninstalled, given_up
 from app.runs.lifecycle import RunLifecycle
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from handlers.notifications import KINDS, Notice, notice_of
 
 MOST_STARTS = 20

@@ -15,7 +15,7 @@ from agents.ports import Block, Json, Reporter, Usage
 from agents.run import Stage
 from agents.tools import tool_named
 from app.runs import retry_from_stage as again
-from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
+from app.store.runs import History, KeptRun, KeptStep, KeptTurn
 
 STAGE = "stage/"
 OVER = ("done", "refused", "cancelled", "failed", "covered")

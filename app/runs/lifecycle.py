@@ -26,7 +26,7 @@ from app.runs.admission import (
     refuse_unchecked,
 )
 from app.runs.durable_steps import StepGivenUp
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agents.requests import Asked, Command, Request
 from app.runs.engine import Engine
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from handlers.notifications import Notice
 
 

@@ -21,7 +21,7 @@ from app.git.errors import GitFailed
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import run_refs
 from app.store.database import Database
-from app.store.runs.history import History, KeptStep
+from app.store.runs import History, KeptStep
 from app.store.tables import turns
 
 STEP, TITLE = "again/1", "Take up an earlier run"

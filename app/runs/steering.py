@@ -10,7 +10,7 @@ import structlog
 
 from agents.errors import TransientError
 from agents.ports import Steer
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 
 LOOK_SECONDS = 300.0
 """After which one who waits looks by itself, in case nobody rang."""

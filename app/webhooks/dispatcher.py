@@ -25,8 +25,7 @@ from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, list_waiting, mark
 from app.store.handled_feedback import Batches
-from app.store.runs.lanes import Lanes
-from app.store.runs.steers import StoredSteers
+from app.store.runs import Lanes, StoredSteers
 from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
 from handlers.ignored import Ignored

@@ -24,8 +24,7 @@ from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
 from app.secrets.redaction import Redactor
 from app.store.database import Database
-from app.store.runs.approvals import StoredApprovals
-from app.store.runs.runs import Runs
+from app.store.runs import Runs, StoredApprovals
 from app.web.fetch import WebFetcher
 
 

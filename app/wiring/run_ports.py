@@ -30,8 +30,7 @@ from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import Bells, RunSteering
 from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
-from app.store.runs.steers import StoredSteers
-from app.store.runs.turns import StoredJournal
+from app.store.runs import StoredJournal, StoredSteers
 from app.webhooks.receiver import OwnIdentity
 from app.wiring.github_run import GitHubEquipment
 from app.wiring.resources import Parts

@@ -31,7 +31,7 @@ from app.store.alerts.poll_times import AlertLooks
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.runs.runs import Runs
+from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 

@@ -37,7 +37,7 @@ from app.runs.reaper import Reaper, kept_of
 from app.runs.restored_outcome import EndedBefore
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
-from app.store.runs.steers import StoredSteers
+from app.store.runs import StoredSteers
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.notifications import NotificationRouter

@@ -132,7 +132,7 @@ async def _read_recorded_calls(run: str | None) -> list[RecordedCall]:
     from app.cli.storage.databases import known_places, of_each
     from app.config.settings import load_settings
     from app.store.database import Database
-    from app.store.runs.turns import StoredJournal, recorded_sessions
+    from app.store.runs import StoredJournal, recorded_sessions
 
     found: list[RecordedCall] = []
 

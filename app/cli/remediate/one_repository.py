@@ -33,11 +33,7 @@ from app.operator.submit import hand_over, is_served
 from app.runs.follow import Follower, Seen
 from app.secrets.redaction import Redactor
 from app.store.database import Database
-from app.store.runs.approvals import StoredApprovals
-from app.store.runs.history import History
-from app.store.runs.lanes import Lanes
-from app.store.runs.runs import Runs
-from app.store.runs.turns import StoredJournal
+from app.store.runs import History, Lanes, Runs, StoredApprovals, StoredJournal
 
 T = TypeVar("T")
 

@@ -36,9 +36,7 @@ from app.runs.follow import Follower, Seen
 from app.sandbox.path_permissions import make_data_folder
 from app.secrets.redaction import Redactor
 from app.store.database import Database
-from app.store.runs.approvals import StoredApprovals
-from app.store.runs.history import History
-from app.store.runs.lanes import Lanes
+from app.store.runs import History, Lanes, StoredApprovals
 from app.wiring.serve import open_github
 
 LOG = "terminal.log"

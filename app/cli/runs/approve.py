@@ -25,7 +25,7 @@ from app.config.system_user import operator
 
 if TYPE_CHECKING:
     from app.records.approvals import StoredApproval
-    from app.store.runs.approvals import Decision
+    from app.store.runs import Decision
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -80,14 +80,14 @@ def _places(file: Path | None) -> list[RunDatabase]:
 
 
 async def _find_waiting(where: list[RunDatabase]) -> list[FoundApproval]:
-    from app.store.runs.approvals import StoredApprovals
+    from app.store.runs import StoredApprovals
 
     told = await of_each(where, lambda database: StoredApprovals(database).list_waiting())
     return [FoundApproval(each, place) for place, waiting in told for each in waiting]
 
 
 async def _find(ident: str, where: list[RunDatabase]) -> FoundApproval | None:
-    from app.store.runs.approvals import StoredApprovals
+    from app.store.runs import StoredApprovals
 
     name = ident.strip().lower()
     told = await of_each(where, lambda database: StoredApprovals(database).get(name))
@@ -102,7 +102,7 @@ async def _find(ident: str, where: list[RunDatabase]) -> FoundApproval | None:
 async def _decide(
     ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[RunDatabase]
 ) -> int:
-    from app.store.runs.approvals import StoredApprovals
+    from app.store.runs import StoredApprovals
 
     found = await _find(ident, where)
     if found is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.operator.issue_request import Kind, Wanted
     from app.store.database import Database
-    from app.store.runs.history import KeptRun
+    from app.store.runs import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -113,7 +113,7 @@ async def _cancel(settings: Settings, file: Path | None, ident: str, words: str)
 
 async def _ask_to_cancel(database: Database, run_id: str, words: str) -> None:
     from app.config.system_user import operator
-    from app.store.runs.steers import StoredSteers
+    from app.store.runs import StoredSteers
 
     # Who cancels twice says nothing new: the first reason is the one that people read.
     key = f"terminal-cancel-{run_id}"[:120]
@@ -123,7 +123,7 @@ async def _ask_to_cancel(database: Database, run_id: str, words: str) -> None:
 
 async def _wait_for_end(database: Database, run_id: str, patience: float) -> KeptRun | None:
     """Return the run once it has ended; None when that takes longer."""
-    from app.store.runs.history import History
+    from app.store.runs import History
 
     for _ in range(int(patience / LOOK_SECONDS)):
         run = await History(database).run(run_id)
@@ -170,7 +170,7 @@ async def _make_request(found: FoundRun, stage: str) -> Wanted:
     from app.cli.storage.databases import open_database
     from app.operator.issue_reference import IssueName
     from app.operator.issue_request import Wanted
-    from app.store.runs.runs import Runs
+    from app.store.runs import Runs
 
     if found.run.kind == "remediate_alert":
         raise ConfigError(BY_ALERT.format(reference=found.run.reference, name=found.run.repository))

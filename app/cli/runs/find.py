@@ -15,7 +15,7 @@ from app.cli.terminal import line, say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
-    from app.store.runs.history import KeptRun
+    from app.store.runs import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -37,7 +37,7 @@ async def find(settings: Settings, file: Path | None, ident: str) -> FoundRun | 
 
     Raises ConfigError when there is no database to look in.
     """
-    from app.store.runs.history import History
+    from app.store.runs import History
 
     told = await of_each(places(settings, file), lambda database: History(database).ids())
     where = {ident: place for place, ids in told for ident in ids}

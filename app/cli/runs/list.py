@@ -20,7 +20,7 @@ from app.cli.terminal import PERSON
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.store.database import Database
-    from app.store.runs.history import KeptRun
+    from app.store.runs import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -129,7 +129,7 @@ async def _list(
     from app.cli.runs.record import describe_run
     from app.cli.storage.databases import of_each, places
     from app.cli.terminal import redactor_of
-    from app.store.runs.history import History
+    from app.store.runs import History
 
     async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
         history = History(database)
@@ -158,7 +158,7 @@ async def _show(
     from app.cli.storage.databases import open_database
     from app.cli.terminal import redactor_of
     from app.store.alerts.remediations import Remediations
-    from app.store.runs.history import History
+    from app.store.runs import History
 
     found = await find(settings, file, ident)
     if found is None:

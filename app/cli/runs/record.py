@@ -11,7 +11,7 @@ from app.git.mirror.mirror import Mirror
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.alerts.remediations import Remediation
-from app.store.runs.history import History, KeptRun
+from app.store.runs import History, KeptRun
 
 
 def describe_run(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports import Usage
 from app.evaluation.result import share
-from app.store.runs.history import KeptRun, KeptStep, KeptTurn
+from app.store.runs import KeptRun, KeptStep, KeptTurn
 
 UNDER_WAY = ("queued", "running", "parked")
 

@@ -13,7 +13,7 @@ from app.cli.terminal import cut, redact
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import run_refs
 from app.secrets.redaction import Redactor
-from app.store.runs.history import KeptTurn
+from app.store.runs import KeptTurn
 
 MOST_TEXT = 4_000  # characters of each text
 MOST_CALL = 12_000  # characters of each call

@@ -131,7 +131,7 @@ async def _cancel_runs(database: Database, live: list[str]) -> bool:
     """Have the runs end; return whether they have."""
     from app.config.system_user import operator
     from app.store.expire_rows import live_among
-    from app.store.runs.steers import StoredSteers
+    from app.store.runs import StoredSteers
 
     steers = StoredSteers(database)
     for run_id in live:

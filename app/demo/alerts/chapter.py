@@ -15,8 +15,7 @@ from app.demo.scene import Scene
 from app.simulator.github.state.alerts import Affected, Alert
 from app.simulator.github.state.world import Pull, Repository
 from app.store.database import Database
-from app.store.runs.history import History, KeptRun
-from app.store.runs.turns import StoredJournal
+from app.store.runs import History, KeptRun, StoredJournal
 
 REPOSITORY = "tools"
 _POLICY = (

@@ -1,1 +1,29 @@
 """Runs: what was asked, their turns, the approvals they wait for, and how they ended."""
+
+from __future__ import annotations
+
+from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
+from app.store.runs.lanes import LIVE, LaneRun, Lanes
+from app.store.runs.runs import OPEN, Runs, count_by_state
+from app.store.runs.steers import Kind, StoredSteers
+from app.store.runs.turns import StoredJournal, recorded_sessions
+
+__all__ = [
+    "LIVE",
+    "OPEN",
+    "Decision",
+    "History",
+    "KeptRun",
+    "KeptStep",
+    "KeptTurn",
+    "Kind",
+    "LaneRun",
+    "Lanes",
+    "Runs",
+    "StoredApprovals",
+    "StoredJournal",
+    "StoredSteers",
+    "count_by_state",
+    "recorded_sessions",
+]
