@@ -11,9 +11,8 @@ from agents.pipelines.stages.run_checks import CheckComparison, check_quality
 from agents.ports import Json, PullRequest, Reporter, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
-from app.git.mirror.mirror import Mirror
-from app.git.user_clone import UserClone
-from app.git.worktree.run_repository import GitSource
+from app.git import Mirror, UserClone
+from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from app.secrets.redaction import Redactor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.git.user_clone import CheckedOutHead, UserClone
+from app.git import CheckedOutHead, UserClone
 
 SHA1 = 40  # hexadecimal digits of an object id
 

@@ -15,7 +15,7 @@ from app.clone.result import CloneResult
 from app.clone.run import CloneRequest, CloneRun, RunLocation
 from app.clone.run_folder import run_folder
 from app.config.settings import Settings
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import remove_tree
 from app.secrets.redaction import Redactor
 from app.wiring.resources import open_parts
 

@@ -18,13 +18,9 @@ from app.clone.ports import Checks, CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult
 from app.clone.run_folder import RunFolder
-from app.git.environment import CommitIdentity
-from app.git.errors import GitFailed
-from app.git.mirror.mirror import Mirror
-from app.git.objects import GitObjects
+from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, run_refs
 from app.git.policy_file import policy_of
-from app.git.ref_names import run_refs
-from app.git.worktree.run_repository import GitSource
+from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.queue import RunQueue
 from app.runs.wakeup import Waking

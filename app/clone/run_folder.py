@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, TransientError
-from app.git.locks import file_lock
-from app.git.worktree.run_folders import remove_tree
+from app.git import file_lock
+from app.git.worktree import remove_tree
 from app.maintenance.clone_folders import CLONES, DATABASE, LOCK
 from app.sandbox.path_permissions import make_passable
 

@@ -31,7 +31,7 @@ from app.demo.scene import Scene, set_scene
 from app.demo.server_process import ServerProcess
 from app.demo.toolchain import make_toolchain
 from app.demo.upstream_tests import TestRun, judge
-from app.git.locks import file_lock
+from app.git import file_lock
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
 from app.simulator.github import LocalGitHub

@@ -21,8 +21,7 @@ from app.dependencies.cache_entry import MODULES, PARTS, Manifest
 from app.dependencies.indexes.finder import READERS
 from app.dependencies.install import FIRST_ON_PATH, PLACES, Way
 from app.dependencies.layout import INSTALLING, PLACE
-from app.git.worktree.installed_dependencies import CommandMounts
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 OpenReading = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Way]]

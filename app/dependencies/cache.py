@@ -15,8 +15,8 @@ import structlog
 from pydantic import ValidationError
 
 from app.dependencies.cache_entry import Manifest
-from app.git.locks import file_lock
-from app.git.worktree.run_folders import remove_tree
+from app.git import file_lock
+from app.git.worktree import remove_tree
 from app.sandbox.path_permissions import make_passable
 
 BUDGET = 20 * 1024**3  # bytes of all entries together; beyond it the longest unused go

@@ -13,8 +13,7 @@ from agents.errors import ToolError
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
-from app.git.worktree.installed_dependencies import CommandMounts
-from app.git.worktree.safe_open import is_absent, make_folder, take_out, write_file
+from app.git.worktree import CommandMounts, is_absent, make_folder, take_out, write_file
 from app.sandbox.environment import HOME
 from app.sandbox.port import Mount
 

@@ -18,11 +18,8 @@ from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
 from app.dependencies.cache_entry import Leavings, Manifest, take_over
 from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
-from app.git.environment import CommitIdentity
-from app.git.mirror.mirror import Mirror
-from app.git.worktree.installed_dependencies import CommandMounts
-from app.git.worktree.run_folders import remove_tree
-from app.git.worktree.worktree import GitWorkTree, open_work_tree
+from app.git import CommitIdentity, Mirror
+from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
 from app.sandbox.environment import HOME
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor

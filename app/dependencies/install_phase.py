@@ -29,10 +29,8 @@ from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
 from app.dependencies.install import Builder, Origins, checkout_of
 from app.dependencies.tool_kits import Kits, Loan
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import run_refs
-from app.git.worktree.installed_dependencies import CommandMounts
-from app.git.worktree.run_folders import remove_tree
+from app.git import Mirror, run_refs
+from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Sandbox
 
 _LAYOUT = 1  # how entries are laid out: those of another number are not found

@@ -26,8 +26,7 @@ from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest, seal
 from app.dependencies.install import Origins, Way
 from app.dependencies.layout import ASKING, SCRATCH
-from app.git.worktree.installed_dependencies import CommandMounts
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 AT = "/kits"

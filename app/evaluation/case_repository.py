@@ -14,9 +14,8 @@ from pathspec import GitIgnoreSpec
 
 from agents.policy import POLICY_PATH
 from app.evaluation.sources import FetchedCase
-from app.git.environment import CommitIdentity
-from app.git.git_runner import Git
-from app.git.worktree.safe_open import write_file
+from app.git import CommitIdentity, Git
+from app.git.worktree import write_file
 
 STEERING = (
     *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"),

@@ -16,8 +16,7 @@ from app.evaluation.case_repository import CaseRepository, copy, give, lay_over,
 from app.evaluation.junit import Result, Unreadable, read_junit
 from app.evaluation.sources import FetchedCase
 from app.evaluation.verdict import JudgeRun, TestOutcomes
-from app.git.worktree.run_folders import remove_tree
-from app.git.worktree.safe_open import NoSuchPath, read_file
+from app.git.worktree import NoSuchPath, read_file, remove_tree
 from app.sandbox.path_permissions import make_passable
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 

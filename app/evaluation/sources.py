@@ -13,7 +13,7 @@ from agents.errors import ConfigError
 from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.toolchain import make_toolchain
 from app.evaluation.case import Case, Source
-from app.git.locks import file_lock
+from app.git import file_lock
 
 WHOLE = "whole"
 

@@ -1,1 +1,51 @@
 """Git, always run through one hardened runner."""
+
+from __future__ import annotations
+
+from app.git.environment import CommitIdentity
+from app.git.errors import GitFailed
+from app.git.git_runner import OUTPUT_LIMIT, Git
+from app.git.locks import file_lock
+from app.git.mirror.mirror import Mirror, Mirrors
+from app.git.objects import GitObjects, TreeChange
+from app.git.ref_names import (
+    BRANCH_PREFIX,
+    FETCHED,
+    RUN_REFS,
+    any_branch,
+    branch_ref,
+    commit_ref,
+    object_id,
+    own_branch,
+    pull_ref,
+    revision,
+    run_refs,
+    tree_refs,
+)
+from app.git.user_clone import CheckedOutHead, UserClone
+
+__all__ = [
+    "BRANCH_PREFIX",
+    "FETCHED",
+    "OUTPUT_LIMIT",
+    "RUN_REFS",
+    "CheckedOutHead",
+    "CommitIdentity",
+    "Git",
+    "GitFailed",
+    "GitObjects",
+    "Mirror",
+    "Mirrors",
+    "TreeChange",
+    "UserClone",
+    "any_branch",
+    "branch_ref",
+    "commit_ref",
+    "file_lock",
+    "object_id",
+    "own_branch",
+    "pull_ref",
+    "revision",
+    "run_refs",
+    "tree_refs",
+]

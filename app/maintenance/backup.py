@@ -22,9 +22,8 @@ from typing import BinaryIO, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection, make_url, select
 
+from app.git import RUN_REFS, Mirrors
 from app.git.mirror.garbage_collect import mirror_ids
-from app.git.mirror.mirror import Mirrors
-from app.git.ref_names import RUN_REFS
 from app.secrets.files import FOLDER
 from app.store.database import Database, sqlite_module
 from app.store.migrations import revisions

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from agents.errors import TransientError
-from app.git.locks import file_lock
-from app.git.worktree.run_folders import remove_tree
+from app.git import file_lock
+from app.git.worktree import remove_tree
 
 CLONES, DATABASE, LOCK = "clones", "run.db", "lock"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.errors import RunError
-from app.git.locks import file_lock
+from app.git import file_lock
 from app.git.mirror.garbage_collect import remove_mirror
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import remove_tree
 from app.store.database import Database
 from app.store.engine_tables import find_unended
 from app.store.repository_rows import (

@@ -21,9 +21,7 @@ from sqlalchemy import inspect
 from sqlalchemy.exc import DatabaseError
 
 from agents.errors import ConfigError, RunError
-from app.git.errors import GitFailed
-from app.git.mirror.mirror import Mirrors
-from app.git.ref_names import RUN_REFS, object_id, revision
+from app.git import RUN_REFS, GitFailed, Mirrors, object_id, revision
 from app.maintenance.backup import (
     ABOUT,
     DATABASE,

@@ -12,10 +12,9 @@ import structlog
 from sqlalchemy import Connection
 
 from agents.errors import FettleError
-from app.git.errors import GitFailed
+from app.git import GitFailed, Mirrors
 from app.git.mirror.garbage_collect import last_used, let_go, mirror_ids, remove_mirror, runs_kept
-from app.git.mirror.mirror import Mirrors
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import remove_tree
 from app.maintenance.clone_folders import remove_old
 from app.maintenance.purge import StillLive, forget
 from app.store.database import SOON, Database

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, FettleError
-from app.git.user_clone import UserClone
+from app.git import UserClone
 from app.operator.repository_reference import RepositoryName, repository_of_remote
 
 COMMON = (

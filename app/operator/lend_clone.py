@@ -7,7 +7,7 @@ import os
 from sqlalchemy import make_url
 
 from app.config.settings import Settings
-from app.git.mirror.mirror import Mirrors
+from app.git import Mirrors
 from app.git.seed_from_clone import seed
 from app.github.transport import GitHub, Profile, Scope
 from app.operator.find_clone import Places

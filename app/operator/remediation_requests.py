@@ -12,7 +12,7 @@ from agents.pipelines.remediate.ladder import Group
 from agents.requests import Person, RemediateAlert, Repository
 from agents.text import one_line
 from app.config.system_user import operator
-from app.git.ref_names import BRANCH_PREFIX, own_branch
+from app.git import BRANCH_PREFIX, own_branch
 from app.operator.open_alerts import Choice
 from app.operator.scan_file import Scan
 

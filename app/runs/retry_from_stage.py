@@ -17,9 +17,7 @@ from agents.errors import ConfigError
 from agents.ports import Json, Reporter, Steps, Usage
 from agents.requests import Again, Frozen
 from agents.run import Standing
-from app.git.errors import GitFailed
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import run_refs
+from app.git import GitFailed, Mirror, run_refs
 from app.store.database import Database
 from app.store.runs import History, KeptStep
 from app.store.tables import turns

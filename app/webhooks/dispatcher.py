@@ -18,7 +18,7 @@ import structlog
 import handlers
 from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
-from app.git.ref_names import BRANCH_PREFIX
+from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns

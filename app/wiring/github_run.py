@@ -13,7 +13,7 @@ from agents.ports import Reporter, Steps
 from agents.requests import WAITING_LABEL, OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
-from app.git.worktree.run_repository import GitSource
+from app.git.worktree import GitSource
 from app.github.access.issue_facts import asker_role, issue_facts
 from app.github.access.pull_request_facts import pull_facts
 from app.github.access.roles import role_of

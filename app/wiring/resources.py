@@ -14,7 +14,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
 from app.dependencies.install_phase import SetUps
 from app.dependencies.start import make_set_ups
-from app.git.mirror.mirror import Mirrors
+from app.git import Mirrors
 from app.mcp.servers import ForRun, open_toolsets
 from app.observability.metrics import InstrumentedModel, Metrics
 from app.observability.otlp import open_tracing

@@ -9,9 +9,9 @@ from agents.ports import Reporter, Steps
 from agents.requests import OnPull, RemediateAlert, Request, request_of
 from agents.run import Ports
 from app.alerts.admission import AlertContext
-from app.git.environment import CommitIdentity as Author
-from app.git.mirror.mirror import Mirror
-from app.git.worktree.run_repository import GitSource
+from app.git import CommitIdentity as Author
+from app.git import Mirror
+from app.git.worktree import GitSource
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals

@@ -12,7 +12,7 @@ from app.alerts.poll import AlertPoll
 from app.alerts.recheck_overrides import NAME as OVERRIDES
 from app.alerts.recheck_overrides import OverrideRecheck
 from app.config.settings import Settings
-from app.git.mirror.mirror import Mirrors
+from app.git import Mirrors
 from app.github.alerts.list_open import OpenAlerts
 from app.github.issues.find_labelled import LabelledIssues
 from app.github.policy.file import read_policy

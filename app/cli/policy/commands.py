@@ -116,8 +116,7 @@ def _read_policy(file: Path) -> bytes:
 
 async def _read_committed(folder: Path) -> bytes | None:
     """Return the policy that the folder's clone has committed; None for the defaults."""
-    from app.git.objects import GitObjects
-    from app.git.user_clone import UserClone
+    from app.git import GitObjects, UserClone
 
     try:
         clone = UserClone(folder)

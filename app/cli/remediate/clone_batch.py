@@ -17,8 +17,7 @@ from app.clone.preconditions import CloneStart
 from app.clone.resolve import resolve_clone
 from app.clone.result import CloneResult
 from app.clone.run import CloneRequest
-from app.git.objects import GitObjects
-from app.git.ref_names import any_branch
+from app.git import GitObjects, any_branch
 from app.operator.remediation_report import (
     GroupReport,
     Report,

@@ -7,7 +7,7 @@ from typing import Any
 from app.cli.runs.timeline import base_of, stage_of, timeline
 from app.cli.runs.turns import shown_turns
 from app.cli.terminal import redact
-from app.git.mirror.mirror import Mirror
+from app.git import Mirror
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.alerts.remediations import Remediation

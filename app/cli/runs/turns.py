@@ -10,8 +10,7 @@ from typing import Any
 from agents.errors import RunError
 from agents.ports import Block
 from app.cli.terminal import cut, redact
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import run_refs
+from app.git import Mirror, run_refs
 from app.secrets.redaction import Redactor
 from app.store.runs import KeptTurn
 

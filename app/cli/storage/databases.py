@@ -13,7 +13,7 @@ from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
-    from app.git.mirror.mirror import Mirror
+    from app.git import Mirror
     from app.secrets.encryption import Cipher
     from app.store.database import Database
 
@@ -40,7 +40,7 @@ class RunDatabase:
     def mirror(self, repository_id: int) -> Mirror | None:
         """Return the mirror of a repository, if this machine has one."""
         from app.clone.run_folder import MIRROR
-        from app.git.mirror.mirror import Mirror, Mirrors
+        from app.git import Mirror, Mirrors
 
         if self.clone:
             found = Mirror(self.folder / MIRROR)

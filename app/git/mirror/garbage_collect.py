@@ -10,7 +10,7 @@ from pathlib import Path
 from app.git.locks import file_lock
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import RUN_REFS, run_refs
-from app.git.worktree.run_folders import remove_tree
+from app.git.worktree import remove_tree
 
 GC_SECONDS = 300.0
 

@@ -9,7 +9,7 @@ from typing import Any
 from agents.ports import OtherPull
 from agents.remediation import branch_words
 from agents.requests import RemediateAlert
-from app.git.ref_names import BRANCH_PREFIX
+from app.git import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.bot_branches import READ, SoughtPackage, moves
 from app.github.pulls.earlier_pull_request import ACTIVITY, MARKER, NOBODY_KNOWS

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports import DECISION, EarlierPull
-from app.git.ref_names import BRANCH_PREFIX
+from app.git import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.publisher import PULLS
 from app.github.pulls.text import KEY

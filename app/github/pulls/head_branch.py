@@ -8,7 +8,7 @@ from typing import Any
 from agents.errors import RunError
 from agents.requests import Repository
 from agents.text import code_span
-from app.git.ref_names import any_branch
+from app.git import any_branch
 
 PULL = "/repos/{owner}/{repo}/pulls/{number}"
 

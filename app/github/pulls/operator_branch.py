@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from agents.errors import Moved, RunError
 from agents.requests import RemediateAlert, Request
 from agents.text import code_span
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import BRANCH_PREFIX, any_branch
+from app.git import BRANCH_PREFIX, Mirror, any_branch
 from app.github.transport import InstallationClient, NotFound
 
 REPOSITORY = "/repos/{owner}/{repo}"

@@ -9,8 +9,7 @@ from agents.errors import Moved
 from agents.ports import PullRequest
 from agents.requests import OnPull, RemediateAlert, Request
 from agents.text import code_span
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import BRANCH_PREFIX, branch_ref, pull_ref
+from app.git import BRANCH_PREFIX, Mirror, branch_ref, pull_ref
 from app.github.pulls.head_branch import PULL, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
 from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
