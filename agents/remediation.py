@@ -27,6 +27,19 @@ def rule_of(result: Result) -> str:
     return f"{PREFIX}{result}"
 
 
+def result_of(rule: str | None) -> Result:
+    """Return the result that an outcome says by its rule; one that says none never got that far."""
+    results: tuple[Result, ...] = (
+        "fixed",
+        "nothing_to_do",
+        "fix_failed",
+        "verify_failed",
+        "scanned",
+    )
+    said = (rule or "").removeprefix(PREFIX)
+    return next((each for each in results if each == said), "infra_error")
+
+
 def branch_words(request: RemediateAlert) -> tuple[str, ...]:
     """Return what a branch is named by: `deps`, the package, and a mark of its folder."""
     plain = re.sub(r"[^a-z0-9.]+", "-", request.package.lower()).strip("-.")[:40].strip("-.")

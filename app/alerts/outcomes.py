@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from agents.overrides import Overruled, Retire
 from agents.pipelines.remediate.findings.found import AlertGroup
-from agents.pipelines.remediate.result import result_of
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Json
+from agents.remediation import result_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome
 from app.store.alerts.overrides import Overrides
@@ -53,7 +53,7 @@ class AlertOutcomes:
             looked=not over,
             silent=outcome.kind == "covered",
         )
-        if request.retire is not None and result_of(outcome) in CONCLUDED:
+        if request.retire is not None and result_of(outcome.rule) in CONCLUDED:
             await self._settle(run_id, request.retire)
 
     async def _note(

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
-from agents.pipelines.remediate.result import result_of
-from agents.remediation import Result
+from agents.remediation import Result, result_of
 from agents.requests import Frozen, Severity
 from agents.run import Outcome
 
@@ -174,12 +173,12 @@ def report_ended(
     details = outcome.details if isinstance(outcome.details, dict) else {}
     found = _read_group(details.get("found") or details)
     bump = details.get("bump")
-    fixed = bump if isinstance(bump, dict) and result_of(outcome) == "fixed" else {}
+    fixed = bump if isinstance(bump, dict) and result_of(outcome.rule) == "fixed" else {}
     pull = outcome.pull_request
     return GroupReport.model_validate(
         {
             **group_fields(found.group if found and found.group.advisories else group),
-            "result": result_of(outcome),
+            "result": result_of(outcome.rule),
             "text": outcome.text,
             "report": outcome.report,
             "level": fixed.get("level"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.others import Others
 from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
-from agents.pipelines.remediate.result import failure
 from agents.pipelines.remediate.words import title
-from agents.pipelines.remediate.work import Work
+from agents.pipelines.remediate.work import Work, failure_of
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome, StageContext, stage
@@ -71,7 +70,7 @@ async def report_adopted(
 @stage
 async def report_failure(run: StageContext, work: Work) -> Outcome:
     """Report why there is no fix."""
-    result = failure(work)
+    result = failure_of(work)
     why = _explain_refusal(work)
     run.summarize(result.replace("_", " "))
     kind = "covered" if result == "nothing_to_do" else "failed"
@@ -83,8 +82,8 @@ async def report_failure(run: StageContext, work: Work) -> Outcome:
 @stage
 async def keep_override(run: StageContext, work: Work) -> Outcome:
     """Say why the override stays: nobody is called for that."""
-    unable = failure(work) == "infra_error"
-    kind, result = ("failed", failure(work)) if unable else ("covered", "nothing_to_do")
+    unable = failure_of(work) == "infra_error"
+    kind, result = ("failed", failure_of(work)) if unable else ("covered", "nothing_to_do")
     text = one_line(_why_kept(work), 400)
     run.summarize(one_line(text, 120))
     report = fix_report(work, run.request.repository_url)

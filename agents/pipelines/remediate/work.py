@@ -10,6 +10,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.ports import SetupResult
+from agents.remediation import Result
 from agents.requests import Frozen, Severity
 
 MECHANICAL = (Level.FLOAT, Level.BUMP)
@@ -148,3 +149,13 @@ class Work(Frozen):
     def with_inspection(self, quality: CheckComparison, inspection: Inspection) -> Work:
         """Return it with what was found after the code had been adapted."""
         return self.model_copy(update={"quality": quality, "inspection": inspection})
+
+
+def failure_of(work: Work) -> Result:
+    """Return what it was that failed."""
+    if work.failed:
+        return "verify_failed"
+    cause = work.refusal.cause if work.refusal else ""
+    if cause == "nothing_to_do":
+        return "nothing_to_do"
+    return "infra_error" if cause == "no_tool" else "fix_failed"

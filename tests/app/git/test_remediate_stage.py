@@ -9,9 +9,9 @@ import pytest
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.pipelines.remediate.ladder import ecosystem
-from agents.pipelines.remediate.result import result_of
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
+from agents.remediation import result_of
 from agents.requests import RemediateAlert
 from agents.run import Ports, Run, StageContext
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
@@ -93,7 +93,7 @@ async def test_a_fix_becomes_one_commit_on_the_base_that_touches_the_lock_file_a
 ):
     outcome, publisher, _ = await remediate()
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     [pull] = publisher.pulls
     head = git(estate.upstream, "rev-parse", f"refs/heads/{pull.branch}")
     base = git(estate.upstream, "rev-parse", "refs/heads/main")
@@ -119,7 +119,7 @@ async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itsel
 
     outcome, publisher, _ = await remediate(answers, {"check.sh": CHECK})
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     head = publisher.pulls[0].head
     subjects = git(estate.upstream, "log", "--format=%s", "-2", head).splitlines()
     assert subjects == ["Adapt the code to the new jinja2", "Update jinja2 from 3.1.3 to 3.1.4"]
@@ -136,6 +136,6 @@ async def test_anothers_branch_is_proved_where_it_lies(remediate):
 
     outcome, publisher, alerts = await remediate(pulls=pulls)
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     assert publisher.pulls == []
     assert "| `unit` | passed | passed |" in alerts.said[12, "remediate"]

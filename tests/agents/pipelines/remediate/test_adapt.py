@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import ADAPTED, fail_after_move, lock
 
 
@@ -12,7 +12,7 @@ async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(sce
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     first, second = place.messages
     assert first.startswith("Update jinja2 from 3.1.3 to 3.1.4\n")
     assert second.startswith("Adapt the code to the new jinja2\n\nrender() is called template()")
@@ -40,7 +40,7 @@ async def test_what_stays_broken_is_taken_back_without_asking_a_judge(scene, act
 
     outcome = await place.run(max_iterations=2)
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "verify_failed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "verify_failed")
     assert "The check `tests` (`check`) passed before the change and fails now" in place.prompt(1)
     assert not place.pushed
     assert len(place.world.model.asked) == 2
@@ -57,7 +57,7 @@ async def test_one_more_failing_test_is_named_where_some_failed_before(scene, ac
 
     outcome = await place.run(max_iterations=2)
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "verify_failed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "verify_failed")
     assert "- t.py::test_app" in place.prompt(0)
     assert "failed before the change, too, but now it fails in more places" in place.prompt(1)
     assert "New: `t.py::test_app`." in place.prompt(1)
@@ -68,7 +68,7 @@ async def test_tests_that_failed_before_are_not_held_against_it(scene):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert "| `tests` | failed (exit 1) | failed (exit 1) |" in outcome.report
 
 
@@ -84,7 +84,7 @@ async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):
     place.world.source.set_up = breaks
     outcome = await place.run()
 
-    assert result_of(outcome) == "verify_failed"
+    assert result_of(outcome.rule) == "verify_failed"
     assert "cannot be installed as locked: pip said no" in outcome.text
     assert "cannot be installed as locked: pip said no" in place.prompt(0)
 
@@ -97,7 +97,7 @@ async def test_adapting_the_tests_away_does_not_stand(scene, acts):
 
     outcome = await place.run(max_iterations=1)
 
-    assert result_of(outcome) == "verify_failed"
+    assert result_of(outcome.rule) == "verify_failed"
     assert "takes something away from the repository's tests" in outcome.text
     assert "test_app.py" in outcome.text
     assert not place.pushed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import ADAPTED, STUCK, engineers, fail_after_move
 
 
@@ -18,7 +18,7 @@ async def test_a_run_that_dies_while_the_model_works_pays_for_no_answer_twice(sc
         place.world.source.bases.clear()  # another process sets up what this one has not
         outcome = await place.run()
 
-        assert result_of(outcome) == "fixed"
+        assert result_of(outcome.rule) == "fixed"
         assert place.files == whole.files
         assert len(place.world.model.asked) == len(answers) + 1
 

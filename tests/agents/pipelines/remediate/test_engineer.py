@@ -6,7 +6,7 @@ import pytest
 
 from agents.pipelines import PIPELINES
 from agents.pipelines.remediate.ladder import Stuck
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock
 
 
@@ -16,7 +16,7 @@ async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     first = place.prompt(0)
     assert "Level 3: " in first, "it is told why each rung was not enough"
     assert "reach: yes. The code imports the package" in first
@@ -46,7 +46,7 @@ async def test_an_engineer_who_claims_a_fix_and_did_nothing_is_not_believed(scen
     outcome = await place.run()
 
     assert place.refusal(1) == "No file changed, so nothing was fixed."
-    assert result_of(outcome) == "fix_failed"
+    assert result_of(outcome.rule) == "fix_failed"
     assert "flask admits nothing newer" in outcome.text
     assert not place.pushed
 
@@ -56,7 +56,7 @@ async def test_who_goes_on_claiming_ends_as_a_failed_fix(scene, acts):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fix_failed"
+    assert result_of(outcome.rule) == "fix_failed"
     assert not place.pushed
 
 
@@ -126,7 +126,7 @@ async def test_the_lock_file_is_made_anew_from_the_manifests_that_an_engineer_ch
     place.index.require = refuse_resolve
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "3.1.5"
     assert place.world.publisher.pulls[place.pull.branch].title.endswith("from 3.1.3 to 3.1.5")
 
@@ -155,7 +155,7 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
 
     outcome = await place.run(ecosystem="go")
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     assert "shown by the changed files" in outcome.report
 
 
@@ -184,7 +184,7 @@ async def test_what_code_found_out_is_said_before_what_the_engineer_says(scene, 
     place = scene([acts.skip("Nothing newer is there.")], needs=STUCK)
     outcome = await place.run()
 
-    assert result_of(outcome) == "fix_failed"
+    assert result_of(outcome.rule) == "fix_failed"
     by_code, _, by_model = outcome.text.partition(" An engineer looked for another way and left it")
     assert by_code.startswith("No fix was found: ")
     assert len(by_code) > len("No fix was found: ")

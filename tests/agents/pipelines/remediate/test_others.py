@@ -3,7 +3,7 @@
 import pytest
 
 from agents.errors import RunError
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import GHSA, alert, lock, make_other_pull
 
 MENDS = {"lock.json": lock(flask="3.0.3", jinja2="3.1.4")}
@@ -28,7 +28,7 @@ async def test_one_that_mends_it_is_proved_and_not_competed_with(beside):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("comment", "fixed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("comment", "fixed")
     said = place.world.alerts.said[12, "remediate"]
     assert "Every copy of jinja2 (3.1.4) is outside of the ranges" in said
     assert "| `tests` | passed | passed |" in said
@@ -41,7 +41,7 @@ async def test_nothing_is_said_there_where_nothing_is_to_be_published(beside):
 
     outcome = await place.run(no_pr=True)
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert place.world.alerts.said == {}
 
 
@@ -72,7 +72,7 @@ async def test_one_that_does_not_mend_it_is_done_better(beside, files, why):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("pull_request", "fixed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("pull_request", "fixed")
     assert "Made instead of #12." in place.pull.body
     assert why in place.pull.body
     assert place.history.commits[place.pull.head][1] == place.base, "nothing of theirs is in it"
@@ -97,7 +97,7 @@ async def test_where_people_are_at_it_they_are_left_alone(beside):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
+    assert (outcome.kind, result_of(outcome.rule)) == ("covered", "nothing_to_do")
     assert "mara has pushed to #12" in outcome.text
     assert (place.pushed, place.world.alerts.said) == ({}, {})
 
@@ -107,7 +107,7 @@ async def test_fettles_own_that_still_waits_is_not_made_twice(beside):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
+    assert (outcome.kind, result_of(outcome.rule)) == ("covered", "nothing_to_do")
     assert "it waits for somebody to merge it" in outcome.text
 
 
@@ -148,5 +148,5 @@ async def test_nothing_of_theirs_is_kept_under_our_name_when_a_run_breaks_off(be
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "infra_error")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "infra_error")
     assert not place.pushed

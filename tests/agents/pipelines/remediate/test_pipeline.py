@@ -6,7 +6,7 @@ import pytest
 
 from agents.pipelines import PIPELINES
 from agents.pipelines.remediate.ladder import Unfit
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from agents.requests import RemediateAlert
 from tests.agents.pipelines.remediate.conftest import GHSA, URL, alert, lock
 
@@ -16,7 +16,7 @@ async def test_a_small_move_is_made_and_published_without_a_token(scene):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("pull_request", "fixed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("pull_request", "fixed")
     assert place.world.model.asked == []
     assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "3.1.4"
     assert place.pull.title == "Update jinja2 from 3.1.3 to 3.1.4"
@@ -64,7 +64,7 @@ async def test_alerts_of_another_folder_are_another_runs(scene):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "nothing_to_do"
+    assert result_of(outcome.rule) == "nothing_to_do"
     assert "no open alert" in outcome.text
 
 
@@ -84,7 +84,7 @@ async def test_the_policy_says_which_alerts_are_mended(scene, policy, alerts, re
 
     outcome = await place.run()
 
-    assert result_of(outcome) == result
+    assert result_of(outcome.rule) == result
     assert bool(place.pushed) == (result == "fixed")
 
 
@@ -94,7 +94,7 @@ async def test_the_policy_says_whether_majors_move(scene, permitted, result):
 
     outcome = await place.run(skip_verify=True)
 
-    assert result_of(outcome) == result
+    assert result_of(outcome.rule) == result
 
 
 async def test_the_policy_says_whether_and_for_how_long_something_is_overruled(scene):
@@ -110,16 +110,16 @@ async def test_the_policy_says_whether_and_for_how_long_something_is_overruled(s
 
 async def test_who_asks_by_number_or_severity_is_not_bound_by_the_policy(scene):
     place = scene(advisories=[alert(severity="low")])
-    assert result_of(await place.run(alerts=(5,))) == "fixed"
+    assert result_of((await place.run(alerts=(5,))).rule) == "fixed"
 
     place = scene(advisories=[alert(severity="low")])
-    assert result_of(await place.run(alerts=(), severities=("low",))) == "fixed"
+    assert result_of((await place.run(alerts=(), severities=("low",))).rule) == "fixed"
 
 
 async def test_an_alert_that_is_no_longer_open_is_none(scene):
     outcome = await scene(advisories=[alert()]).run(alerts=(99,))
 
-    assert result_of(outcome) == "nothing_to_do"
+    assert result_of(outcome.rule) == "nothing_to_do"
 
 
 async def test_copies_that_are_safe_already_are_left_alone(scene):
@@ -127,7 +127,7 @@ async def test_copies_that_are_safe_already_are_left_alone(scene):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "nothing_to_do"
+    assert result_of(outcome.rule) == "nothing_to_do"
     assert "outside of the vulnerable ranges already" in outcome.text
     assert not place.pushed
 
@@ -137,7 +137,7 @@ async def test_a_dry_run_looks_and_touches_nothing(scene):
 
     outcome = await place.run(dry_run=True)
 
-    assert result_of(outcome) == "scanned"
+    assert result_of(outcome.rule) == "scanned"
     assert "app.py:1 imports it" in outcome.report
     assert (place.pushed, place.world.source.bases, place.world.model.asked) == ({}, [], [])
 
@@ -149,7 +149,7 @@ async def test_a_scan_that_is_handed_in_stands_for_the_scan(scene):
 
     outcome = await place.run(scan=found)
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert ("open", "pip", "jinja2") not in place.world.alerts.asked
 
 
@@ -160,7 +160,7 @@ async def test_a_scan_that_cannot_be_read_ends_the_run_in_words(scene, change):
 
     outcome = await scene().run(scan=found | change)
 
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
     assert "cannot be read" in outcome.text
 
 
@@ -172,7 +172,7 @@ async def test_a_scan_of_another_repository_is_refused(scene):
     outcome = await scene().run(scan=found | {"group": group})
 
     assert "is about jinja2 in evil/shop" in outcome.text
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
 
 
 async def test_what_no_index_answers_for_is_no_failed_fix(scene):
@@ -184,7 +184,7 @@ async def test_what_no_index_answers_for_is_no_failed_fix(scene):
     place.index.available = refuse_index
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "infra_error")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "infra_error")
     assert "No way leads" in outcome.text
 
 
@@ -193,7 +193,7 @@ async def test_where_no_release_is_safe_that_is_said(scene):
 
     outcome = await place.run()
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "fix_failed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "fix_failed")
     assert "Wait for one, replace the package" in outcome.text
     assert place.world.model.asked == [], "no engineer makes a release"
 
@@ -203,7 +203,7 @@ async def test_nothing_is_published_where_that_was_asked(scene):
 
     outcome = await place.run(no_pr=True)
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert not place.pushed
     assert "### Fixed" in outcome.report
 
@@ -214,7 +214,7 @@ async def test_alerts_that_were_closed_meanwhile_need_no_pull_request(scene):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "nothing_to_do"
+    assert result_of(outcome.rule) == "nothing_to_do"
     assert not place.pushed
 
 
@@ -233,7 +233,7 @@ async def test_a_base_that_is_not_there_is_said(scene):
     outcome = await scene().run(base_branch="gone")
 
     assert "There is no branch `gone`" in outcome.text
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
 
 
 async def test_a_scan_of_a_commit_that_is_not_the_newest_is_refused(scene):
@@ -242,7 +242,7 @@ async def test_a_scan_of_a_commit_that_is_not_the_newest_is_refused(scene):
 
     outcome = await scene().run(scan=found | {"commit": "b" * 40})
 
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
     assert "looked at bbbbbbbbbbbb, and the branch is at" in outcome.text
 
 
@@ -289,7 +289,7 @@ async def test_an_advisory_that_held_before_is_not_held_against_the_fix(scene):
     place = scene()
     place.world.alerts.database = (alert("< 9", 0, ghsa="GHSA-old1-old1-old1"),)
 
-    assert result_of(await place.run()) == "fixed"
+    assert result_of((await place.run()).rule) == "fixed"
 
 
 async def test_where_github_cannot_be_asked_the_report_says_so(scene):
@@ -312,7 +312,7 @@ async def test_people_are_asked_for_another_major_version(scene, talk, acts, wor
 
     outcome = await place.run()
 
-    assert result_of(outcome) == result
+    assert result_of(outcome.rule) == result
     [asking] = approvals.askings
     assert asking.arguments == {"package": "jinja2", "directory": "", "version": "4.0.0"}
     assert asking.rule == "remediate/major"

@@ -14,11 +14,17 @@ from agents.pipelines.remediate.report import (
     pull_request_body,
     scan_report,
 )
-from agents.pipelines.remediate.result import failure, result_of
-from agents.pipelines.remediate.work import Bump, Failed, FixObjection, VerifyResult, Work
+from agents.pipelines.remediate.work import (
+    Bump,
+    Failed,
+    FixObjection,
+    VerifyResult,
+    Work,
+    failure_of,
+)
 from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult
-from agents.run import Outcome
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import URL, alert
 
 EVIL = "@mara ![x](https://evil.example/x.png) <!-- fettle --> | fixes #3 `\n# Heading"
@@ -143,7 +149,7 @@ def test_what_there_is_no_room_for_is_left_out_whole():
     ],
 )
 def test_results_are_told_apart(rule, result):
-    assert result_of(Outcome(kind="failed", text="", rule=rule)) == result
+    assert result_of(rule) == result
 
 
 @pytest.mark.parametrize(
@@ -159,4 +165,4 @@ def test_results_are_told_apart(rule, result):
 def test_why_there_is_no_fix_decides_what_failed(cause, result):
     work = Work(found=make_full_work(2, "x").found, refusal=Refusal(cause=cause, reason="so"))
 
-    assert failure(work) == result
+    assert failure_of(work) == result

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from agents.overrides import Retire
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import GHSA, RELEASES, alert, make_other_pull
 
 REASON = f"{GHSA}: overrules other packages; look at it again by 2026-11-20"
@@ -45,7 +45,7 @@ def aged(scene):
 async def test_one_that_nobody_needs_is_removed_without_a_token(aged):
     place = aged(needs=ADMITS)
     outcome = await place.run()
-    assert (outcome.kind, result_of(outcome)) == ("pull_request", "fixed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("pull_request", "fixed")
     assert place.world.model.asked == []
     assert json.loads(place.files["lock.json"]) == {
         "versions": {"flask": "3.0.3", "jinja2": "3.1.4"}
@@ -73,7 +73,7 @@ async def test_one_that_nobody_needs_is_removed_without_a_token(aged):
 async def test_one_that_is_needed_stays_without_a_word_and_without_a_check(aged):
     place = aged(needs=NEEDS)
     outcome = await place.run()
-    assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
+    assert (outcome.kind, result_of(outcome.rule)) == ("covered", "nothing_to_do")
     assert outcome.text.startswith("Still needed: without it flask 3.0.3 asks for jinja2")
     assert "It stays." in outcome.report
     assert place.pushed == {}
@@ -89,7 +89,7 @@ async def test_one_without_which_checks_fail_stays(aged):
 
     place = aged(needs=ADMITS, check=check)
     outcome = await place.run()
-    assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
+    assert (outcome.kind, result_of(outcome.rule)) == ("covered", "nothing_to_do")
     assert outcome.text.startswith("Still needed. The check `tests`")
     assert place.pushed == {}
     assert place.world.model.asked == []
@@ -101,7 +101,7 @@ async def test_one_without_which_checks_fail_stays(aged):
 async def test_one_that_is_gone_or_theirs_is_let_go(aged, over, said):
     place = aged(needs=ADMITS, over=over)
     outcome = await place.run()
-    assert result_of(outcome) == "nothing_to_do"
+    assert result_of(outcome.rule) == "nothing_to_do"
     assert said in outcome.text
     assert outcome.details["let_go"] is True
     assert place.pushed == {}
@@ -137,7 +137,7 @@ async def test_whoever_is_at_the_package_comes_first(aged, more):
     place = aged(needs=ADMITS)
     place.alerts.pulls = (make_other_pull(**more),)
     outcome = await place.run()
-    assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
+    assert (outcome.kind, result_of(outcome.rule)) == ("covered", "nothing_to_do")
     assert "#12" in outcome.text
     assert place.pushed == {}
 

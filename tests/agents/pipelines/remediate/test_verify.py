@@ -1,6 +1,6 @@
 """A judge looks at the change, and what it finds goes to the next try, which begins at the base."""
 
-from agents.pipelines.remediate.result import result_of
+from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import ADAPTED, STUCK, engineers, fail_after_move
 
 
@@ -14,7 +14,7 @@ async def test_feedback_goes_to_the_next_try_which_begins_at_the_base(scene, act
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed", outcome.text
+    assert result_of(outcome.rule) == "fixed", outcome.text
     assert "Use template() in app.py as well." in place.prompt(3)
     assert "Use template() in app.py as well." not in place.prompt(0)
     assert place.files["app.py"] == ADAPTED
@@ -30,7 +30,7 @@ async def test_after_the_last_try_nothing_is_published(scene, acts):
 
     outcome = await place.run(max_iterations=3)
 
-    assert (outcome.kind, result_of(outcome)) == ("failed", "verify_failed")
+    assert (outcome.kind, result_of(outcome.rule)) == ("failed", "verify_failed")
     assert len(place.world.model.asked) == 9
     assert place.world.source.bases.count(place.base) == 3, "with the dependencies of the base"
     assert "Not so." in place.prompt(3)
@@ -53,7 +53,7 @@ async def test_a_judge_who_contradicts_itself_is_asked_again(scene, acts, talk):
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert "does not pass" in place.refusal(3)
     assert "needs `issues`, and `feedback`" in place.refusal(4)
 
@@ -69,7 +69,7 @@ async def test_a_tree_that_changed_under_the_judge_ends_the_run(scene, acts, tal
 
     outcome = await place.run()
 
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
     assert "only to be looked at" in outcome.text
     assert place.world.publisher.pulls == {}
 
@@ -79,7 +79,7 @@ async def test_who_asks_for_no_judge_gets_none(scene, acts):
 
     outcome = await place.run(skip_verify=True)
 
-    assert result_of(outcome) == "fixed"
+    assert result_of(outcome.rule) == "fixed"
     assert "Not looked at by a model: whoever asked wanted it so." in outcome.report
 
 
@@ -88,7 +88,7 @@ async def test_what_code_finds_wrong_is_wrong_also_without_a_judge(scene, acts):
 
     outcome = await place.run(skip_verify=True, max_iterations=1)
 
-    assert result_of(outcome) == "verify_failed"
+    assert result_of(outcome.rule) == "verify_failed"
 
 
 async def test_a_run_that_breaks_off_publishes_nothing_where_that_was_asked(scene, acts, talk):
@@ -102,5 +102,5 @@ async def test_a_run_that_breaks_off_publishes_nothing_where_that_was_asked(scen
 
     outcome = await place.run(no_pr=True)
 
-    assert result_of(outcome) == "infra_error"
+    assert result_of(outcome.rule) == "infra_error"
     assert not place.pushed
