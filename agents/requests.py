@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
-
-from agents.overrides import Retire
 
 _ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/[0-9]+)?)$")
 
@@ -162,6 +161,26 @@ def lane_of_alerts(repository: Repository, ecosystem: str, directory: str, packa
         return lane
     digest = hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()
     return f"{repository.key}!{digest[:48]}"
+
+
+class Overruled(Frozen):
+    """An override as it was written: enough to know it again to the letter."""
+
+    versions: tuple[tuple[str, str], ...]
+    """Each vulnerable version of the package, and the one that took its place."""
+    reason: str
+    """What was written beside the entry."""
+    until: date
+    """The day on which somebody has to look at it again."""
+
+
+class Retire(Overruled):
+    """The wish to do without an override."""
+
+    run_id: str
+    """The run that made it."""
+    days: int = Field(gt=0, le=3650)
+    """After so many it is looked at again, if it is needed still."""
 
 
 class RemediateAlert(Asked):

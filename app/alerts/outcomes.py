@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agents.overrides import Overruled, Retire
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Json
 from agents.remediation import result_of
-from agents.requests import RemediateAlert
+from agents.requests import Overruled, RemediateAlert, Retire
 from agents.run import Outcome
 from app.store.alerts.overrides import Overrides
 from app.store.alerts.remediations import Remediations

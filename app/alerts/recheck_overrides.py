@@ -15,9 +15,8 @@ import structlog
 from pydantic import ValidationError
 
 from agents.errors import RunError, TransientError
-from agents.overrides import Overruled, Retire
 from agents.policy import Found, InvalidPolicy
-from agents.requests import RemediateAlert, Repository, request_of
+from agents.requests import Overruled, RemediateAlert, Repository, Retire, request_of
 from app.alerts.poll import CLOCK
 from app.github.alerts.issue_text import in_folder
 from app.store.alerts.overrides import Override, Overrides

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.overrides import Overruled
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.ports import SetupResult
 from agents.remediation import Result
-from agents.requests import Frozen, Severity
+from agents.requests import Frozen, Overruled, Severity
 
 MECHANICAL = (Level.FLOAT, Level.BUMP)
 """Rungs that move the package alone, within what the repository allows itself."""

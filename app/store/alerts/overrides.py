@@ -10,8 +10,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from sqlalchemy import select, update
 
-from agents.overrides import Overruled
-from agents.requests import Repository
+from agents.requests import Overruled, Repository
 from app.store.alerts.poll_times import PERMISSION, repository_of
 from app.store.database import Database
 from app.store.tables import installations, remediations, repositories

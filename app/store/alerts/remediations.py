@@ -10,9 +10,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from sqlalchemy import Connection, RowMapping, Select, Update, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agents.overrides import Overruled
 from agents.remediation import PREFIX
-from agents.requests import RemediateAlert
+from agents.requests import Overruled, RemediateAlert
 from app.store.alerts.overrides import day_of
 from app.store.database import Database
 from app.store.tables import approvals, remediations, runs, steers

@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agents.overrides import Overruled, Retire
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
+from agents.requests import Overruled, Retire
 from agents.run import Outcome
 from app.alerts.outcomes import DAY, AlertOutcomes, mark
 from app.store.alerts.overrides import Overrides

@@ -12,9 +12,8 @@ from sqlalchemy import update
 
 import handlers
 from agents.errors import TransientError
-from agents.overrides import Overruled
 from agents.policy import InvalidPolicy, MissingPolicy, Policy, PolicyOrigin, ValidPolicy
-from agents.requests import RemediateAlert, Repository
+from agents.requests import Overruled, RemediateAlert, Repository
 from agents.run import Outcome
 from app.alerts.recheck_overrides import DAY, WEEK, OverrideRecheck
 from app.records.installations import KnownInstallation, KnownRepository

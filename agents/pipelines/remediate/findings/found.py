@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.overrides import Retire
 from agents.pipelines.remediate.ladder import Group
-from agents.requests import Frozen, Severity
+from agents.requests import Frozen, Retire, Severity
 
 Affected = Literal["yes", "no", "unsure"]
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from agents.errors import RunError
-from agents.overrides import Retire
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import list_source_files
@@ -25,7 +24,7 @@ from agents.pipelines.remediate.ladder import (
     targets_of,
 )
 from agents.ports import Alerts
-from agents.requests import RemediateAlert
+from agents.requests import RemediateAlert, Retire
 from agents.run import StageContext, stage
 from agents.text import one_line
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.climb import attempt, to_refusal, verify_fix
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.footing import Footing
@@ -24,6 +23,7 @@ from agents.pipelines.remediate.ladder.values import (
     Unfit,
 )
 from agents.ports import WorkTree
+from agents.requests import Overruled
 
 MOST_SAID = 4
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.parents import list_ancestors, parents_to_move
 from agents.pipelines.remediate.ladder.values import Level, Stuck
+from agents.requests import Overruled
 
 _NOT_OWN = "The repository does not ask for {name} itself; other packages do."
 _UNLOCKED = "There is no lock file: the requirement itself decides."

@@ -8,9 +8,8 @@ from enum import IntEnum
 from typing import Literal
 
 from agents.errors import FettleError
-from agents.overrides import Overruled
 from agents.ports import Advisory
-from agents.requests import Frozen
+from agents.requests import Frozen, Overruled
 from agents.text import plain_output, printable
 
 

@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from agents.overrides import Retire
 from agents.remediation import result_of
+from agents.requests import Retire
 from tests.agents.pipelines.remediate.conftest import GHSA, RELEASES, alert, make_other_pull
 
 REASON = f"{GHSA}: overrules other packages; look at it again by 2026-11-20"

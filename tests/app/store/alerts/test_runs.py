@@ -7,8 +7,7 @@ from datetime import date
 
 import pytest
 
-from agents.overrides import Overruled, Retire
-from agents.requests import Told
+from agents.requests import Overruled, Retire, Told
 from agents.run import Outcome
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database

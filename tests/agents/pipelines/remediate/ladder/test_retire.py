@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, do_without
+from agents.requests import Overruled
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, MadeUpEcosystem, group
 
 REASON = "GHSA-x: overrules other packages; look at it again by 2026-11-20"
