@@ -14,8 +14,7 @@ from agents.ports import SetupResult
 from agents.requests import Frozen
 from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
 from app.git.worktree import CommandMounts, is_absent, make_folder, take_out, write_file
-from app.sandbox.environment import HOME
-from app.sandbox.port import Mount
+from app.sandbox.port import HOME, Mount
 
 MODULES = "node_modules"
 PARTS = ("setup", "home", "tree", "files")

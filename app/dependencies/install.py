@@ -20,8 +20,7 @@ from app.dependencies.cache_entry import Leavings, Manifest, take_over
 from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
 from app.git import CommitIdentity, Mirror
 from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
-from app.sandbox.environment import HOME
-from app.sandbox.port import Mount, Sandbox, SandboxCommand
+from app.sandbox.port import HOME, Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
 
 _NOBODY = CommitIdentity("Fettle", "fettle@localhost")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.analysis.dependency_install import TOOLS, VENV
-from app.sandbox.environment import HOME
+from app.sandbox.port import HOME
 
 PLACE = "/setup"
 """Belongs to the set-up alone: what knows its own path, like a virtual environment, lies here."""

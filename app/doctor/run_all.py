@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from agents.errors import ConfigError
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials, LoadedSettings, Settings
 from app.doctor.app_identity import app_findings
 from app.doctor.database import database_finding
-from app.doctor.finding import Diagnosis, report_failure, report_skip
+from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 from app.doctor.github_client import open_client
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
 from app.doctor.registry import policy_findings, read_registry
 from app.doctor.sandboxes import sandbox_finding
-from app.doctor.settings import settings_findings
 from app.doctor.webhook import hook_findings
+from app.secrets.files import CREDENTIALS, app_folder
 
 
 async def examine(
@@ -69,3 +69,19 @@ def _credentials(settings: Settings) -> AppCredentials | None:
         return settings.credentials
     except ConfigError:
         return None
+
+
+def settings_findings(reading: LoadedSettings, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Tell every problem; without any, where the App's secrets come from."""
+    problems = [*reading.problems, *reading.missing]
+    for problem in problems:
+        yield report_failure("setting", f"{problem.variable} {problem.text}")
+    if problems:
+        return
+    given = [name for name in CREDENTIALS if environ.get(name, "").strip()]
+    source = "variables" if given else f"`{app_folder(reading.settings.data_dir)}`"
+    yield ok(
+        "settings",
+        f"All are valid. The App's secrets come from {source}; the data folder is "
+        f"`{reading.settings.data_dir}`.",
+    )

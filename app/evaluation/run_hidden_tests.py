@@ -13,9 +13,8 @@ from agents.errors import ToolError
 from agents.text import one_line, plain_output
 from app.evaluation.case import JudgeSettings
 from app.evaluation.case_repository import CaseRepository, copy, give, lay_over, put_back, remove
-from app.evaluation.junit import Result, Unreadable, read_junit
 from app.evaluation.sources import FetchedCase
-from app.evaluation.verdict import JudgeRun, TestOutcomes
+from app.evaluation.verdict import JudgeRun, Result, TestOutcomes, Unreadable, read_junit
 from app.git.worktree import NoSuchPath, read_file, remove_tree
 from app.sandbox.path_permissions import make_passable
 from app.sandbox.port import Mount, Sandbox, SandboxCommand

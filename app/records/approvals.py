@@ -1,9 +1,11 @@
-"""One approval as it is kept: the call that was asked about, its state, and who decided."""
+"""One approval as it is kept: the call, its state, who decided; and who keeps it for GitHub."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from agents.ports import Approval, ApprovalState, Asking
 
@@ -64,3 +66,31 @@ _WORDS = {"approved": "was approved", "denied": "was denied", "expired": "expire
 
 def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
+
+
+class ApprovalStore(Protocol):
+    """Keeps approvals; the first decision on each one counts."""
+
+    async def ask_once(self, run_id: str, asking: Asking) -> StoredApproval:
+        """Keep this question, and return it as it stands; a repeated one is the same.
+
+        Raises RunError when the kept record no longer says what was asked.
+        """
+
+    async def get(self, ident: str) -> StoredApproval | None:
+        """Return the approval of that id, if there is one."""
+
+    async def of_run(self, run_id: str) -> list[StoredApproval]:
+        """Return the approvals that a run asked for, oldest first."""
+
+    async def comment_is(self, ident: str, comment_id: int) -> None:
+        """Remember the comment that asks."""
+
+    async def claim(self, ids: Sequence[str]) -> list[str]:
+        """Note that the calls of these are about to run; return those that nobody had claimed."""
+
+    async def all_decided(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more."""
+
+    async def void(self, ident: str, why: str) -> bool:
+        """Let no decision count any more; return whether the approval still waited for one."""

@@ -21,8 +21,7 @@ from pathlib import Path
 
 from agents.errors import ConfigError
 from app.sandbox.bubblewrap.errors import diagnose
-from app.sandbox.environment import build_environment
-from app.sandbox.port import Mount, Probe, ProbeReport, Sandbox, SandboxCommand
+from app.sandbox.port import Mount, Probe, ProbeReport, Sandbox, SandboxCommand, build_environment
 
 ATTACKS = (
     "write outside the work tree",

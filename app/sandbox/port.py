@@ -1,14 +1,18 @@
-"""The port that each sandbox implements: commands, what they see, and what attacks found."""
+"""The port that each sandbox implements: commands, their environment, and what attacks found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from agents.errors import ConfigError
 from agents.ports import CommandResult
+
+HOME = "/home/agent"
+PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
@@ -139,3 +143,17 @@ class Sandbox(Protocol):
         start the sandbox, and TransientError when the machine has no room for a command now.
         """
         ...
+
+
+def build_environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> dict[str, str]:
+    """Return the variables of a command: built from nothing, so none of Fettle's is there."""
+    return {
+        "PATH": os.pathsep.join([*(str(tool / "bin") for tool in toolchains), PATH]),
+        "HOME": HOME,
+        "USER": "agent",
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/tmp",  # noqa: S108 # the sandbox's own
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's
+        **extra,
+    }

@@ -10,10 +10,9 @@ from agents.errors import FettleError
 from agents.ports import Approval, Asking
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
-from app.github.approvals.port import ApprovalStore
 from app.github.transport import GitHub
 from app.github.transport.conversation import ConversationThread
-from app.records.approvals import StoredApproval
+from app.records.approvals import ApprovalStore, StoredApproval
 from app.secrets.redaction import Redactor
 
 log = structlog.get_logger()

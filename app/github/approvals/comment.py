@@ -7,10 +7,9 @@ import structlog
 from agents.requests import Command, Request
 from app.github.approvals.action_text import ToolCallText, shown_action
 from app.github.approvals.check_run import show_check
-from app.github.approvals.port import ApprovalStore
 from app.github.approvals.text import question
 from app.github.transport import SETTLE, GitHub, MarkedComments, OutgoingText, Profile
-from app.records.approvals import StoredApproval
+from app.records.approvals import ApprovalStore, StoredApproval
 from app.secrets.redaction import Redactor
 
 log = structlog.get_logger()

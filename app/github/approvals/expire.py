@@ -9,8 +9,8 @@ import structlog
 from agents.errors import FettleError
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
-from app.github.approvals.port import ApprovalStore
 from app.github.transport import SETTLE, GitHub
+from app.records.approvals import ApprovalStore
 from app.secrets.redaction import Redactor
 
 ENDED = "the run has ended"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.sandbox.environment import HOME, build_environment
-from app.sandbox.port import Mount, SandboxCommand
+from app.sandbox.port import HOME, Mount, SandboxCommand, build_environment
 
 UID = 1000
 """The user inside, whoever it is outside."""

@@ -19,8 +19,7 @@ from typing import Any
 
 from agents.errors import ConfigError
 from app.sandbox.container.engines import ContainerEngine
-from app.sandbox.environment import HOME, build_environment
-from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
+from app.sandbox.port import HOME, Mount, ResourceLimits, SandboxCommand, build_environment
 from app.sandbox.seccomp import list_denied_calls
 
 GRACE = 30

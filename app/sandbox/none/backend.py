@@ -25,7 +25,6 @@ from agents.errors import ConfigError, RunError, TransientError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
 from app.sandbox.disk_quota import DiskQuota
-from app.sandbox.environment import build_environment
 from app.sandbox.none import supervisor
 from app.sandbox.none.file_copies import copy_tree, take_fingerprint
 from app.sandbox.none.mount_links import link_nested
@@ -33,7 +32,14 @@ from app.sandbox.none.path_translation import PathTranslation
 from app.sandbox.output_buffer import HeadTailBuffer, OutputSink
 from app.sandbox.parent_watch import HandshakeSink
 from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
-from app.sandbox.port import Mount, OperatorLimits, ProbeReport, ResourceLimits, SandboxCommand
+from app.sandbox.port import (
+    Mount,
+    OperatorLimits,
+    ProbeReport,
+    ResourceLimits,
+    SandboxCommand,
+    build_environment,
+)
 from app.sandbox.privilege_drop import choose_owner
 from app.sandbox.process_group import (
     FLOOD,

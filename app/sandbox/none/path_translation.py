@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agents.errors import ConfigError
-from app.sandbox.environment import HOME
-from app.sandbox.port import Mount, SandboxCommand
+from app.sandbox.port import HOME, Mount, SandboxCommand
 
 _SHELLS = {"bash", "sh", "dash"}
 _SCRATCH = {HOME: "home", "/tmp": "tmp"}  # noqa: S108 # inside, not ours

@@ -6,9 +6,8 @@ import pytest
 
 from agents.ports import Usage
 from app.evaluation.case import HiddenTests, JudgeSettings
-from app.evaluation.junit import Unreadable, read_junit
 from app.evaluation.result import CaseResult, Evaluation
-from app.evaluation.verdict import JudgeRun, TestOutcomes, compare, unsound
+from app.evaluation.verdict import JudgeRun, TestOutcomes, Unreadable, compare, read_junit, unsound
 
 
 def make_judge_run(**results):
