@@ -10,7 +10,7 @@ from agents.requests import Request
 from app.github.access.discussion import discussion
 from app.github.access.roles import Writers
 from app.github.transport import GitHub, InstallationClient, Profile
-from app.github.transport.incoming_text import body, left_out, sections
+from app.github.transport.incoming_text import clean_body, describe_left_out, join_sections
 
 REPOSITORY = "/repos/{owner}/{repo}"
 
@@ -57,7 +57,7 @@ class RunReader:
             until=self.until,
         )
         remarks = [
-            f"## {each.author} ({each.role}) on {each.at:%Y-%m-%d}\n{body(each.body)}"
+            f"## {each.author} ({each.role}) on {each.at:%Y-%m-%d}\n{clean_body(each.body)}"
             for each in said.remarks
         ]
         skipped = [
@@ -65,7 +65,7 @@ class RunReader:
             (said.too_late, "comments made or edited after this run was asked for"),
             (said.left_out, "older comments"),
         ]
-        return sections([*remarks, left_out(skipped)])
+        return join_sections([*remarks, describe_left_out(skipped)])
 
 
 def asked_at(run_id: str) -> float:

@@ -18,7 +18,7 @@ from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader
 from app.github.attachments.image_header import UnusableImage, read_header
 from app.github.attachments.markdown_links import Image, parse_links
-from app.github.transport.incoming_text import line
+from app.github.transport.incoming_text import clean_line
 
 MOST_SHOWN = 5
 MOST_TRIED = 10
@@ -97,7 +97,7 @@ class _Album:
             raise UnusableImage("is too large together with those before it")
         self._bytes += len(found.data)
         return Picture(
-            alt=line(image.alt),
+            alt=clean_line(image.alt),
             url=_name(image),
             media_type=found.media_type,
             data=base64.b64encode(found.data).decode(),
@@ -155,4 +155,4 @@ def _each_once(images: Iterable[Image]) -> list[Image]:
 def _name(image: Image) -> str:
     """Return the address without what may open it; a picture in the text has none."""
     address = image.address.partition("?")[0].partition("#")[0]
-    return "a picture" if address[:5].lower() == "data:" else line(address) or "a picture"
+    return "a picture" if address[:5].lower() == "data:" else clean_line(address) or "a picture"

@@ -19,7 +19,7 @@ from app.github.transport import (
     Profile,
     Unprocessable,
 )
-from app.github.transport.incoming_text import body, line
+from app.github.transport.incoming_text import clean_body, clean_line
 from app.secrets.redaction import Redactor
 
 RUNS = f"{REPOSITORY}/commits/{{sha}}/check-runs?filter=all"
@@ -93,7 +93,7 @@ class GitHubCiChecks:
             return LOST
         if log is None:
             return BY_OUTSIDERS
-        head = f"Failed: {', '.join(map(line, log.failed))}\n" if log.failed else ""
+        head = f"Failed: {', '.join(map(clean_line, log.failed))}\n" if log.failed else ""
         room = max(0, limit - len(head))
         text = self._redactor.clean(printable(log.tail_of_failed(room)))
         return f"{head}{text or '(empty)'}"[:limit]
@@ -132,8 +132,8 @@ class GitHubCiChecks:
         run, ended = attempts[-1], _to_ending(attempts[-1])
         return ForeignCheck(
             id=run["id"],
-            name=line(run["name"]),
-            app=line(_app(run)["name"]),
+            name=clean_line(run["name"]),
+            app=clean_line(_app(run)["name"]),
             ended=ended,
             attempts=tuple(each for each in map(_to_ending, attempts[:-1]) if each),
             summary=await self._summary(client, run) if ended not in FINE else "",
@@ -147,7 +147,7 @@ class GitHubCiChecks:
         if output.get("annotations_count"):
             parts += await self._annotations(client, run)
         words = "\n".join(part for part in parts if part)
-        return body(self._redactor.clean(words), SUMMARY) if words else ""
+        return clean_body(self._redactor.clean(words), SUMMARY) if words else ""
 
     async def _annotations(self, client: InstallationClient, run: Run) -> list[str]:
         where = self._reading.url_variables(id=run["id"], per_page=MOST_ANNOTATIONS)
@@ -162,10 +162,10 @@ class GitHubCiChecks:
 
     def _status(self, status: Mapping[str, Any]) -> ForeignCheck:
         ended = STATES.get(status["state"], "")
-        words = line(self._redactor.clean(status["description"] or ""))
+        words = clean_line(self._redactor.clean(status["description"] or ""))
         return ForeignCheck(
             id=status["id"],
-            name=line(status["context"]),
+            name=clean_line(status["context"]),
             app=STATUS_APP,
             ended=ended,
             summary=words if ended not in FINE else "",

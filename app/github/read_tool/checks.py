@@ -10,7 +10,7 @@ from agents.ports import Json
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.checks.job_log import read_part_log
 from app.github.transport import NotFound, Profile, Unprocessable
-from app.github.transport.incoming_text import body, line
+from app.github.transport.incoming_text import clean_body, clean_line
 
 KEPT = 60_000  # bytes from the end of a log: what failed stands there
 SHOWN = 16_000  # characters
@@ -35,7 +35,7 @@ async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     path = f"{REPOSITORY}/commits/{{ref}}/check-runs"
     runs = [each async for each in client.getiter(path, where, iterable_key="check_runs")]
     combined = await client.getitem(f"{REPOSITORY}/commits/{{ref}}/status", where)
-    head = f"# Checks of {line(arguments['ref'])} ({combined['sha']})"
+    head = f"# Checks of {clean_line(arguments['ref'])} ({combined['sha']})"
     if not runs and not combined["statuses"]:
         return f"{head}\nNo checks and no statuses."
     if await _holds(reading, combined["sha"]):
@@ -49,15 +49,15 @@ def _format_checks(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -
     lines = []
     for run in runs:
         output = run.get("output") or {}
-        said = line(output.get("title"))
+        said = clean_line(output.get("title"))
         by = (run.get("app") or {}).get("slug", "")
         about = f"{_state(run)} (id {run['id']}, {by})"
-        lines.append(f"- {line(run['name'])}: {about} {said}".rstrip())
+        lines.append(f"- {clean_line(run['name'])}: {about} {said}".rstrip())
         if _state(run) == "failure" and output.get("summary"):
-            lines.append(body(output["summary"], SUMMARY))
+            lines.append(clean_body(output["summary"], SUMMARY))
     for status in statuses:
-        words = line(status["description"])
-        lines.append(f"- {line(status['context'])}: {status['state']} {words}".rstrip())
+        words = clean_line(status["description"])
+        lines.append(f"- {clean_line(status['context'])}: {status['state']} {words}".rstrip())
     return lines
 
 

@@ -9,7 +9,12 @@ from agents.ports import Json
 from agents.requests import ResolveIssue
 from agents.text import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.transport.incoming_text import body, left_out, line, sections
+from app.github.transport.incoming_text import (
+    clean_body,
+    clean_line,
+    describe_left_out,
+    join_sections,
+)
 
 HIDDEN = "(by somebody without write access: not shown)"
 MOST_FILES = 100
@@ -25,9 +30,9 @@ async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     )
     if "pull_request" in issue:
         return f"#{number} is a pull request: read it with the verb pull_request."
-    labels = ", ".join(line(label["name"]) for label in issue["labels"])
+    labels = ", ".join(clean_line(label["name"]) for label in issue["labels"])
     facts = f"{issue['state']}; labels: {labels or 'none'}"
-    return sections(
+    return join_sections(
         [
             f"# Issue #{number} ({facts})",
             await _format_opening(reading, issue),
@@ -42,9 +47,9 @@ async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -
     client, where = await reading.client(), reading.url_variables(number=number)
     pull = await client.getitem(f"{REPOSITORY}/pulls/{{number}}", where)
     state = "merged" if pull["merged"] else pull["state"]
-    head = line(pull["head"]["label"]) if await _by_us(reading, pull) else "a fork"
-    facts = f"{state}; {head} into {line(pull['base']['ref'])}"
-    return sections(
+    head = clean_line(pull["head"]["label"]) if await _by_us(reading, pull) else "a fork"
+    facts = f"{state}; {head} into {clean_line(pull['base']['ref'])}"
+    return join_sections(
         [
             f"# Pull request #{number} ({facts}; head {pull['head']['sha']})",
             await _format_opening(reading, pull),
@@ -59,11 +64,11 @@ async def _format_opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return title and description: the run's own issue as it was when the run was asked for."""
     request = reading.request
     if isinstance(request, ResolveIssue) and thing["number"] == request.number:
-        return f"{line(request.title)}\n\n{body(request.body)}"
+        return f"{clean_line(request.title)}\n\n{clean_body(request.body)}"
     if not await reading.may_show(thing):
         return f"Title and description: {HIDDEN}"
     author = thing["user"]["login"]
-    return f"{line(thing['title'])} (by {author})\n\n{body(thing['body'])}"
+    return f"{clean_line(thing['title'])} (by {author})\n\n{clean_body(thing['body'])}"
 
 
 async def _reviews(reading: RunReader, number: int) -> str:
@@ -80,11 +85,15 @@ async def _reviews(reading: RunReader, number: int) -> str:
             hidden += 1
         elif "path" in each:
             place = f"{each['path']}:{each.get('line') or each.get('original_line') or ''}"
-            said.append(f"## {each['user']['login']} on {line(place)}\n{body(each['body'])}")
+            said.append(
+                f"## {each['user']['login']} on {clean_line(place)}\n{clean_body(each['body'])}"
+            )
         else:
-            words = body(each["body"]) if each["body"] else ""
+            words = clean_body(each["body"]) if each["body"] else ""
             said.append(f"## {each['user']['login']}: {each['state'].lower()}\n{words}".rstrip())
-    return sections([*said, left_out([(hidden, "reviews by people without write access")])])
+    return join_sections(
+        [*said, describe_left_out([(hidden, "reviews by people without write access")])]
+    )
 
 
 async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> str:
@@ -95,7 +104,8 @@ async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> 
     path = f"{REPOSITORY}/pulls/{{number}}/files"
     files = [each async for each in client.getiter(path, where)]
     names = [
-        f"- {line(each['filename'])} ({each['status']}, +{each['additions']} -{each['deletions']})"
+        f"- {clean_line(each['filename'])}"
+        f" ({each['status']}, +{each['additions']} -{each['deletions']})"
         for each in files[:MOST_FILES]
     ]
     more = len(files) - len(names)

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports import Json
 from app.github.access.run_reader import RunReader
-from app.github.transport.incoming_text import left_out, line
+from app.github.transport.incoming_text import clean_line, describe_left_out
 
 MOST = 20
 KINDS = {"issues": "is:issue", "pull_requests": "is:pull-request"}
@@ -34,12 +34,12 @@ async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     lines, hidden = [], 0
     for each in own:
         if of == "code":
-            lines.append(f"- {line(each['path'])}")
+            lines.append(f"- {clean_line(each['path'])}")
         elif await reading.may_show(each):
-            lines.append(f"- #{each['number']} ({each['state']}) {line(each['title'])}")
+            lines.append(f"- #{each['number']} ({each['state']}) {clean_line(each['title'])}")
         else:
             hidden += 1
-    notes = left_out([(hidden, "by people without write access")])
+    notes = describe_left_out([(hidden, "by people without write access")])
     return "\n".join([f"# Found ({of}): {len(own)}", *lines, *([notes] if notes else [])])
 
 
