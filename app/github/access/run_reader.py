@@ -9,8 +9,14 @@ from typing import Any
 from agents.requests import Request
 from app.github.access.discussion import discussion
 from app.github.access.roles import Writers
-from app.github.transport import GitHub, InstallationClient, Profile
-from app.github.transport.incoming_text import clean_body, describe_left_out, join_sections
+from app.github.transport import (
+    GitHub,
+    InstallationClient,
+    Profile,
+    clean_body,
+    describe_left_out,
+    join_sections,
+)
 
 REPOSITORY = "/repos/{owner}/{repo}"
 

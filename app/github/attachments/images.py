@@ -18,7 +18,7 @@ from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader
 from app.github.attachments.image_header import UnusableImage, read_header
 from app.github.attachments.markdown_links import Image, parse_links
-from app.github.transport.incoming_text import clean_line
+from app.github.transport import clean_line
 
 MOST_SHOWN = 5
 MOST_TRIED = 10

@@ -18,8 +18,9 @@ from app.github.transport import (
     NotPermitted,
     Profile,
     Unprocessable,
+    clean_body,
+    clean_line,
 )
-from app.github.transport.incoming_text import clean_body, clean_line
 from app.secrets.redaction import Redactor
 
 RUNS = f"{REPOSITORY}/commits/{{sha}}/check-runs?filter=all"

@@ -11,8 +11,7 @@ from agents.requests import Repository
 from agents.text import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
-from app.github.transport import NotFound
-from app.github.transport.incoming_text import BODY
+from app.github.transport import BODY, NotFound
 
 MOST = 20
 """Numbers that are looked up for one text at most, whatever `limit` says."""

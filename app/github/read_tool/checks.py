@@ -9,8 +9,7 @@ from agents.errors import ToolError
 from agents.ports import Json
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.checks.job_log import read_part_log
-from app.github.transport import NotFound, Profile, Unprocessable
-from app.github.transport.incoming_text import clean_body, clean_line
+from app.github.transport import NotFound, Profile, Unprocessable, clean_body, clean_line
 
 KEPT = 60_000  # bytes from the end of a log: what failed stands there
 SHOWN = 16_000  # characters

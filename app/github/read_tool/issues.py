@@ -9,12 +9,7 @@ from agents.ports import Json
 from agents.requests import ResolveIssue
 from agents.text import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.transport.incoming_text import (
-    clean_body,
-    clean_line,
-    describe_left_out,
-    join_sections,
-)
+from app.github.transport import clean_body, clean_line, describe_left_out, join_sections
 
 HIDDEN = "(by somebody without write access: not shown)"
 MOST_FILES = 100

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports import Json
 from app.github.access.run_reader import RunReader
-from app.github.transport.incoming_text import clean_line, describe_left_out
+from app.github.transport import clean_line, describe_left_out
 
 MOST = 20
 KINDS = {"issues": "is:issue", "pull_requests": "is:pull-request"}

@@ -26,11 +26,19 @@ from app.github.transport.idempotent_comments import (
     marker,
 )
 from app.github.transport.installation_client import InstallationClient
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.texts import (
+    BODY,
+    OutgoingText,
+    clean_body,
+    clean_line,
+    describe_left_out,
+    join_sections,
+)
 from app.github.transport.tokens import Profile, Scope
 from app.github.transport.urls import Urls
 
 __all__ = [
+    "BODY",
     "COMMENT",
     "COMMENTS",
     "SETTLE",
@@ -49,6 +57,10 @@ __all__ = [
     "TooManyPages",
     "Unprocessable",
     "Urls",
+    "clean_body",
+    "clean_line",
+    "describe_left_out",
+    "join_sections",
     "made_once",
     "marker",
 ]

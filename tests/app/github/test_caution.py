@@ -4,7 +4,7 @@ from app.git.environment import CommitIdentity
 from app.git.ref_names import commit_ref
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.reporting.progress_text import Progress, render
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.texts import OutgoingText
 
 CAUTION = "**Caution:** this ran without a sandbox."
 BRANCH = "bot/1-accept-nine-digits-abc123"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agents.errors import ToolError
 from agents.text.markdown import parse_markdown
 from app.github.approvals.action_text import LONGEST, shown_action
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.texts import OutgoingText
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 from tests.fakes.requests import build_repository, build_resolve_issue

@@ -16,7 +16,7 @@ from agents.requests import (
 )
 from agents.run import Outcome
 from app.github.reporting.progress_text import Progress, render
-from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.texts import OutgoingText
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 from tests.fakes.requests import build_repository, build_resolve_issue
