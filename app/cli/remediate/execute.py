@@ -12,7 +12,7 @@ from agents.requests import Severity
 from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.commands import Command, Options, RemediationArguments
 from app.cli.remediate.github_batch import Remediating
-from app.cli.remediate.one_repository import Wanted
+from app.cli.remediate.seat import Wanted
 from app.cli.remediate.show import show
 from app.cli.terminal import STOPPED, redactor_of, say
 from app.clone.preconditions import start_at

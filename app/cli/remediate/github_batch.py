@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 
 from agents.errors import ConfigError
-from app.cli.remediate.one_repository import LONG, Interrupted, OneByOne, Seat
+from app.cli.remediate.group_run import GroupRuns
+from app.cli.remediate.one_repository import OneByOne
+from app.cli.remediate.seat import LONG, Interrupted, Seat
 from app.cli.resolve.work_on_issue import opened_database, who_works
 from app.cli.terminal import line, say
 from app.clone.log import logging_to
@@ -46,10 +48,11 @@ class Remediating(Seat):
             at_work = (
                 work_here(self.settings, self.redactor, github) if self.here else nullcontext()
             )
-            one = OneByOne(self, github, database, places, batch)
+            runs = GroupRuns(self, database)
+            one = OneByOne(self, github, runs, places, batch)
             try:
                 async with at_work as ring:
-                    one.ring = ring or one.ring
+                    runs.ring = ring or runs.ring
                     for number, installed in enumerate(repositories, 1):
                         counted = f" ({number} of {len(repositories)})" if batch else ""
                         say(f"{line(installed.name, LONG)}{counted}; {doing}.")

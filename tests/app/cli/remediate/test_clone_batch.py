@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import ConfigError
 from app.cli.remediate.clone_batch import RemediatingClone
-from app.cli.remediate.one_repository import Wanted
+from app.cli.remediate.seat import Wanted
 from app.clone.preconditions import start_at
 from app.config.settings import load_settings
 from app.git.mirror.mirror import Mirror
