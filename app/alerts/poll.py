@@ -26,8 +26,7 @@ from app.store.alerts.poll_times import AlertLooks, Due
 from app.store.alerts.remediations import Remediation, Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.schedule_leases import PassLock, Sweeps
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.webhooks import Delivery, Inbox
 from handlers import internal
 from handlers.access.alerts import find_objection
 from handlers.dependabot_alert import make_request

@@ -23,8 +23,7 @@ from app.store.alerts.overrides import Override, Overrides
 from app.store.alerts.runs import AlertRuns
 from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.webhooks import Delivery, Inbox
 from handlers import internal
 
 NAME = "overrides"

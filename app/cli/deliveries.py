@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.operator.receive_payload import Received
     from app.operator.redeliver import Redelivered
     from app.records.deliveries import Attempt
-    from app.webhooks.receiver import Delivery
+    from app.webhooks import Delivery
     from handlers.notifications import Notice
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -69,7 +69,7 @@ async def _receive(
     from pydantic import ValidationError
 
     from app.operator.receive_payload import receive as received
-    from app.webhooks.receiver import Delivery
+    from app.webhooks import Delivery
 
     try:
         found = received(event, body)
@@ -112,7 +112,7 @@ def _requests(found: Received) -> tuple[Request | Command | Notice, ...]:
 
 
 def _facts(found: Received, kept: str | None) -> dict[str, Any]:
-    from app.webhooks.receiver import ImmediateAnswer
+    from app.webhooks import ImmediateAnswer
     from handlers.ignored import Ignored
 
     let_in = not isinstance(found.said, ImmediateAnswer)

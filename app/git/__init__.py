@@ -6,6 +6,7 @@ from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import OUTPUT_LIMIT, Git
 from app.git.locks import file_lock
+from app.git.mirror.garbage_collect import last_used, let_go, mirror_ids, remove_mirror, runs_kept
 from app.git.mirror.mirror import Mirror, Mirrors
 from app.git.objects import GitObjects, TreeChange
 from app.git.ref_names import (
@@ -42,10 +43,15 @@ __all__ = [
     "branch_ref",
     "commit_ref",
     "file_lock",
+    "last_used",
+    "let_go",
+    "mirror_ids",
     "object_id",
     "own_branch",
     "pull_ref",
+    "remove_mirror",
     "revision",
     "run_refs",
+    "runs_kept",
     "tree_refs",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import Gauge
 from sqlalchemy import Connection
 
-from app.github.transport.tokens import every_permission
+from app.github.transport import every_permission
 from app.observability.metrics import Metrics
 from app.records.installations import KnownInstallation
 from app.store.installations.installations import every_installation

@@ -12,9 +12,8 @@ import structlog
 
 from agents.ports import Json
 from app.config.allowed_owners import AllowedOwners
-from app.github.transport import InstallationGone
+from app.github.transport import InstallationGone, TokenBroker, every_permission
 from app.github.transport.app_installations import PER_PAGE, AppInstallations
-from app.github.transport.tokens import TokenBroker, every_permission
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations.installations import Changes, StoredInstallations
 from app.store.installations.labels import StoredLabels

@@ -22,8 +22,7 @@ from typing import BinaryIO, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection, make_url, select
 
-from app.git import RUN_REFS, Mirrors
-from app.git.mirror.garbage_collect import mirror_ids
+from app.git import RUN_REFS, Mirrors, mirror_ids
 from app.secrets.files import FOLDER
 from app.store.database import Database, sqlite_module
 from app.store.migrations import revisions

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.errors import RunError
-from app.git import file_lock
-from app.git.mirror.garbage_collect import remove_mirror
+from app.git import file_lock, remove_mirror
 from app.git.worktree import remove_tree
 from app.store.database import Database
 from app.store.engine_tables import find_unended

@@ -12,8 +12,7 @@ import structlog
 from sqlalchemy import Connection
 
 from agents.errors import FettleError
-from app.git import GitFailed, Mirrors
-from app.git.mirror.garbage_collect import last_used, let_go, mirror_ids, remove_mirror, runs_kept
+from app.git import GitFailed, Mirrors, last_used, let_go, mirror_ids, remove_mirror, runs_kept
 from app.git.worktree import remove_tree
 from app.maintenance.clone_folders import remove_old
 from app.maintenance.purge import StillLive, forget

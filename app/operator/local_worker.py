@@ -13,8 +13,7 @@ from app.config.settings import Settings
 from app.github.transport import GitHub
 from app.installations.lifecycle import InstallationLifecycle
 from app.secrets.redaction import Redactor
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import OwnIdentity
+from app.webhooks import Inbox, OwnIdentity
 from app.wiring.resources import open_parts
 from app.wiring.serve import work
 

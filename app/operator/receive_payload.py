@@ -11,8 +11,7 @@ import orjson
 
 import handlers
 from app.store.database import Database
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery, ImmediateAnswer, OwnIdentity, WebhookReceiver
+from app.webhooks import Delivery, ImmediateAnswer, Inbox, OwnIdentity, WebhookReceiver
 from handlers import DeliveryWork
 from handlers.ignored import Ignored
 

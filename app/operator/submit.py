@@ -15,8 +15,7 @@ from app.store.database import Database
 from app.store.deliveries import run_of
 from app.store.process_lock import Claim
 from app.store.runs import Runs
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.webhooks import Delivery, Inbox
 from handlers.internal import TERMINAL, TERMINAL_ACTION
 
 

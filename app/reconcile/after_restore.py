@@ -20,7 +20,7 @@ from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryP
 from app.records.deliveries import Attempt
 from app.store.restore_recovery import Recoveries, Recovery
 from app.store.schedule_leases import Missed
-from app.webhooks.receiver import ACCEPTED
+from app.webhooks import ACCEPTED
 from handlers import is_handled
 
 TAKEN = 202

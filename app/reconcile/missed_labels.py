@@ -21,8 +21,7 @@ from app.github.issues.find_labelled import Candidate, InstallationSince, LabelE
 from app.reconcile.redelivery import NAME as DELIVERIES
 from app.store.restore_recovery import NAME as RECOVERY
 from app.store.schedule_leases import PassLock, Sweeps
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.webhooks import Delivery, Inbox
 from handlers.issues import RESOLVE_LABEL
 
 NAME = "labels"

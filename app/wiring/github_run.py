@@ -19,8 +19,14 @@ from app.github.access.pull_request_facts import pull_facts
 from app.github.access.roles import role_of
 from app.github.approvals.expire import OpenQuestions
 from app.github.reporting.reporter import GitHubReporter
-from app.github.transport import GitHub, InstallationClient, InstallationGone, NotPermitted, Profile
-from app.github.transport.conversation import ConversationThread
+from app.github.transport import (
+    ConversationThread,
+    GitHub,
+    InstallationClient,
+    InstallationGone,
+    NotPermitted,
+    Profile,
+)
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from app.runs.retry_from_stage import RetryFromStage

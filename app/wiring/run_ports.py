@@ -23,15 +23,14 @@ from app.github.pulls.publisher import GitHubPublisher, Opened
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
-from app.github.transport import GitHub, Profile, Scope
-from app.github.transport.conversation import ConversationThread
+from app.github.transport import ConversationThread, GitHub, Profile, Scope
 from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import Bells, RunSteering
 from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
 from app.store.runs import StoredJournal, StoredSteers
-from app.webhooks.receiver import OwnIdentity
+from app.webhooks import OwnIdentity
 from app.wiring.github_run import GitHubEquipment
 from app.wiring.resources import Parts
 

@@ -33,7 +33,7 @@ from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
-from app.webhooks.inbox import Inbox
+from app.webhooks import Inbox
 
 
 class Schedules:

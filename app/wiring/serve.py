@@ -38,10 +38,9 @@ from app.runs.restored_outcome import EndedBefore
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
 from app.store.runs import StoredSteers
+from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
-from app.webhooks.inbox import Inbox
 from app.webhooks.notifications import NotificationRouter
-from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
 from app.wiring.resources import Parts, open_parts
 from app.wiring.run_ports import GitHubRuns

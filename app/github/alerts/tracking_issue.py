@@ -23,6 +23,7 @@ from app.github.access.run_reader import REPOSITORY
 from app.github.alerts.issue_text import BODY, IN_PUBLIC, PUBLIC_REASON, TITLE, in_folder
 from app.github.transport import (
     SETTLE,
+    ConversationThread,
     GitHub,
     InstallationClient,
     NotFound,
@@ -32,7 +33,6 @@ from app.github.transport import (
     made_once,
     marker,
 )
-from app.github.transport.conversation import ConversationThread
 from app.secrets.redaction import Redactor
 
 ISSUES = f"{REPOSITORY}/issues"

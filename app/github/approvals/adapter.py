@@ -10,8 +10,7 @@ from agents.errors import FettleError
 from agents.ports import Approval, Asking
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
-from app.github.transport import GitHub
-from app.github.transport.conversation import ConversationThread
+from app.github.transport import ConversationThread, GitHub
 from app.records.approvals import ApprovalStore, StoredApproval
 from app.secrets.redaction import Redactor
 

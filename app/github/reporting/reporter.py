@@ -18,8 +18,15 @@ from agents.run import Outcome
 from app.github.approvals.comment import comment_key
 from app.github.reporting.progress_text import Progress, render
 from app.github.reporting.wording_by_kind import called_for
-from app.github.transport import GitHub, MarkedComments, NotFound, OutgoingText, Posted, Profile
-from app.github.transport.conversation import ConversationThread
+from app.github.transport import (
+    ConversationThread,
+    GitHub,
+    MarkedComments,
+    NotFound,
+    OutgoingText,
+    Posted,
+    Profile,
+)
 from app.secrets.redaction import Redactor
 
 KEY = "progress"

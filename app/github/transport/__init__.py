@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.client import GitHub
+from app.github.transport.conversation import ConversationThread
 from app.github.transport.errors import (
     InstallationGone,
     NotFound,
@@ -34,7 +35,7 @@ from app.github.transport.texts import (
     describe_left_out,
     join_sections,
 )
-from app.github.transport.tokens import Profile, Scope
+from app.github.transport.tokens import Profile, Scope, TokenBroker, every_permission
 from app.github.transport.urls import Urls
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "COMMENTS",
     "SETTLE",
     "BotIdentity",
+    "ConversationThread",
     "GitHub",
     "InstallationClient",
     "InstallationGone",
@@ -54,12 +56,14 @@ __all__ = [
     "Profile",
     "Scope",
     "Suspended",
+    "TokenBroker",
     "TooManyPages",
     "Unprocessable",
     "Urls",
     "clean_body",
     "clean_line",
     "describe_left_out",
+    "every_permission",
     "join_sections",
     "made_once",
     "marker",
