@@ -18,9 +18,7 @@ from app.alerts.outcomes import AlertOutcomes
 from app.github.transport import GitHub, InstallationGone, Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
-from app.store.alerts.overrides import Overrides
-from app.store.alerts.remediations import Remediations
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertRuns, Overrides, Remediations
 from app.store.database import Database
 from app.store.runs import History
 from handlers.access import alerts as access_alerts

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ports import Alerts, Json
-from app.store.alerts.remediations import Remediations
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertRuns, Remediations
 from app.store.database import Database
 from app.store.runs import StoredSteers
 from handlers.notifications import AlertClosed, PullClosed

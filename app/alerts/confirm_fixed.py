@@ -18,7 +18,7 @@ from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
 from app.github.transport import GitHub, Profile
 from app.runs.conductor import Equip
-from app.store.alerts.remediations import Remediation, Remediations
+from app.store.alerts import Remediation, Remediations
 from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
 

@@ -16,8 +16,7 @@ from agents.ports import Json
 from agents.remediation import result_of
 from agents.requests import Overruled, RemediateAlert, Retire
 from agents.run import Outcome
-from app.store.alerts.overrides import Overrides
-from app.store.alerts.remediations import Remediations
+from app.store.alerts import Overrides, Remediations
 from app.store.runs import History, KeptStep
 
 SCAN, FIX = "stage/scan/1", "stage/fix/"

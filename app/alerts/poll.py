@@ -22,9 +22,7 @@ from agents.requests import Person, RemediateAlert, Repository
 from app.alerts.outcomes import mark
 from app.github.alerts.list_open import OpenAlerts
 from app.github.alerts.schema import range_in, version_in
-from app.store.alerts.poll_times import AlertLooks, Due
-from app.store.alerts.remediations import Remediation, Remediations
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertLooks, AlertRuns, Due, Remediation, Remediations
 from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks import Delivery, Inbox
 from handlers import internal

@@ -19,8 +19,7 @@ from agents.policy import Found, InvalidPolicy
 from agents.requests import Overruled, RemediateAlert, Repository, Retire, request_of
 from app.alerts.poll import CLOCK
 from app.github.alerts.issue_text import in_folder
-from app.store.alerts.overrides import Override, Overrides
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertRuns, Override, Overrides
 from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
 from app.webhooks import Delivery, Inbox

@@ -21,8 +21,7 @@ from app.github.issues.labels import make_label
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationClient, InstallationGone, NotPermitted, Profile
 from app.records.installations import KnownRepository
-from app.store.installations.installations import StoredInstallations
-from app.store.installations.labels import StoredLabels
+from app.store.installations import StoredInstallations, StoredLabels
 from app.store.schedule_leases import PassLock
 from handlers.access.permissions import list_lacking
 from handlers.issues import RESOLVE_LABEL

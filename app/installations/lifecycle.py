@@ -17,8 +17,7 @@ from app.installations.reconcile import NAME, Reconciliation
 from app.installations.registry import InstallationRegistry
 from app.installations.sync import InstallationSync
 from app.store.database import Database
-from app.store.installations.installations import StoredInstallations
-from app.store.installations.labels import StoredLabels
+from app.store.installations import StoredInstallations, StoredLabels
 from app.store.runs import StoredSteers
 from app.store.schedule_leases import PassLock, Sweeps
 from handlers.notifications import InstallationChanged, RepositoryChanged

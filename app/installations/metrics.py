@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from app.github.transport import every_permission
 from app.observability.metrics import Metrics
 from app.records.installations import KnownInstallation
-from app.store.installations.installations import every_installation
+from app.store.installations import every_installation
 from handlers.access.permissions import list_lacking
 
 STATES = ("active", "behind", "suspended")

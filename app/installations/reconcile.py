@@ -15,7 +15,7 @@ from agents.errors import RunError
 from app.github.transport.app_installations import AppInstallations
 from app.installations.sync import InstallationSync
 from app.records.installations import KnownInstallation
-from app.store.installations.installations import StoredInstallations
+from app.store.installations import StoredInstallations
 from app.store.schedule_leases import PassLock
 
 NAME = "installations"

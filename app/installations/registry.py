@@ -17,7 +17,7 @@ from app.github.transport.installation_cache import (
     UncachedInstallations,
 )
 from app.records.installations import KnownInstallation, KnownRepository
-from app.store.installations.installations import StoredInstallations
+from app.store.installations import StoredInstallations
 
 About = TypeVar("About", Request, Command)
 

@@ -15,8 +15,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.github.transport import InstallationGone, TokenBroker, every_permission
 from app.github.transport.app_installations import PER_PAGE, AppInstallations
 from app.records.installations import KnownInstallation, KnownRepository
-from app.store.installations.installations import Changes, StoredInstallations
-from app.store.installations.labels import StoredLabels
+from app.store.installations import Changes, StoredInstallations, StoredLabels
 from app.store.runs import StoredSteers
 from handlers.access.permissions import list_lacking
 

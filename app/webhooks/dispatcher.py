@@ -20,8 +20,7 @@ from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
 from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
-from app.store.alerts.remediations import Remediations
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertRuns, Remediations
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, list_waiting, mark
 from app.store.handled_feedback import Batches

@@ -26,10 +26,7 @@ from app.reconcile.redelivery import NAME as DELIVERIES
 from app.reconcile.redelivery import FailedDeliveries
 from app.runs.conductor import Equip
 from app.runs.engine import Engine
-from app.store.alerts.overrides import Overrides
-from app.store.alerts.poll_times import AlertLooks
-from app.store.alerts.remediations import Remediations
-from app.store.alerts.runs import AlertRuns
+from app.store.alerts import AlertLooks, AlertRuns, Overrides, Remediations
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps

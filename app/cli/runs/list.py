@@ -157,7 +157,7 @@ async def _show(
     from app.cli.runs.record import alerts, describe_run, details
     from app.cli.storage.databases import open_database
     from app.cli.terminal import redactor_of
-    from app.store.alerts.remediations import Remediations
+    from app.store.alerts import Remediations
     from app.store.runs import History
 
     found = await find(settings, file, ident)

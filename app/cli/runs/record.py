@@ -10,7 +10,7 @@ from app.cli.terminal import redact
 from app.git import Mirror
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.alerts.remediations import Remediation
+from app.store.alerts import Remediation
 from app.store.runs import History, KeptRun
 
 
