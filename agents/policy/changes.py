@@ -13,7 +13,7 @@ MOST = 40
 """Lines; who changes more reads the file."""
 
 
-def changes(old: Policy, new: Policy) -> list[str]:
+def describe_changes(old: Policy, new: Policy) -> list[str]:
     """Return a line of Markdown for each thing that changes. No word in it acts, or is a link."""
     found = list(_changes("", old, new))
     more = len(found) - MOST

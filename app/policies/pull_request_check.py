@@ -20,7 +20,7 @@ from agents.policy import (
     ValidPolicy,
     list_faults,
 )
-from agents.policy.changes import changes
+from agents.policy.changes import describe_changes
 from agents.ports import Json
 from agents.text import publish
 from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion
@@ -87,7 +87,9 @@ class ProposedPolicies:
             lines = [_NOT_VALID, *(f"- {each}" for each in list_faults(after.faults, 20))]
             return PolicyConclusion("failure", title, self._clean(notice, lines), after.faults)
         old = Policy() if isinstance(before, InvalidPolicy) else before.policy
-        lines = [f"- {each}" for each in changes(old, after.policy)] or ["Nothing changes by it."]
+        lines = [f"- {each}" for each in describe_changes(old, after.policy)] or [
+            "Nothing changes by it."
+        ]
         wrong = sorted({*after.policy.models.named.values()} - self.models)
         title = "Valid"
         if wrong:

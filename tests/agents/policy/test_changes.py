@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agents.policy import Policy, parse_policy
-from agents.policy.changes import MOST, changes
+from agents.policy.changes import MOST, describe_changes
 
 
-def describe_changes(old, new):
-    return changes(parse_policy(old.encode()), parse_policy(new.encode()))
+def describe(old, new):
+    return describe_changes(parse_policy(old.encode()), parse_policy(new.encode()))
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,19 @@ def describe_changes(old, new):
     ids=range(10),
 )
 def test_each_change_is_a_line(old, new, lines):
-    assert describe_changes(old, new) == lines
+    assert describe(old, new) == lines
 
 
 def test_of_very_many_some_are_told():
     hosts = ", ".join(f"h{n}" for n in range(100))
-    found = describe_changes("{}", f"web: {{hosts: [{hosts}]}}")
+    found = describe("{}", f"web: {{hosts: [{hosts}]}}")
     assert len(found) == MOST + 1
     assert found[-1] == "and 60 more"
 
 
 def test_words_of_the_file_stay_in_their_quotes_and_are_short():
-    [line] = changes(Policy(), parse_policy(b'deny: [{command: "`@all` ' + b"x" * 500 + b'"}]'))
+    [line] = describe_changes(
+        Policy(), parse_policy(b'deny: [{command: "`@all` ' + b"x" * 500 + b'"}]')
+    )
     assert line.count("`") == 4
     assert len(line) < 100
