@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.policy.changes import describe_changes
 from agents.policy.document import PolicyFault
 from agents.policy.found import (
     FolderEntry,
@@ -15,7 +16,7 @@ from agents.policy.found import (
     listed_policy,
 )
 from agents.policy.parse import examine, list_faults, parse_policy, rule_lines
-from agents.policy.parts import Budget, Check, Rule, Setup, Toolset, Web
+from agents.policy.parts import Budget, Check, Remediation, Rule, Setup, Toolset, Web, Who
 from agents.policy.whole import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
 
 __all__ = [
@@ -32,11 +33,14 @@ __all__ = [
     "Policy",
     "PolicyFault",
     "PolicyOrigin",
+    "Remediation",
     "Rule",
     "Setup",
     "Toolset",
     "ValidPolicy",
     "Web",
+    "Who",
+    "describe_changes",
     "examine",
     "found_in",
     "list_faults",

@@ -18,9 +18,9 @@ from agents.policy import (
     PolicyFault,
     PolicyOrigin,
     ValidPolicy,
+    describe_changes,
     list_faults,
 )
-from agents.policy.changes import describe_changes
 from agents.ports import Json
 from agents.text import publish
 from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion

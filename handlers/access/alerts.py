@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.policy import POLICY_PATH
-from agents.policy.parts import Remediation
+from agents.policy import POLICY_PATH, Remediation
 from agents.requests import Frozen, RemediateAlert, Told
 from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, refusal
 

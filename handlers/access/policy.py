@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, list_faults
-from agents.policy.parts import Who
+from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, Who, list_faults
 from agents.requests import Command, Request
 from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_of
 from handlers.access.pull_requests import UNCALLED
