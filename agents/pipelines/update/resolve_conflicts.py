@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.onboarding import describe_setup, instructions
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, format_output
-from agents.pipelines.update.marks import find_remaining_marks, marks
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
@@ -31,6 +31,7 @@ somebody has to decide.
 
 _Say in a comment what it shall be, then write `/bot update` in another; or settle these files by \
 hand._"""
+_MARK = re.compile(rb"([<|=>])\1{6,}(?: |$)")
 
 
 @stage
@@ -158,3 +159,43 @@ def _questions(run: StageContext, merge: BaseMerge, done: Resolution) -> str:
         for each in done.undecided
     ]
     return _UNDECIDED.format(base=merge.named, questions="\n".join(asked))
+
+
+def marks(merged: bytes | None, parents: Iterable[bytes | None]) -> Counter[bytes]:
+    """Return the lines that only the merge has put there, and how often.
+
+    `parents`: the file in both branches; a text about merging may have such lines of its own.
+    """
+    known: Counter[bytes] = Counter()
+    for parent in parents:
+        known |= _lines(parent)
+    return _lines(merged) - known
+
+
+def find_remaining_marks(
+    text: bytes | None, put: Counter[bytes], before: Iterable[bytes | None]
+) -> list[int]:
+    """Return the numbers of the lines that are still such marks.
+
+    `put`: the lines that the merge put there. `before`: the file in both branches.
+    """
+    allowed: Counter[bytes] = Counter()
+    for parent in before:
+        allowed += _lines(parent)
+    found = []
+    for number, line in enumerate(_split(text), 1):
+        if line not in put:
+            continue
+        if allowed[line] > 0:
+            allowed[line] -= 1
+        else:
+            found.append(number)
+    return found
+
+
+def _lines(text: bytes | None) -> Counter[bytes]:
+    return Counter(line for line in _split(text) if _MARK.match(line))
+
+
+def _split(text: bytes | None) -> list[bytes]:
+    return [line.rstrip(b"\r") for line in (text or b"").split(b"\n")]

@@ -1,7 +1,7 @@
 """The marks of a merge: what git put there is found, what a file says about merging is not."""
 
 from agents.pipelines.update.lost_tests import Versions, find_lost_tests
-from agents.pipelines.update.marks import find_remaining_marks, marks
+from agents.pipelines.update.resolve_conflicts import find_remaining_marks, marks
 
 OURS, THEIRS = b"a\nours\n", b"a\ntheirs\n"
 MERGED = b"a\n<<<<<<< 1234abc\nours\n=======\ntheirs\n>>>>>>> 5678def\n"
