@@ -10,6 +10,7 @@ import orjson
 from aiohttp import web
 
 Json = Any
+LONGEST_TEXT = 65_536
 T = TypeVar("T")
 DOCS = "https://docs.github.com/rest"
 
@@ -86,3 +87,13 @@ def custom(resource: str, message: str) -> ApiError:
     """Return a 422 that says its reason in a sentence."""
     error = {"resource": resource, "code": "custom", "message": message}
     return ApiError(422, "Validation Failed", errors=[error])
+
+
+def check_text(body: str, resource: str) -> str:
+    """Return a text that GitHub takes: not blank, not too long."""
+    if not body.strip():
+        raise invalid(resource, "body", "missing_field")
+    if len(body) > LONGEST_TEXT:
+        message = f"body is too long (maximum is {LONGEST_TEXT} characters)"
+        raise invalid(resource, "body", "custom", message=message)
+    return body

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.simulator.github.accounts import Thing
-from app.simulator.github.answers import ApiError
+from app.simulator.github.answers import ApiError, check_text
 from app.simulator.github.calls import Parts
 from app.simulator.github.graphql.nodes import comment_node, issue_node
 from app.simulator.github.graphql.parts import Denied
 from app.simulator.github.graphql.reviews import may_resolve, remark_node, review_node, thread_node
-from app.simulator.github.rest.issues import check_text
 from app.simulator.github.state.reviews import LineRemark, Review, Thread
 from app.simulator.github.state.world import Comment, Issue, Pull, Repository, World
 from app.simulator.github.tokens import Token

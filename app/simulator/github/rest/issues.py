@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.simulator.github.answers import Answer, ApiError, Json, invalid, require_found
+from app.simulator.github.answers import Answer, ApiError, Json, check_text, invalid, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.files import in_full
 from app.simulator.github.routing import Routes
@@ -22,7 +22,6 @@ from app.simulator.github.schemas.reviews import reviewed_json
 from app.simulator.github.state.world import AuthoredText, Comment
 
 routes = Routes()
-LONGEST_TEXT = 65_536
 READ = "issues=read; pull_requests=read"
 WRITE = "issues=write; pull_requests=write"
 
@@ -60,16 +59,6 @@ class Face(Input):
     """Body of a reaction."""
 
     content: str
-
-
-def check_text(body: str, resource: str) -> str:
-    """Return a text that GitHub takes: not blank, not too long."""
-    if not body.strip():
-        raise invalid(resource, "body", "missing_field")
-    if len(body) > LONGEST_TEXT:
-        message = f"body is too long (maximum is {LONGEST_TEXT} characters)"
-        raise invalid(resource, "body", "custom", message=message)
-    return body
 
 
 @routes.add("GET", "/issues", needs="issues=read")

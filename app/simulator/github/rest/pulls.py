@@ -8,6 +8,7 @@ from app.simulator.github.answers import (
     Answer,
     ApiError,
     Json,
+    check_text,
     custom,
     invalid,
     not_found,
@@ -15,7 +16,6 @@ from app.simulator.github.answers import (
 )
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.patches import parse_diff
-from app.simulator.github.rest.issues import check_text
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.git import commit_json, file_json
 from app.simulator.github.schemas.pulls import pull_json, pull_simple_json

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal
 
-from app.simulator.github.answers import Answer, ApiError, Json, require_found
+from app.simulator.github.answers import Answer, ApiError, Json, check_text, require_found
 from app.simulator.github.calls import Call, Input
-from app.simulator.github.rest.issues import Text, check_text, react
+from app.simulator.github.rest.issues import Text, react
 from app.simulator.github.rest.pulls import READ, WRITE, pull_of
 from app.simulator.github.rest.reviews import commit_in
 from app.simulator.github.routing import Routes
