@@ -19,8 +19,7 @@ from agents.text import printable
 from agents.tools.mcp import tool_name
 from app.mcp.config import Server, StdioServer
 from app.mcp.connection import Unreachable
-from app.mcp.definitions import UnusableSchema, description, input_schema
-from app.mcp.results import text_of
+from app.mcp.server_texts import UnusableSchema, description, input_schema, text_of
 
 MOST_DEFINED = 24_000  # characters of all definitions: every session pays for them
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.mcp.definitions import UnusableSchema, description, input_schema
+from app.mcp.server_texts import UnusableSchema, description, input_schema
 
 
 def test_an_ordinary_schema_stays_what_it_is():

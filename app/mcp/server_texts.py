@@ -1,7 +1,7 @@
-"""Tool definitions of an MCP server, made fit for a model: bounded, cleaned, valid schemas.
+"""What an MCP server writes, made fit for a model: definitions of its tools, and their results.
 
-The server wrote all of it. A schema that the model's API refuses would end the run, so a definition
-with such a schema is left out.
+Definitions are bounded, cleaned and valid. A schema that the model's API refuses would end the run,
+so a definition with such a schema is left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.text import clean, printable
+from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from agents.errors import ToolError
+from agents.text import clean, printable, truncate, without_hidden
+from agents.text.characters import plain_output
 from agents.tools.schema import tool_schema
 
 Schema = dict[str, Any]
@@ -25,6 +37,7 @@ _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NUMBERS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 _LISTS = ("anyOf", "oneOf", "allOf")
+MOST = 60_000  # characters that are looked at; fewer reach the model
 
 
 class UnusableSchema(ValueError):
@@ -124,3 +137,29 @@ def _depth(value: Any) -> int:
 
 def _nests(value: Any) -> bool:
     return isinstance(value, Mapping | list)
+
+
+def text_of(result: CallToolResult) -> str:
+    """Return the text; ToolError when the tool says that it failed."""
+    parts = [_part(each) for each in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)[: 2 * MOST]]
+    text = truncate("\n\n".join(parts), MOST, "ask for less")
+    shown, _ = without_hidden(plain_output(text))
+    if result.is_error:
+        raise ToolError(f"The tool failed: {shown[:4_000] or 'it does not say why'}")
+    return shown or "(no text)"
+
+
+def _part(content: Any) -> str:
+    """Return the text of one piece; pictures and sounds are told of, not passed on."""
+    match content:
+        case TextContent():
+            return content.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return f"[{resource.uri}]\n{resource.text}"
+        case ResourceLink():
+            return f"[a link: {content.uri}]"
+        case ImageContent() | AudioContent():
+            return f"[{content.type} left out]"
+    return "[something that is no text left out]"
