@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
-from agents.pipelines.remediate.findings.reach import list_source_files
-from agents.pipelines.remediate.findings.triage import Reach, triage
+from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Ecosystem,

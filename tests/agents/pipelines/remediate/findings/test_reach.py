@@ -4,13 +4,14 @@ import pytest
 
 from agents.pipelines.remediate.findings.found import FoundCopy
 from agents.pipelines.remediate.findings.reach import (
+    Reach,
     imports,
     list_source_files,
     modules,
     symbols,
+    triage,
     uses,
 )
-from agents.pipelines.remediate.findings.triage import Reach, triage
 from tests.agents.pipelines.remediate.conftest import alert
 
 COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))
