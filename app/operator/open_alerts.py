@@ -11,7 +11,7 @@ from agents.errors import ConfigError, RunError
 from agents.pipelines.remediate.ladder import Group
 from agents.ports import Advisory
 from agents.requests import Severity
-from app.github.alerts.access_errors import alert_refusal
+from app.github.alerts.adapter import alert_refusal
 from app.github.alerts.schema import alert_in
 from app.github.transport import GitHub, NotPermitted, Profile, TooManyPages
 from app.operator.remediation_report import SEVERITIES, highest

@@ -10,7 +10,7 @@ from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.seat import LONG, Interrupted, Seat
 from app.cli.terminal import line, say
-from app.github.alerts.access_errors import NoAlerts
+from app.github.alerts.adapter import NoAlerts
 from app.github.transport import GitHub
 from app.operator.find_clone import Places
 from app.operator.lend_clone import lend

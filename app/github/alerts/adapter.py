@@ -8,9 +8,8 @@ from typing import get_args
 
 from agents.errors import RunError
 from agents.ports import Advisory, AlertState, Knowledge, OtherPull
-from agents.requests import RemediateAlert
+from agents.requests import RemediateAlert, Repository
 from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
-from app.github.alerts.access_errors import alert_refusal
 from app.github.alerts.advisories import Advisories
 from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
 from app.github.pulls.competing import CompetingPullRequests
@@ -61,6 +60,22 @@ _STRANGE = "GitHub calls the state of alert {number} something that Fettle does 
 
 LaneOf = Callable[[str], Awaitable[str | None]]
 """Returns the lane of an earlier run; None where its record is gone."""
+_DISABLED = (
+    "Dependabot alerts are switched off for {repository}, so there is nothing to mend. Whoever"
+    " administers the repository switches them on in its settings, under Advanced Security (in"
+    " older versions: Code security), then Dependabot alerts. GitHub finds alerts within minutes."
+)
+_ARCHIVED = (
+    "{repository} is archived, and GitHub has no alerts for archived repositories. Whoever"
+    " administers it can unarchive it in its settings."
+)
+_NOT_PERMITTED = (
+    "The App may not read the Dependabot alerts of {repository}. It takes two steps. Whoever runs"
+    " Fettle: in the App's settings, under Permissions & events, give the repository permission"
+    " `Dependabot alerts` the access `Read-only`. Then an owner of `{owner}`: in the settings of"
+    " that account, under GitHub Apps, review the request next to the App and accept the new"
+    " permission. After that, ask again."
+)
 
 
 class GitHubAlerts:
@@ -194,3 +209,21 @@ class GitHubAlerts:
 
     def _name_repository(self, text: str, **more: object) -> str:
         return text.format(repository=f"`{self._request.repository.full_name}`", **more)
+
+
+class NoAlerts(RunError):
+    """GitHub has no alerts: they are switched off, or the repository is archived."""
+
+
+def alert_refusal(error: NotPermitted, repository: Repository) -> RunError:
+    """Return the error that tells people how to let Fettle read the alerts.
+
+    https://docs.github.com/rest/dependabot/alerts
+    """
+    said = str(error).lower()
+    named = {"repository": f"`{repository.full_name}`", "owner": repository.owner}
+    if "disabled" in said:
+        return NoAlerts(_DISABLED.format(**named))
+    if "archived" in said:
+        return NoAlerts(_ARCHIVED.format(**named))
+    return RunError(_NOT_PERMITTED.format(**named))
