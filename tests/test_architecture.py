@@ -27,6 +27,9 @@ FILE_LINES, FILE_MEDIAN = 450, 120
 SMALL_LINES, SMALL_SHARE = 40, 0.05  # few files of tests may be shorter than that
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
 
+SMALL_LINES, SMALL_SHARE = 40, 0.05  # modules below so many lines, as a share of all
+FAN_OUT, FAN_OUT_P90 = 25, 9  # modules of ours that one module imports
+WIRING = ("app/wiring/",)  # where everything meets
 FOLDER_MODULES = 20
 CLASS_HOMES = 2  # modules that may use one class name: a port and its adapter, a class and its fake
 ATTRIBUTES = frozenset(("property", "cached_property", "setter", "stage", "fixture"))
@@ -122,6 +125,15 @@ def test_functions_are_short():
     median = statistics.median(ordered)
     print(f"{len(ordered)} functions, median {median} lines, p90 {p90}, longest {ordered[-1]}")
     assert p90 <= FUNCTION_P90
+
+
+def test_few_files_are_tiny():
+    """Each package's own `__init__` is apart: it says what the package is, and names its parts."""
+    files = [path for path in product() if not path.endswith("/__init__.py")]
+    tiny = [path for path in files if all_files()[path].count("\n") < SMALL_LINES]
+    print(f"{len(tiny)} of {len(files)} files have fewer than {SMALL_LINES} lines")
+    rule = f"more than {SMALL_SHARE:.0%} have fewer than {SMALL_LINES} lines: merge siblings"
+    assert len(tiny) <= len(files) * SMALL_SHARE, "\n".join([rule, *tiny])
 
 
 @pytest.mark.parametrize("pipeline", pipelines(ROOT / "agents/pipelines"), ids=lambda p: p.title)
@@ -246,6 +258,51 @@ def list_imports(module: ast.Module) -> Iterator[str]:
         elif isinstance(part, ast.ImportFrom) and part.module:
             yield part.module
             yield from (f"{part.module}.{alias.name}" for alias in part.names)
+
+
+def module_of(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@cache
+def names_bound(path: str) -> frozenset[str]:
+    """The names that a package gives itself: each wins over a submodule of the same name."""
+    bound = set()
+    for part in product()[path].body:
+        match part:
+            case ast.ImportFrom(names=names):
+                bound |= {each.asname or each.name for each in names}
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+    return frozenset(bound)
+
+
+def modules_imported(path: str) -> set[str]:
+    """The modules of ours that it names in imports, wherever they stand in it."""
+    paths = {module_of(each): each for each in product()}
+    found = set()
+    for part in ast.walk(product()[path]):
+        if isinstance(part, ast.Import):
+            found |= {each.name for each in part.names}
+        elif isinstance(part, ast.ImportFrom) and part.module in paths:
+            bound = names_bound(paths[part.module])
+            below = {each.name: f"{part.module}.{each.name}" for each in part.names}
+            found |= {
+                below[name] if below[name] in paths and name not in bound else part.module
+                for name in below
+            }
+    return found & paths.keys() - {module_of(path)}
+
+
+def test_a_module_imports_few_others():
+    counts = {path: len(modules_imported(path)) for path in product()}
+    rule = f"imports more than {FAN_OUT} modules of ours: find its parts"
+    many = [f"{path} {n}" for path, n in counts.items() if n > FAN_OUT]
+    assert_none([each for each in many if not each.startswith(WIRING)], rule)
+    ordered = sorted(n for path, n in counts.items() if not path.endswith("/__init__.py"))
+    p90 = ordered[int(len(ordered) * 0.9)]
+    print(f"median {statistics.median(ordered)}, p90 {p90}, most {ordered[-1]}")
+    assert p90 <= FAN_OUT_P90, "a tenth of all modules import more"
 
 
 @pytest.mark.parametrize(("library", "home"), ONE_HOME.items())
