@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
+from agents.pipelines.address.suggestions.replaced import lines_of
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text import without_hidden
@@ -54,17 +54,6 @@ def place(thread: Thread) -> Lines | None:
         return None
     start = thread.line if thread.start is None else thread.start
     return Lines(start, thread.line) if 1 <= start <= thread.line else None
-
-
-def apply_suggestion(text: str, thread: Thread, suggestion: Suggestion) -> str | None:
-    """Return the file's text with the suggestion in it; None where it does not apply cleanly.
-
-    Bytes of a file that are no UTF-8 stand in the text as surrogates, and stay what they are.
-    """
-    at = place(thread)
-    if at is None or trouble(text, thread, suggestion):
-        return None
-    return replace_lines(text, [Replacement(*at, suggestion.lines)])
 
 
 def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:

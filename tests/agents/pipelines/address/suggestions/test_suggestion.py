@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
 from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
-    apply_suggestion,
     nothing_else,
+    place,
     suggestions,
     trouble,
 )
@@ -16,6 +16,13 @@ from agents.text.markdown import block
 
 FILE = "one\ntwo\nthree\nfour\n"
 TWO = ("one", "two")
+
+
+def apply_suggestion(text, thread, suggestion):
+    """Put one suggestion alone into the text, if nothing speaks against it."""
+    if trouble(text, thread, suggestion):
+        return None
+    return replace_lines(text, [Replacement(*place(thread), suggestion.lines)])
 
 
 def lines(body):
