@@ -12,7 +12,7 @@ from agents.pipelines.resolve.evaluation import (
     evaluation,
     revise,
 )
-from agents.pipelines.resolve.infeasible_comment import (
+from agents.pipelines.resolve.outcome_comments import (
     EVAL_COMMENT,
     INFEASIBLE_COMMENT,
     eval_comment,
@@ -25,16 +25,16 @@ from agents.pipelines.resolve.pull_request.craft_pr import (
     craft_pr,
 )
 from agents.pipelines.resolve.pull_request.publish import publish
-from agents.pipelines.resolve.sub_issues.divide import divide, held_up, set_aside
+from agents.pipelines.resolve.sub_issues.division import divide, held_up, set_aside
 from agents.pipelines.resolve.sub_issues.order import Order
-from agents.pipelines.resolve.triage.gather import gather
-from agents.pipelines.resolve.triage.question import (
+from agents.pipelines.resolve.triage.clarification import (
     COMMENT_DRAFT,
     TRIAGE_AGAIN,
     comment_draft,
     triage_again,
     unanswered,
 )
+from agents.pipelines.resolve.triage.gather import gather
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideWork, SubIssueWork
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.errors import ToolError
-from agents.pipelines.resolve.triage.comment import ClarifyingComment
-from agents.pipelines.resolve.triage.question import (
+from agents.pipelines.resolve.triage.clarification import (
     COMMENT_DRAFT,
     TRIAGE_AGAIN,
     Question,
@@ -18,6 +17,7 @@ from agents.pipelines.resolve.triage.question import (
     triage_again,
     unanswered,
 )
+from agents.pipelines.resolve.triage.comment import ClarifyingComment
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.requests import WAITING_LABEL

@@ -1,4 +1,4 @@
-"""A question on the issue, and how an answer to it is told from older comments."""
+"""Stages comment_draft, triage_again, unanswered: ask on the issue, and go on from the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage infeasible_comment: tell the issue why the work came to no change."""
+"""Stages infeasible_comment, eval_comment: tell the issue what came of work without a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage divide: list the sub-issues to work on, created first where people agreed to them."""
+"""Stages divide, held_up, set_aside: an issue's sub-issues, made, left waiting or left out."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
+from agents.pipelines.resolve.outcome_comments import INFEASIBLE_COMMENT, infeasible_comment
 from agents.pipelines.stages.implement import IMPLEMENT, StepResult
 from agents.ports import Turn
 
