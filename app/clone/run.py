@@ -23,10 +23,10 @@ from app.git.policy_file import policy_of
 from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.queue import RunQueue
-from app.runs.wakeup import Waking
+from app.runs.wakeup import WakeupPoller
 from app.sandbox.select import build_caution
 from app.store.runs import StoredJournal
-from app.wiring.resources import Parts
+from app.wiring.resources import SharedResources
 from app.wiring.serve import make_conductor, make_engine
 
 NOBODY = Person(id=0, login="local")
@@ -71,7 +71,7 @@ class RunLocation:
 class CloneRun:
     """One run, from its request to its result."""
 
-    parts: Parts
+    parts: SharedResources
     wish: CloneRequest
     place: RunLocation
     mirror: Mirror = field(init=False)
@@ -98,7 +98,7 @@ class CloneRun:
         attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
         attending = asyncio.create_task(attendant.outcome())
         stopping = asyncio.create_task(stop.wait())
-        waking = asyncio.create_task(Waking(self.parts.approvals, engine.wake).run())
+        waking = asyncio.create_task(WakeupPoller(self.parts.approvals, engine.wake).run())
         await asyncio.wait({attending, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         waking.cancel()

@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class EndedBefore:
+class RestoredOutcome:
     """Looks on GitHub. Where nothing was ever restored it looks at one row, and no further."""
 
     github: GitHub

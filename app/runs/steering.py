@@ -19,8 +19,8 @@ RETRY_SECONDS = 1.0
 log = structlog.get_logger()
 
 
-class Bells:
-    """Who in this process waits for a steer of which run; `Waking` rings for all of them."""
+class SteerSignals:
+    """Who in this process waits for a steer of which run; `WakeupPoller` rings for all of them."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
@@ -49,7 +49,7 @@ class RunSteering:
     def __init__(
         self,
         stored: StoredSteers,
-        bells: Bells,
+        bells: SteerSignals,
         run_id: str,
         *,
         look_seconds: float = LOOK_SECONDS,

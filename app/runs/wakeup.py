@@ -42,7 +42,7 @@ class Steers(Protocol):
         ...
 
 
-class Waking:
+class WakeupPoller:
     """Asks once a second for all runs of this process: one that waits never asks by itself."""
 
     def __init__(

@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class GitHubEquipment:
+class GitHubRun:
     """Everything that one run on GitHub holds."""
 
     run_id: str

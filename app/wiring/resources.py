@@ -29,7 +29,7 @@ from app.web.fetch import WebFetcher
 
 
 @dataclass
-class Parts:
+class SharedResources:
     """What every run on this machine shares."""
 
     settings: Settings
@@ -79,7 +79,7 @@ class Parts:
 
 
 @asynccontextmanager
-async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Parts]:
+async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[SharedResources]:
     """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
     make_data_folder(settings.data_dir)
     sandbox = await choose(settings)
@@ -92,7 +92,7 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Pa
     try:
         await asyncio.to_thread(database.migrate, settings.worker)
         async with open_tracing(settings.otlp_url, headers) as tracing:
-            yield Parts(
+            yield SharedResources(
                 settings=settings,
                 redactor=redactor,
                 metrics=metrics,

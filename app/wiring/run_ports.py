@@ -26,23 +26,23 @@ from app.github.reviews.adapter import GitHubReviews
 from app.github.transport import ConversationThread, GitHub, Profile, Scope
 from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import RetryFromStage
-from app.runs.steering import Bells, RunSteering
+from app.runs.steering import RunSteering, SteerSignals
 from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
 from app.store.runs import StoredJournal, StoredSteers
 from app.webhooks import OwnIdentity
-from app.wiring.github_run import GitHubEquipment
-from app.wiring.resources import Parts
+from app.wiring.github_run import GitHubRun
+from app.wiring.resources import SharedResources
 
 
-class GitHubRuns:
+class RunPortsFactory:
     """Equips runs on GitHub."""
 
-    def __init__(self, parts: Parts, github: GitHub, identity: OwnIdentity) -> None:
+    def __init__(self, parts: SharedResources, github: GitHub, identity: OwnIdentity) -> None:
         self._parts = parts
         self._github = github
         self._identity = identity
-        self.bells = Bells()
+        self.bells = SteerSignals()
         self._steers = StoredSteers(parts.database)
         self._about_alerts = AlertContext.from_database(parts.database, github)
 
@@ -53,7 +53,7 @@ class GitHubRuns:
             return None
         return self._alerts(run_id, await self._as_seen(request_of(stored)))
 
-    async def equip(self, run_id: str, request: Request) -> GitHubEquipment:
+    async def equip(self, run_id: str, request: Request) -> GitHubRun:
         """Give a run its ports; nothing is asked of GitHub yet."""
         parts, github = self._parts, self._github
         request = await self._as_seen(request)
@@ -71,7 +71,7 @@ class GitHubRuns:
             place=place,
         )
         source = self._source(run_id, request, mirror)
-        return GitHubEquipment(
+        return GitHubRun(
             run_id,
             request,
             github,

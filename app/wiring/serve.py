@@ -34,16 +34,16 @@ from app.runs.conductor import (
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.runs.reaper import Reaper, kept_of
-from app.runs.restored_outcome import EndedBefore
-from app.runs.wakeup import Waking
+from app.runs.restored_outcome import RestoredOutcome
+from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
 from app.store.runs import StoredSteers
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationRouter
 from app.webhooks.server import Readiness, build_server, start_server
-from app.wiring.resources import Parts, open_parts
-from app.wiring.run_ports import GitHubRuns
+from app.wiring.resources import SharedResources, open_parts
+from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
 
 log = structlog.get_logger()
@@ -118,7 +118,7 @@ async def open_github(
 
 @asynccontextmanager
 async def work(
-    parts: Parts,
+    parts: SharedResources,
     life: InstallationLifecycle,
     identity: OwnIdentity,
     inbox: Inbox,
@@ -132,7 +132,7 @@ async def work(
     github = life.github
     await life.learn()
     measure(parts.metrics)
-    runs = GitHubRuns(parts, github, identity)
+    runs = RunPortsFactory(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
     engine = make_engine(parts)
     queue = RunQueue(parts.runs, engine)
@@ -147,7 +147,7 @@ async def work(
         obey=life.with_current_names(commands.obey),
         take_note=notices.take,
         current=life.books.current,
-        ended_before=EndedBefore(github, parts.database, parts.redactor).look,
+        ended_before=RestoredOutcome(github, parts.database, parts.redactor).look,
     )
     await engine.launch(conductor.conduct)
     dispatching = asyncio.create_task(
@@ -158,7 +158,7 @@ async def work(
     )
     steers = StoredSteers(parts.database)
     waking = asyncio.create_task(
-        Waking(parts.approvals, engine.wake, steers=steers, ring=runs.bells.ring).run()
+        WakeupPoller(parts.approvals, engine.wake, steers=steers, ring=runs.bells.ring).run()
     )
     labelling = asyncio.create_task(life.labels.run())
     try:
@@ -170,7 +170,7 @@ async def work(
         await _drain(engine, (dispatching, keeping, waking, labelling))
 
 
-def make_engine(parts: Parts) -> Engine:
+def make_engine(parts: SharedResources) -> Engine:
     """Return the engine of this machine's database, not yet launched."""
     return Engine(
         parts.settings.database,
@@ -181,7 +181,7 @@ def make_engine(parts: Parts) -> Engine:
 
 
 def make_conductor(
-    parts: Parts,
+    parts: SharedResources,
     equip: Equip,
     *,
     noreply: str,

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from agents.errors import TransientError
-from app.runs.steering import Bells, RunSteering
-from app.runs.wakeup import Waking
+from app.runs.steering import RunSteering, SteerSignals
+from app.runs.wakeup import WakeupPoller
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
@@ -34,19 +34,19 @@ def steers(store):
 
 async def test_what_was_said_is_returned(steers):
     await steers.insert("run-1", "k1", kind="go", words="on", **BOB)
-    [steer] = await RunSteering(steers, Bells(), "run-1").list_after()
+    [steer] = await RunSteering(steers, SteerSignals(), "run-1").list_after()
     assert steer.words == "on"
 
 
 async def test_a_cancel_that_was_before_is_heard_at_once(steers):
     await steers.insert("run-1", "k1", kind="cancel", **BOB)
     async with asyncio.timeout(PATIENCE):
-        assert (await RunSteering(steers, Bells(), "run-1").wait_for_cancel()).by == "bob"
+        assert (await RunSteering(steers, SteerSignals(), "run-1").wait_for_cancel()).by == "bob"
 
 
 async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(store, steers):
-    bells, woken = Bells(), []
-    waking = Waking(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
+    bells, woken = SteerSignals(), []
+    waking = WakeupPoller(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
     looking = asyncio.create_task(waking.run())
     heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
     other = asyncio.create_task(RunSteering(steers, bells, "run-2").wait_for_cancel())
@@ -66,7 +66,7 @@ async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(sto
 
 
 async def test_other_steers_do_not_cancel(steers):
-    bells = Bells()
+    bells = SteerSignals()
     heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
     await steers.insert("run-1", "k1", kind="go", **BOB)
     bells.ring("run-1")
@@ -90,7 +90,7 @@ class Counted:
 
 
 async def test_nobody_who_waits_polls():
-    counted, bells = Counted(), Bells()
+    counted, bells = Counted(), SteerSignals()
     waiting = [
         asyncio.create_task(RunSteering(counted, bells, f"run-{number}").wait_for_cancel())
         for number in range(50)
@@ -109,7 +109,7 @@ async def test_nobody_who_waits_polls():
 
 async def test_a_database_that_is_away_only_delays_it():
     counted = Counted([TransientError("The database is away")] * 3)
-    steering = RunSteering(counted, Bells(), "run-1", retry_seconds=0.01)
+    steering = RunSteering(counted, SteerSignals(), "run-1", retry_seconds=0.01)
     heard = asyncio.create_task(steering.wait_for_cancel())
     await asyncio.sleep(0.2)
     assert counted.asked == 4
@@ -120,7 +120,7 @@ async def test_a_database_that_is_away_only_delays_it():
 
 async def test_a_bell_that_never_rings_is_made_up_for():
     counted = Counted()
-    steering = RunSteering(counted, Bells(), "run-1", look_seconds=0.05)
+    steering = RunSteering(counted, SteerSignals(), "run-1", look_seconds=0.05)
     heard = asyncio.create_task(steering.wait_for_cancel())
     await asyncio.sleep(0.02)
     counted.cancel = "bob"

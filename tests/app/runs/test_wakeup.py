@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from agents.errors import TransientError
-from app.runs.wakeup import OVERLAP_SECONDS, Waking
+from app.runs.wakeup import OVERLAP_SECONDS, WakeupPoller
 from tests.patience import PATIENCE
 
 
@@ -32,7 +32,7 @@ class TimedDecisions:
 
 async def test_each_decision_wakes_its_run_once():
     decisions, woken = TimedDecisions(a=time.time()), []
-    waking = Waking(decisions, woken.append)
+    waking = WakeupPoller(decisions, woken.append)
     await waking.look_once()
     decisions.decided["b"] = time.time()
     await waking.look_once()
@@ -43,7 +43,7 @@ async def test_each_decision_wakes_its_run_once():
 
 async def test_a_decision_of_a_clock_that_is_late_is_seen():
     decisions, woken = TimedDecisions(), []
-    waking = Waking(decisions, woken.append)
+    waking = WakeupPoller(decisions, woken.append)
     await waking.look_once()
     decisions.decided["a"] = time.time() - OVERLAP_SECONDS / 2
     decisions.decided["old"] = time.time() - 2 * OVERLAP_SECONDS
@@ -54,7 +54,7 @@ async def test_a_decision_of_a_clock_that_is_late_is_seen():
 async def test_no_trouble_ends_the_looking():
     decisions, woken = TimedDecisions(a=time.time()), []
     decisions.failing = [TransientError("The database is away"), KeyError("a slip")]
-    looking = asyncio.create_task(Waking(decisions, woken.append, look_seconds=0.01).run())
+    looking = asyncio.create_task(WakeupPoller(decisions, woken.append, look_seconds=0.01).run())
     async with asyncio.timeout(PATIENCE):
         while not woken:
             await asyncio.sleep(0.01)
@@ -74,7 +74,7 @@ class Steers:
 
 async def test_each_steer_rings_and_wakes_once():
     steers, woken, rung = Steers(a=time.time()), [], []
-    waking = Waking(TimedDecisions(), woken.append, steers=steers, ring=rung.append)
+    waking = WakeupPoller(TimedDecisions(), woken.append, steers=steers, ring=rung.append)
     await waking.look_once()
     steers.said["b"] = time.time()
     await waking.look_once()
@@ -86,7 +86,7 @@ async def test_what_was_said_while_the_machine_slept_is_seen(monkeypatch):
     """A look reaches back behind the last one, however long ago that was."""
     now = time.time()
     steers, woken = Steers(), []
-    waking = Waking(TimedDecisions(), woken.append, steers=steers)
+    waking = WakeupPoller(TimedDecisions(), woken.append, steers=steers)
     await waking.look_once()
     steers.said["a"] = now + 60
     monkeypatch.setattr("app.runs.wakeup.time.time", lambda: now + 10 * OVERLAP_SECONDS)

@@ -17,7 +17,7 @@ from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import Permit, UncachedInstallations
 from app.policies.gate import PolicyGate
-from app.wiring.github_run import GitHubEquipment
+from app.wiring.github_run import GitHubRun
 from tests.fakes.requests import (
     JONAS,
     MARA,
@@ -134,7 +134,7 @@ def equipment(author, client):
 
 def make_equipment(request, client, batches=None):
     github = GitHub(client)
-    return GitHubEquipment(
+    return GitHubRun(
         "r1",
         request,
         github,

@@ -23,7 +23,7 @@ from app.store.handled_feedback import Batches
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
-from app.wiring.github_run import GitHubEquipment
+from app.wiring.github_run import GitHubRun
 from handlers.ignored import Ignored
 from tests.app.github.conftest import key, scene, signer
 from tests.fakes.requests import build_address_review
@@ -71,7 +71,7 @@ class GatedMachine:
             scene.github, request, run_id, scene.redactor, remember=remember, interval=0.01
         )
         source, place = UnopenedSource(), (request.installation_id, request.repository)
-        equipment = GitHubEquipment(
+        equipment = GitHubRun(
             run_id,
             request,
             scene.github,

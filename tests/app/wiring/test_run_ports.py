@@ -8,7 +8,7 @@ import pytest
 
 from app.github.transport.installation_cache import UncachedInstallations
 from app.webhooks.receiver import OwnIdentity
-from app.wiring.run_ports import GitHubRuns
+from app.wiring.run_ports import RunPortsFactory
 from tests.app.github.conftest import alerted_privately, key, scene, signer
 
 __all__ = ["alerted_privately", "key", "scene", "signer"]  # fixtures
@@ -36,6 +36,6 @@ async def test_attack_what_was_private_when_it_was_asked_for_is_held_to_what_hol
     github = github.with_installations(lambda _: installed)
     held = {"database": alerted.database, "runs": alerted.runs}
     parts = SimpleNamespace(redactor=alerted.scene.redactor, **held)
-    alerts = await GitHubRuns(parts, github, OwnIdentity()).alerts_of(run_id)
+    alerts = await RunPortsFactory(parts, github, OwnIdentity()).alerts_of(run_id)
     [found] = await alerts.open("pip", "jinja2")
     assert found.undisclosed is public

@@ -30,7 +30,7 @@ from app.runs.conductor import RunConductor
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.runs.reaper import Reaper
-from app.runs.wakeup import Waking
+from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
@@ -213,7 +213,7 @@ async def main(folder):
     parked = Parked(folder)
     await parked.engine.launch(parked.conduct)
     looking = [
-        asyncio.create_task(Waking(parked.approvals, parked.engine.wake).run()),
+        asyncio.create_task(WakeupPoller(parked.approvals, parked.engine.wake).run()),
         asyncio.create_task(Reaper(parked.conductor, parked.engine).run()),
     ]
     loop = asyncio.get_running_loop()

@@ -19,8 +19,8 @@ from app.runs.admission import Admission
 from app.runs.conductor import RunConductor
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
-from app.runs.steering import Bells, RunSteering
-from app.runs.wakeup import Waking
+from app.runs.steering import RunSteering, SteerSignals
+from app.runs.wakeup import WakeupPoller
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
@@ -109,7 +109,7 @@ class GatedMachine:
         self.database = Database(self.url)
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
-        self.steers, self.bells = StoredSteers(self.database), Bells()
+        self.steers, self.bells = StoredSteers(self.database), SteerSignals()
         self.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(self.pipeline, ()))
         await self.restart()
         return self
@@ -202,14 +202,14 @@ class GatedMachine:
         return [each for each in await self.approvals.list_waiting() if each.run_id == run_id]
 
     async def decide(self, waiting, verdict="approved"):
-        """Answer as a person does, and wake the run as `Waking` does."""
+        """Answer as a person does, and wake the run as `WakeupPoller` does."""
         await self.approvals.decide(waiting.id, verdict=verdict, by="mara", by_id=3, via="comment")
         await self.look()
 
     async def look(self):
         """Do what a server does each second."""
         wake = self.engine.wake
-        waking = Waking(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
+        waking = WakeupPoller(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
         await waking.look_once()
 
     async def end(self, run_id="0001-run"):

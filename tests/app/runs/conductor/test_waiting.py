@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agents.errors import TransientError
-from app.runs.wakeup import Waking
+from app.runs.wakeup import WakeupPoller
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from handlers.access.issues import Refusal
@@ -128,7 +128,7 @@ async def test_another_process_decides_and_the_run_is_woken(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
-        Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
+        WakeupPoller(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
     waiting = await machine.wait_for_parked()
     other = Database(machine.url)
@@ -144,7 +144,7 @@ async def test_what_nobody_answers_ends_the_run_with_a_report(machine, wish):
     machine.works = [make_asking(days=0.5 / 86_400)]
     await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
-        Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
+        WakeupPoller(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
     outcome = await machine.end()
     assert (outcome.kind, outcome.text) == ("failed", "Nobody answered.")
