@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from agents.pipelines import PIPELINES
-from agents.pipelines.flowchart import pipelines
+from agents.pipelines.flowchart import find_pipelines
 from tests.gears import FIXTURES, MARKS, of_folder
 from tests.verbs import is_no_verb
 
@@ -136,14 +136,16 @@ def test_few_files_are_tiny():
     assert len(tiny) <= len(files) * SMALL_SHARE, "\n".join([rule, *tiny])
 
 
-@pytest.mark.parametrize("pipeline", pipelines(ROOT / "agents/pipelines"), ids=lambda p: p.title)
+@pytest.mark.parametrize(
+    "pipeline", find_pipelines(ROOT / "agents/pipelines"), ids=lambda p: p.title
+)
 def test_a_pipeline_can_be_read_at_a_glance(pipeline):
     assert length(pipeline.function) <= PIPELINE_LINES
     assert pipeline.title, "its docstring says what it turns into what"
 
 
 def test_every_pipeline_is_registered():
-    drawn = reversed(pipelines(ROOT / "agents/pipelines"))
+    drawn = reversed(find_pipelines(ROOT / "agents/pipelines"))
     first = {e.path: e.function.name for e in drawn if e.path.parent.name != "stages"}
     assert {each.function.__name__ for each in PIPELINES.values()} == set(first.values())
 

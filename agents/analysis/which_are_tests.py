@@ -67,10 +67,10 @@ def has_test_name(path: str) -> bool:
 
 def is_test_code(path: str) -> bool:
     """Return whether the file is a test that is written in a programming language."""
-    return is_test(path) and language(path) != ""
+    return is_test(path) and find_language(path) != ""
 
 
-def language(path: str) -> str:
+def find_language(path: str) -> str:
     """Return the family of languages that the file's name ends like; empty for anything else."""
     ending = PurePosixPath(path).suffix.lower().removeprefix(".")
     return _LANGUAGES.get(ending, "")

@@ -12,7 +12,7 @@ from agents.ports import Approval, Approvals, Asking, Block, Turn
 from agents.text import one_line, printable
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
-from agents.tools.mcp import PREFIX, manner
+from agents.tools.mcp import PREFIX, find_manner
 
 Word = Approval | ToolError | None
 """What people decided on a call, or why they cannot be asked; None where nobody needs to."""
@@ -53,7 +53,7 @@ class ClearedCall:
         """Return whether it may reach beyond the sandbox, where nothing is ever put back."""
         name: str = self.call["name"]
         if name.startswith(PREFIX):
-            return manner(name, self.bench).outside
+            return find_manner(name, self.bench).outside
         return name.startswith(OUTSIDE)
 
     def grant(self) -> Approval | None:
@@ -195,7 +195,7 @@ def _withhold_beside(call: Block, word: Word) -> Word:
 
     What that one leaves is taken as approved, so no command may have a hand in it unasked.
     """
-    if word is None and gate.effect(call["name"]) is Effect.EXECUTE:
+    if word is None and gate.find_effect(call["name"]) is Effect.EXECUTE:
         return ToolError(_BESIDE)
     return word
 

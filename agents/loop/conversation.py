@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agents.errors import ToolError
 from agents.tools import TOOLS
 from agents.tools.base import Capability
-from agents.tools.schema import describe, faults, strict_schema, unusable
+from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
 
 SYSTEM = Path(__file__).with_name("system.md")
 
@@ -56,13 +56,13 @@ class Submission(BaseModel):
     @classmethod
     def parse(cls, arguments: Any) -> Self:
         """Return the submission; ToolError tells the model what to correct."""
-        if fault := unusable(arguments):
+        if fault := find_unusable(arguments):
             raise ToolError(f"{cls.tool_name()} was not accepted: a text in it holds {fault}.")
         try:
             return cls.model_validate(arguments)
         except ValidationError as error:
             raise ToolError(
-                f"{cls.tool_name()} was not accepted:\n{faults(error)}\n"
+                f"{cls.tool_name()} was not accepted:\n{describe_faults(error)}\n"
                 f"Correct this and call {cls.tool_name()} again with all its fields."
             ) from error
 

@@ -16,7 +16,7 @@ from agents.errors import ModelRefused, ToolError
 from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
-from agents.loop.turns import calls_of, messages, pair_calls, remarks, submits
+from agents.loop.turns import calls_of, make_remarks, pair_calls, submits, to_messages
 from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
@@ -103,14 +103,14 @@ class Session(Generic[S]):
         self._seen = look = await self.look()
         look.spent.check(look.limits)
         self._check_length()
-        if new := remarks(look.steers, self.turns, self.fenced):
+        if new := make_remarks(look.steers, self.turns, self.fenced):
             await self._append(Turn("remark", self.stage, new))
         answer = await self.model.answer(
             Query(
                 model=self.query.model,
                 system=self.query.system,
                 tools=self.query.tools,
-                messages=messages(self.turns),
+                messages=to_messages(self.turns),
                 max_tokens=self.query.max_tokens,
                 effort=self.query.effort,
             )
@@ -170,7 +170,7 @@ class Session(Generic[S]):
         changing = asyncio.Lock()
 
         async def one(cleared: ClearedCall) -> Block:
-            if gate.effect(cleared.call["name"]) is Effect.READ:
+            if gate.find_effect(cleared.call["name"]) is Effect.READ:
                 return await self._call(cleared)
             async with changing:
                 return await self._call(cleared)
@@ -223,7 +223,7 @@ class Session(Generic[S]):
 
     def _may_have_changed(self, calls: Sequence[Block]) -> bool:
         return self.bench.writable and any(
-            gate.effect(call["name"]) not in (Effect.READ, None) for call in calls
+            gate.find_effect(call["name"]) not in (Effect.READ, None) for call in calls
         )
 
     def _is_stuck(self, call: Block, result: Block) -> bool:

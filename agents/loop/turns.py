@@ -18,7 +18,7 @@ _TOLD = (
 )
 
 
-def messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
+def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
     """Return the turns as Messages-API messages, their content untouched.
 
     An answer without content is left out: the API gives such answers but does not take them.
@@ -59,7 +59,7 @@ def submits(call: Block) -> bool:
     return bool(call["name"].startswith("submit_"))
 
 
-def remarks(
+def make_remarks(
     steers: Sequence[Steer], turns: Sequence[Turn], fenced: Callable[[str], str]
 ) -> list[Block]:
     """Return a block for each remark that these turns of a session do not hold yet."""

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.pipelines.replay import awaited_call, faults
+from agents.pipelines.replay import awaited_call, find_faults
 
 README = "README.md"
 SHARED = "agents.pipelines.stages.pipeline"
@@ -41,7 +41,7 @@ class Pipeline:
         return (ast.get_docstring(self.function) or "").partition("\n")[0]
 
 
-def pipelines(folder: Path) -> list[Pipeline]:
+def find_pipelines(folder: Path) -> list[Pipeline]:
     """Return every public `async def` of the `*/pipeline.py` below the folder, by path."""
     found: list[Pipeline] = []
     for path in sorted(folder.glob("*/pipeline.py")):
@@ -63,7 +63,7 @@ def _find_shared_imports(body: list[ast.stmt]) -> frozenset[str]:
 
 def draw(pipeline: Pipeline) -> str:
     """Return the Mermaid text of the pipeline; NotReplayable if it does more than it may."""
-    found = faults(pipeline.function, pipeline.siblings)
+    found = find_faults(pipeline.function, pipeline.siblings)
     if found:
         lines = [f"{pipeline.path}:{fault.line}: {fault.text}" for fault in found]
         raise NotReplayable("\n".join(lines))
@@ -74,7 +74,7 @@ def with_charts(readme: str, folder: Path) -> str:
     """Return the README's text with the charts of the folder's pipelines, as they are now."""
     sections = [
         f"### {each.function.name}\n\n{each.title}\n\n```mermaid\n{draw(each)}\n```"
-        for each in pipelines(folder)
+        for each in find_pipelines(folder)
     ]
     before, _, rest = readme.partition(BEGIN)
     after = rest.partition(END)[2].strip()

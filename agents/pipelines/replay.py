@@ -57,7 +57,9 @@ class Fault:
     text: str
 
 
-def faults(function: ast.AsyncFunctionDef, siblings: Collection[str] = frozenset()) -> list[Fault]:
+def find_faults(
+    function: ast.AsyncFunctionDef, siblings: Collection[str] = frozenset()
+) -> list[Fault]:
     """Return everything in the pipeline function that would not replay, in reading order.
 
     `siblings`: names of the functions of its file, which are held to the same.

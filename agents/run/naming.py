@@ -21,7 +21,7 @@ _BY_KIND = {"feature": "feat", "refactor": "refactor", "docs": "docs", "question
 OTHERWISE = "fix"
 
 
-def conventional(subject: str, *, request: str, stage: str, about: str) -> str:
+def to_conventional(subject: str, *, request: str, stage: str, about: str) -> str:
     """Return the subject with its type, unless it has one.
 
     `request` is the kind of what was asked for, `stage` what makes the change, `about` what the

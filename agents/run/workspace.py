@@ -11,7 +11,7 @@ from agents.loop.turns import last_tree
 from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import Json, WorkTree
 from agents.requests import Person, Request
-from agents.run.naming import branch_name, commit_message, conventional
+from agents.run.naming import branch_name, commit_message, to_conventional
 from agents.run.state import Ports, Standing
 from agents.text import commit_text, one_line
 
@@ -191,7 +191,7 @@ class RunWorkspace:
         if (await self.policy()).commits.style == "plain":
             return subject
         kind, stage = self.request.kind, self.current.partition("/")[0]
-        return conventional(subject, request=kind, stage=stage, about=self.standing.about)
+        return to_conventional(subject, request=kind, stage=stage, about=self.standing.about)
 
     async def new_branch(self, *words: str) -> str:
         """Return the name of a branch of these words, as the repository's policy wants it."""

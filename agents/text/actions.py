@@ -82,7 +82,7 @@ class Piece:
     """Whether it differs from what was there."""
 
 
-def pieces(text: str, allowed: AllowedEffects) -> Iterator[Piece]:
+def split_pieces(text: str, allowed: AllowedEffects) -> Iterator[Piece]:
     """Yield the text in parts: foreign links and references as code, mentions defused."""
     at = 0
     for found in _LIVE.finditer(text):
@@ -116,13 +116,13 @@ def shown_url(url: str) -> str:
     return bare if bare == url else f"{bare}…"
 
 
-def triggers(text: str, allowed: AllowedEffects) -> list[int]:
+def find_triggers(text: str, allowed: AllowedEffects) -> list[int]:
     """Return where a word joiner must go so that no command is given and no other issue closed."""
     commands = [found.start("slash") for found in _COMMAND.finditer(text)]
-    return sorted(commands + closings(text, allowed))
+    return sorted(commands + find_closings(text, allowed))
 
 
-def closings(text: str, allowed: AllowedEffects) -> list[int]:
+def find_closings(text: str, allowed: AllowedEffects) -> list[int]:
     """Return where the words end that would close an issue which they must not close."""
     return [
         found.end("word")

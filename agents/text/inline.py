@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from markdown_it.token import Token
 
-from agents.text.actions import AllowedEffects, Piece, pieces, shown_url, triggers
+from agents.text.actions import AllowedEffects, Piece, find_triggers, shown_url, split_pieces
 from agents.text.characters import JOINER, without_hidden
 
 # https://developer.mozilla.org/docs/Web/HTML/Reference/Elements and what GitHub strips anyway
@@ -55,7 +55,7 @@ def _kept_start(content: str) -> str:
 def _with_triggers_cut(children: Sequence[Token], allowed: AllowedEffects) -> bool:
     """Put word joiners where the text as a whole would set something off; tell whether any."""
     seen = [_visible_text(child) for child in children]
-    found = triggers("".join(seen), allowed)
+    found = find_triggers("".join(seen), allowed)
     starts = [0, *accumulate(map(len, seen))]
     texts = [n for n, child in enumerate(children) if child.type == "text" and seen[n]]
     ends = [starts[n] + len(seen[n]) for n in texts]
@@ -124,7 +124,7 @@ class _Writer:
             return
         seen, hidden = without_hidden(content, joiner=False)
         self.changed = self.changed or bool(hidden)
-        for piece in pieces(seen, self._allowed):
+        for piece in split_pieces(seen, self._allowed):
             self.changed = self.changed or piece.changed
             self.out.append(self._piece(piece))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agents.text.actions import AllowedEffects, closings, pieces, triggers
+from agents.text.actions import AllowedEffects, find_closings, find_triggers, split_pieces
 from agents.text.characters import JOINER, plain_output, without_hidden
 
 # https://docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
@@ -39,7 +39,7 @@ def quiet_in_commits(markdown: str) -> str:
     GitHub makes one of a pull request's description when it is squashed; what is code in the one
     is plain text in the other.
     """
-    for at in reversed(closings(markdown, AllowedEffects())):
+    for at in reversed(find_closings(markdown, AllowedEffects())):
         markdown = f"{markdown[:at]}{JOINER}{markdown[at:]}"
     return _TRAILER.sub(rf"\g<key>{JOINER}", _SKIPS.sub(JOINER, markdown))
 
@@ -51,9 +51,9 @@ def _normalize_line_ends(text: str) -> str:
 
 def _defuse_line(text: str, closes: frozenset[int]) -> str:
     allowed = AllowedEffects(closes=closes)
-    for at in reversed(triggers(text, allowed)):
+    for at in reversed(find_triggers(text, allowed)):
         text = f"{text[:at]}{JOINER}{text[at:]}"
-    text = "".join(_plain(piece.kind, piece.text) for piece in pieces(text, allowed))
+    text = "".join(_plain(piece.kind, piece.text) for piece in split_pieces(text, allowed))
     return _SKIPS.sub(JOINER, text)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.policy import Policy
 from agents.ports import Forge, Network, Toolsets, Web, WorkTree
-from agents.tools.schema import describe, tool_schema, unusable
+from agents.tools.schema import describe, find_unusable, tool_schema
 
 
 class Effect(Enum):
@@ -72,7 +72,7 @@ class Tool(BaseModel):
         if not isinstance(data, dict):
             return data
         for key, value in data.items():
-            if fault := unusable(value):
+            if fault := find_unusable(value):
                 raise ValueError(f"`{key}` holds {fault}")
         return {key: value for key, value in data.items() if value is not None}
 

@@ -118,7 +118,7 @@ async def _find_elsewhere(tree: WorkTree, path: str) -> str:
     if any(char in name for char in "*?[]{}!\\"):
         return ""
     try:
-        found = await ripgrep(tree, ["--files", f"--iglob=**/{name}"])
+        found = await run_ripgrep(tree, ["--files", f"--iglob=**/{name}"])
     except ToolError:
         return ""
     places = [place for place in found if place != path][:SIMILAR]
@@ -128,7 +128,7 @@ async def _find_elsewhere(tree: WorkTree, path: str) -> str:
 # --- searching ----------------------------------------------------------------------------------
 
 
-async def ripgrep(tree: WorkTree, options: Sequence[str], path: str = ".") -> list[str]:
+async def run_ripgrep(tree: WorkTree, options: Sequence[str], path: str = ".") -> list[str]:
     """Return the lines it prints; none when nothing matches. Options are `--name=value` only.
 
     Raises ToolError with its own words for a bad pattern.

@@ -23,13 +23,13 @@ from agents.ports import Approval, Asking, Network
 from agents.text import printable, truncate
 from agents.tools import TOOLS, tool_named
 from agents.tools.base import Bench, Capability, Effect, Tool
-from agents.tools.mcp import Mcp, manner, tool_class
-from agents.tools.objections import Circumstances, objections
+from agents.tools.mcp import Mcp, find_manner, tool_class
+from agents.tools.objections import Circumstances, list_objections
 from agents.tools.rules import Decision, Finding
 from agents.tools.rules_policy import owners_word
-from agents.tools.schema import faults
+from agents.tools.schema import describe_faults
 
-__all__ = ["Capability", "Verdict", "call", "decide", "effect", "judge"]
+__all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge"]
 
 Watch = Callable[[str, str], None]
 
@@ -56,7 +56,7 @@ class Verdict:
 ALLOW = Verdict("allow", "default")
 
 
-def effect(name: str) -> Effect | None:
+def find_effect(name: str) -> Effect | None:
     """Return what the tool of that name does to the work tree; None if there is no such tool."""
     tool = tool_named(name) or tool_class(name)
     return tool.effect if tool else None
@@ -64,7 +64,7 @@ def effect(name: str) -> Effect | None:
 
 def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     """Return the verdict on a call. Pure: the same call and facts give the same verdict."""
-    findings = list(objections(call, policy, where))
+    findings = list(list_objections(call, policy, where))
     denied = next((each for each in findings if each.built_in.decision == "deny"), None)
     if denied is not None:
         return Verdict("deny", denied.rule, denied.reason)
@@ -126,7 +126,7 @@ def _decide(tool: Tool, bench: Bench) -> Verdict:
         capability=bench.capability,
         stage=bench.stage,
         tainted=bench.tainted,
-        manner=manner(tool.name, bench) if isinstance(tool, Mcp) else None,
+        manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
     )
     return decide(tool, bench.policy, where)
 
@@ -169,7 +169,7 @@ def _validate(name: str, arguments: Any, bench: Bench) -> Tool:
         takes = ", ".join(tool.model_fields)
         ending = f"\nIt takes: {takes}." if takes else ""
         raise ToolError(
-            f"{name} cannot run with these arguments:\n{faults(error)}{ending}"
+            f"{name} cannot run with these arguments:\n{describe_faults(error)}{ending}"
         ) from error
 
 

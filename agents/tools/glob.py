@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints
 
 from agents.tools.base import Bench, Effect, Tool
-from agents.tools.files import ripgrep
+from agents.tools.files import run_ripgrep
 from agents.tools.paths import ROOT
 
 FOOTER = 200  # characters kept free for the closing line
@@ -36,7 +36,7 @@ class Glob(Tool):
     async def run(self, bench: Bench) -> str:
         """Return the paths, and whether there are more."""
         pattern = self.pattern.removeprefix(f"{ROOT}/").removeprefix("./")
-        files = await ripgrep(bench.tree, ["--files", f"--glob={pattern}"])
+        files = await run_ripgrep(bench.tree, ["--files", f"--glob={pattern}"])
         if not files:
             return "No file matches."
         shown = self._take_fitting(files)

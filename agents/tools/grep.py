@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.tools.base import Bench, Effect, Tool
-from agents.tools.files import ripgrep
+from agents.tools.files import run_ripgrep
 from agents.tools.paths import RepositoryPath
 
 FOOTER = 200  # characters kept free for the closing line
@@ -52,7 +52,7 @@ class Grep(Tool):
 
     async def run(self, bench: Bench) -> str:
         """Return the matching lines, and whether there are more."""
-        lines = await ripgrep(bench.tree, self._options(), self.path)
+        lines = await run_ripgrep(bench.tree, self._options(), self.path)
         if not lines:
             return "No match."
         shown = self._take_fitting(lines)

@@ -16,7 +16,7 @@ from agents.policy import Policy
 from agents.ports import Manner
 from agents.text import printable, quote
 from agents.tools.base import Bench, Effect, Tool
-from agents.tools.schema import unusable
+from agents.tools.schema import find_unusable
 
 PREFIX = "mcp_"
 LONGEST_NAME = 64  # what the Messages API takes
@@ -38,7 +38,7 @@ class Mcp(Tool):
     @classmethod
     def _lenient(cls, data: Any) -> Any:
         """Refuse what no text can hold; null means what the server says it means."""
-        if fault := unusable(data):
+        if fault := find_unusable(data):
             raise ValueError(f"the arguments hold {fault}")
         return data
 
@@ -98,7 +98,7 @@ def is_permitted(policy: Policy, stage: str, name: str) -> bool:
     )
 
 
-def manner(name: str, bench: Bench) -> Manner:
+def find_manner(name: str, bench: Bench) -> Manner:
     """Return what a call of the tool may do; of one that nobody knows, the worst."""
     known = bench.toolsets.manner(name) if bench.toolsets else None
     return known or Manner(only_reads=False, outside=True)

@@ -9,7 +9,7 @@ from agents.policy import Policy
 from agents.ports import Manner
 from agents.tools.base import Capability, Effect, Tool
 from agents.tools.mcp import is_permitted
-from agents.tools.paths import leaves, names_git, unprintable
+from agents.tools.paths import is_unprintable, leaves, names_git
 from agents.tools.rules import Finding
 from agents.tools.shell.judge import judge, report_protected
 from agents.tools.shell.script import read
@@ -29,7 +29,7 @@ class Circumstances:
     """What a call of another server's tool may do; None for our own tools."""
 
 
-def objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+def list_objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
     """Yield everything that speaks against the call, in no order of weight."""
     writes = call.effect is Effect.WRITE
     if writes and where.capability is Capability.READ_ONLY:
@@ -46,7 +46,7 @@ def objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Fin
 
 def _judge_place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
     """Judge where a path of a file tool leads."""
-    if unprintable(path):
+    if is_unprintable(path):
         yield Finding("path/characters", repr(path))
     elif leaves(path):
         yield Finding("path/outside", path)

@@ -39,7 +39,7 @@ def names_git(path: str) -> bool:
     )
 
 
-def unprintable(path: str) -> bool:
+def is_unprintable(path: str) -> bool:
     """Return whether the path holds characters that no person could see or type."""
     return any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in path)
 

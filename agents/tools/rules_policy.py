@@ -13,7 +13,7 @@ from agents.policy import Policy, Rule, matches_path
 from agents.tools.base import Effect, Tool
 from agents.tools.shell.changes import changes
 from agents.tools.shell.command import Command
-from agents.tools.shell.network import hosts
+from agents.tools.shell.network import list_hosts
 from agents.tools.shell.places import relative_path
 from agents.tools.shell.script import read
 from agents.tools.shell.variables import UNKNOWN
@@ -90,7 +90,7 @@ def _act(tool: str, command: Command) -> Act:
         tool,
         commands=tuple(dict.fromkeys(text[:LONGEST] for text in texts)),
         paths=tuple(path for path in places if path is not None),
-        hosts=tuple(hosts(command)),
+        hosts=tuple(list_hosts(command)),
     )
 
 

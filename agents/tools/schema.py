@@ -56,7 +56,7 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema:
     return body
 
 
-def faults(error: ValidationError) -> str:
+def describe_faults(error: ValidationError) -> str:
     """Return what is wrong with the values, one line each, for the model."""
     lines = []
     for fault in error.errors(include_url=False):
@@ -67,14 +67,14 @@ def faults(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-def unusable(value: Any) -> str | None:
+def find_unusable(value: Any) -> str | None:
     """Return what no file name, command or commit can hold, if a string within holds it."""
     if isinstance(value, str):
         if "\0" in value:
             return "a NUL character"
         return "half a character" if any("\ud800" <= char <= "\udfff" for char in value) else None
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((fault for part in parts if (fault := unusable(part))), None)
+    return next((fault for part in parts if (fault := find_unusable(part))), None)
 
 
 # --- as pydantic means it -----------------------------------------------------------------------

@@ -28,7 +28,7 @@ class Target:
     port: int
 
 
-def target(url: str) -> Target:
+def parse_target(url: str) -> Target:
     """Return what the address leads to; ToolError when it is none that may be read.
 
     Nothing is asked of DNS: where the name leads is checked when the connection is made.

@@ -16,7 +16,7 @@ from agents.ports import Page
 from agents.text import printable, quote
 from agents.tools.base import Bench, Effect, Tool
 from agents.tools.rules_policy import owners_word
-from agents.tools.url import LONGEST, target
+from agents.tools.url import LONGEST, parse_target
 
 SHORT = 100  # characters of an address that can hardly carry anything out
 
@@ -42,7 +42,7 @@ class Webfetch(Tool):
     @classmethod
     def _readable(cls, url: str) -> str:
         try:
-            return target(url.strip()).url
+            return parse_target(url.strip()).url
         except ToolError as error:
             raise ValueError(str(error)) from None
 
@@ -52,7 +52,7 @@ class Webfetch(Tool):
 
     def hosts(self) -> tuple[str, ...]:
         """Return the host; others are reached by calls of their own."""
-        return (target(self.url).host,)
+        return (parse_target(self.url).host,)
 
     def leaves(self) -> bool:
         """Return whether the address is more than the short name of a page."""

@@ -74,7 +74,7 @@ class AlertOutcomes:
             number=number,
             cancelled=cancelled,
             commit=found.commit if found else "",
-            found=marks(found) if found else {},
+            found=mark_alerts(found) if found else {},
             overruled=_find_last_override(steps),
         )
 
@@ -113,7 +113,7 @@ def _outputs(steps: Sequence[KeptStep], stage: str) -> Iterator[Json]:
             yield record.get("output")
 
 
-def marks(found: AlertGroup) -> Mapping[int, str]:
+def mark_alerts(found: AlertGroup) -> Mapping[int, str]:
     """Return the alerts that the run is to close, each with a mark of its content."""
     return {
         each.alert: mark(each.severity, each.vulnerable, each.first_patched)

@@ -105,7 +105,7 @@ class AlertPoll:
         """Ask for what is missing; return when to look again, and whether all was looked at."""
         if not due.readable:
             return DAY, False
-        found = groups(await self._alerts.read(due.installation_id, due.repository))
+        found = group_alerts(await self._alerts.read(due.installation_id, due.repository))
         if not found:
             return DAY, True
         policy = await self._policy(due.installation_id, due.repository)
@@ -159,7 +159,7 @@ class AlertPoll:
         return await self._alerts.has_changed_files(*place, names)
 
 
-def groups(alerts: Sequence[AlertView]) -> list[Group]:
+def group_alerts(alerts: Sequence[AlertView]) -> list[Group]:
     """Return the alerts by package and folder, the worst first: each group becomes one run."""
     found: dict[tuple[str, str, str], list[AlertView]] = defaultdict(list)
     for each in alerts:

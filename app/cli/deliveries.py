@@ -15,7 +15,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.declaration import JsonObject
-from app.cli.terminal import DONE, FAILED, line, redact, redactor_of, say, visible
+from app.cli.terminal import DONE, FAILED, make_visible, redact, redactor_of, say, to_line
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request
@@ -52,7 +52,7 @@ def redeliver(guid: Guid) -> None:
     from app.config.settings import load_settings
 
     if not _GUID.fullmatch(guid):
-        raise ConfigError(f"`{visible(guid)}` is no X-GitHub-Delivery.")
+        raise ConfigError(f"`{make_visible(guid)}` is no X-GitHub-Delivery.")
     sys.exit(asyncio.run(_redeliver(load_settings(serving=False), guid)))
 
 
@@ -75,7 +75,8 @@ async def _receive(
         found = received(event, body)
     except ValidationError as error:
         places = sorted({".".join(map(str, each["loc"])) for each in error.errors()})
-        say(f"Not of the shape that `{visible(event)}` promises: {visible(', '.join(places))}.")
+        shown = make_visible(", ".join(places))
+        say(f"Not of the shape that `{make_visible(event)}` promises: {shown}.")
         return FAILED
     kept = None
     if isinstance(found.said, Delivery) and _requests(found) and not dry_run:
@@ -90,10 +91,10 @@ async def _receive(
 
 
 async def _keep(settings: Settings, delivery: Delivery) -> None:
-    from app.cli.storage.databases import open_database, places
+    from app.cli.storage.databases import list_places, open_database
     from app.operator.receive_payload import put_in
 
-    for place in places(settings, None):
+    for place in list_places(settings, None):
         if not place.clone:
             with open_database(place) as database:
                 await put_in(database, delivery)
@@ -129,7 +130,7 @@ def _show(facts: dict[str, Any], event: str, *, dry_run: bool) -> None:
     door = facts["door"]
     typer.echo(f"The door: {' '.join([str(door['status']), door['text']]).strip()}")
     if facts["ignored"] is not None:
-        typer.echo(f"The front desk: nothing, {visible(facts['ignored'])}")
+        typer.echo(f"The front desk: nothing, {make_visible(facts['ignored'])}")
     for each in facts["asked"]:
         what = each.get("verb") or each["kind"]
         name = f"{each['repository']['owner']}/{each['repository']['name']}"
@@ -137,7 +138,7 @@ def _show(facts: dict[str, Any], event: str, *, dry_run: bool) -> None:
         who = each.get("asked_by", {}).get("login", "")
         words = f": {each['title']}" if "title" in each else ""
         told = f"The front desk: {what} on {where}{f' for {who}' if who else ''}{words}"
-        typer.echo(line(told, LONGEST))
+        typer.echo(to_line(told, LONGEST))
     if facts["delivery"] is not None:
         say(f"It is in the inbox as {facts['delivery']}. `fettle serve` takes it within seconds.")
     elif facts["asked"] and dry_run:
@@ -154,7 +155,7 @@ def _suggest_event(event: str) -> str:
         return ""
     near = get_close_matches(event, sorted(EVENTS), n=1)
     meant = f"; `{near[0]}` is near" if near else ""
-    return f"Fettle asks GitHub for no event `{visible(event)}`{meant}. "
+    return f"Fettle asks GitHub for no event `{make_visible(event)}`{meant}. "
 
 
 # --- redeliver ------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ async def _redeliver(settings: Settings, guid: str) -> int:
 def _tell(newest: Attempt) -> None:
     when = f"{datetime.fromtimestamp(newest.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
     what = ".".join(filter(None, [newest.event, newest.action]))
-    typer.echo(line(f"{what}, last tried {when}: {_status(newest)}", LONGEST))
+    typer.echo(to_line(f"{what}, last tried {when}: {_status(newest)}", LONGEST))
 
 
 def _tell_attempt(found: Redelivered) -> int:
@@ -186,7 +187,7 @@ def _tell_attempt(found: Redelivered) -> int:
         say("Asked for. GitHub has not said yet what came of it.")
         return DONE
     answer = f" {found.answer}" if found.answer else ""
-    typer.echo(line(f"Delivered again: {_status(found.new)}{answer}", LONGEST))
+    typer.echo(to_line(f"Delivered again: {_status(found.new)}{answer}", LONGEST))
     return DONE if found.new.ok else FAILED
 
 

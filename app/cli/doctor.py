@@ -91,7 +91,7 @@ add(doctor, sandbox, "Try to break out of the sandbox.")
 
 def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     """Return what every check found, without secrets in it and without what nobody can see."""
-    from app.cli.terminal import redactor_of, visible
+    from app.cli.terminal import make_visible, redactor_of
     from app.config.settings import process_environment, read_settings
     from app.doctor.run_all import examine
 
@@ -103,7 +103,7 @@ def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     redactor = redactor_of(reading.settings)
 
     def clean(text: str) -> str:
-        return visible(redactor.clean(" ".join(text.split())))
+        return make_visible(redactor.clean(" ".join(text.split())))
 
     return [
         Diagnosis(clean(each.about), each.level, clean(each.said), clean(each.remedy))

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from agents.ports import Usage
 from agents.text import plain_output
-from app.cli.terminal import visible
+from app.cli.terminal import make_visible
 
 REPAINTS = 8  # a second
 RESERVED = 6  # lines of a terminal that the checklist leaves free
@@ -245,5 +245,5 @@ def _summarize(summary: str) -> str:
 
 def _one_line(text: str) -> str:
     """Return text of others as one line that a terminal only shows, never obeys."""
-    line = visible(" ".join(plain_output(text).split()))
+    line = make_visible(" ".join(plain_output(text).split()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

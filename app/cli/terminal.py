@@ -81,7 +81,7 @@ def redact(value: Any, redactor: Redactor) -> Any:
     return value
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """Return the text with every character that nobody can see written out as an escape."""
     text = printable(text).replace(JOINER, ascii(JOINER)[1:-1])
     for pattern in HIDDEN.values():
@@ -89,9 +89,9 @@ def visible(text: str) -> str:
     return text
 
 
-def line(text: str, most: int) -> str:
+def to_line(text: str, most: int) -> str:
     """Return the text in one line of at most so many characters."""
-    one = visible(" ".join(text.split()))
+    one = make_visible(" ".join(text.split()))
     return one if len(one) <= most else f"{one[: most - 1]}…"
 
 

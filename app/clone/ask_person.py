@@ -59,7 +59,7 @@ class CloneWaits(Parked):
     @property
     def text(self) -> str:
         """Return what waits, and how to go on."""
-        return _LATER.format(questions="\n\n".join(question(each) for each in self.waiting))
+        return _LATER.format(questions="\n\n".join(format_question(each) for each in self.waiting))
 
     def json(self) -> str:
         """Return it as one JSON object."""
@@ -74,7 +74,7 @@ class CloneWaits(Parked):
         return json.dumps(about, indent=2, ensure_ascii=False)
 
 
-def question(waiting: StoredApproval) -> str:
+def format_question(waiting: StoredApproval) -> str:
     """Return the whole call, and why it needs a yes."""
     asking = waiting.asking
     if asking is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.run import Outcome
 from app.clone.ask_person import Ask, CloneApprovals, CloneWaits
-from app.config.system_user import operator
+from app.config.system_user import find_operator
 from app.runs.engine import Engine
 
 
@@ -47,7 +47,7 @@ class CloneRunFollower:
             await self.approvals.stored.decide(
                 waiting.id,
                 verdict=verdict,
-                by=operator(),
+                by=find_operator(),
                 by_id=None,
                 via="terminal",
                 reason=reason,

@@ -84,14 +84,14 @@ def stage_name(step: str) -> str:
     return f"{words} ({number})" if name and number not in ("", "1") else words
 
 
-def moment(at: float) -> str:
+def format_moment(at: float) -> str:
     """Return a time in a form that is unambiguous everywhere."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 
 def _describe_state(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
     run = status.run
-    known = {"stage": f"`{stage_name(run.stage)}`", "at": moment(run.updated_at)}
+    known = {"stage": f"`{stage_name(run.stage)}`", "at": format_moment(run.updated_at)}
     if run.state != "parked":
         text = wording.line(run.outcome.text, LONGEST_END) if run.outcome else ""
         return STANDING[run.state].format(text=text, **known).rstrip()
@@ -166,11 +166,11 @@ def why_text(reasons: RunReasons, wording: OutgoingText) -> str:
     ]
     if run.outcome is not None:
         text = wording.line(run.outcome.text, LONGEST_REASON)
-        dated.append((run.updated_at, ENDED.format(at=moment(run.updated_at), text=text)))
+        dated.append((run.updated_at, ENDED.format(at=format_moment(run.updated_at), text=text)))
     lines = [line for _, line in sorted(dated, key=lambda entry: entry[0])]
     if len(lines) > MOST:
         lines = [LEFT_OUT.format(number=len(lines) - MOST), *lines[-MOST:]]
-    head = HEAD.format(login=run.asked_by, at=moment(run.created_at))
+    head = HEAD.format(login=run.asked_by, at=format_moment(run.created_at))
     return "\n\n".join([head, "\n".join(lines) or NOTHING, f"<sub>run `{run.id}`</sub>"])
 
 
@@ -187,7 +187,7 @@ def _list_submissions(
                 last[turn.stage] = (turn.at, said)
     for stage, (at, said) in last.items():
         line = DECIDED.format(
-            at=moment(at),
+            at=format_moment(at),
             stage=stage_name(stage),
             verdict=wording.line(_first(said, VERDICTS).replace("_", " "), LONGEST_WORDS),
             reason=wording.line(_first(said, REASONS), LONGEST_REASON),
@@ -203,7 +203,7 @@ def _first(said: Mapping[str, Any], names: Sequence[str]) -> str:
 def _approval(stored: StoredApproval, wording: OutgoingText) -> str:
     stage = stored.asking.stage if stored.asking else ""
     told = APPROVAL.format(
-        at=moment(stored.decided_at or stored.asked_at),
+        at=format_moment(stored.decided_at or stored.asked_at),
         id=stored.id,
         tool=wording.quote(stored.tool, LONGEST_WORDS),
         stage=wording.quote(stage_name(stage), LONGEST_WORDS),
@@ -217,7 +217,7 @@ def _steer(steer: Steer, wording: OutgoingText) -> str:
     text = CANCELLED[steer.via] if steer.kind == "cancel" else DID[steer.kind]
     words = wording.quote(steer.words, LONGEST_REASON) if steer.words.strip() else ""
     return STEER.format(
-        at=moment(steer.at),
+        at=format_moment(steer.at),
         by=wording.quote(steer.by, LONGEST_WORDS),
         did=text.format(usd=steer.usd),
         words=f" Their words: {words}" if words else "",

@@ -31,7 +31,7 @@ def decode_values(
             }
 
 
-def valid(model: type[S], values: dict[str, object], problems: list[Problem]) -> S:
+def read_valid(model: type[S], values: dict[str, object], problems: list[Problem]) -> S:
     """Return the settings; wrong values get their defaults and become problems."""
     while True:
         try:
@@ -116,7 +116,7 @@ def list_missing(values: Mapping[str, object]) -> Iterator[Problem]:
         )
 
 
-def unknown(environ: Mapping[str, str], known: Sequence[str]) -> Iterator[Problem]:
+def list_unknown(environ: Mapping[str, str], known: Sequence[str]) -> Iterator[Problem]:
     """Yield the variables with Fettle's prefix that are no setting: mostly misspellings."""
     for name in sorted(environ):
         if name.upper().startswith(PREFIX) and name not in known:

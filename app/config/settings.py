@@ -30,8 +30,8 @@ from app.config.load import (
     decode_values,
     field_variable,
     list_missing,
-    unknown,
-    valid,
+    list_unknown,
+    read_valid,
 )
 from app.config.values import (
     default_data_dir,
@@ -273,14 +273,14 @@ def read_settings(environ: Mapping[str, str] | None = None) -> LoadedSettings:
     folder = given.get(f"{PREFIX}DATA_DIR".lower())
     kept = kept_beside(given, Path(folder).expanduser() if folder else default_data_dir())
     problems = [Problem(*each) for each in kept.problems]
-    problems += unknown(
+    problems += list_unknown(
         environ, [field_variable(Settings, field) for field in Settings.model_fields]
     )
     source = EnvSettingsSource(Settings)
     source.env_vars = {**{name.lower(): text for name, text in kept.values.items()}, **given}
     values = decode_values(Settings, source, problems)
     missing = tuple(list_missing(values))
-    settings = valid(Settings, values, problems)
+    settings = read_valid(Settings, values, problems)
     without_app = not any(values.get(name) for name in CREDENTIALS)
     return LoadedSettings(settings, tuple(problems), missing, without_app)
 

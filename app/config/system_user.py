@@ -6,7 +6,7 @@ import os
 import pwd
 
 
-def operator() -> str:
+def find_operator() -> str:
     """Return the name of the user who runs this process, by the system and not by variables."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name

@@ -102,7 +102,7 @@ def trust(certificates: Iterable[str]) -> ssl.SSLContext:
     return made
 
 
-def bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
+def make_bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
     """Return in PEM what a sandbox trusts: all that Fettle trusts, and the set-up's authority."""
     known = map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True))
     return "".join([*known, authority.pem])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from app.dependencies.certificate_authority import Authority, bundle, trust
+from app.dependencies.certificate_authority import Authority, make_bundle, trust
 from app.dependencies.client_hello import NotTls, read_client_hello
 from app.dependencies.fetch import IndexReaders
 from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_name
@@ -209,7 +209,7 @@ async def open_proxy(
     try:
         server = await asyncio.start_unix_server(proxy.accept, proxy.socket, limit=_HEAD_LARGEST)
         await reading.open()
-        _share(folder, owner, {BUNDLE: bundle(trusted, authority), **(files or {})})
+        _share(folder, owner, {BUNDLE: make_bundle(trusted, authority), **(files or {})})
         try:
             yield proxy
         finally:

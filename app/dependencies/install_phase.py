@@ -262,7 +262,7 @@ _LOST = (
 )
 
 
-def surroundings(sandbox: Sandbox, toolchains: Sequence[Path], *more: object) -> str:
+def describe_surroundings(sandbox: Sandbox, toolchains: Sequence[Path], *more: object) -> str:
     """Return a text that changes when installed dependencies may no longer fit this machine."""
     programs = [Path("/usr/bin/python3"), Path("/usr/bin/node"), *(t / "bin" for t in toolchains)]
     about = [

@@ -11,7 +11,7 @@ from app.dependencies.index_access import IndexWays
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.install import Builder
-from app.dependencies.install_phase import SetUps, surroundings
+from app.dependencies.install_phase import SetUps, describe_surroundings
 from app.dependencies.tool_kits import Kits
 from app.sandbox.port import Sandbox
 from app.secrets.redaction import Redactor
@@ -27,7 +27,7 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     store = Store(settings.data_dir / "setups", sandbox.owner[1])
-    about = surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on)
+    about = describe_surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on)
     reading = partial(ways.open, reading_alone=True)
     return SetUps(
         store,

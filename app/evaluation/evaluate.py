@@ -21,7 +21,7 @@ from app.evaluation.case_repository import CaseRepository, make_repository
 from app.evaluation.result import CaseResult, Evaluation
 from app.evaluation.run_hidden_tests import CommitJudge
 from app.evaluation.sources import FetchedCase, fetch
-from app.evaluation.verdict import EvaluationVerdict, TestOutcomes, compare, unsound
+from app.evaluation.verdict import EvaluationVerdict, TestOutcomes, compare, find_unsound
 from app.sandbox.path_permissions import make_passable, require_reach
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
@@ -112,7 +112,7 @@ class Evaluator:
             await judging.commit(judging.repository.base),
             await judging.run_on_fixed_source(),
         )
-        if problems := unsound(case.about.judge, before, cured):
+        if problems := find_unsound(case.about.judge, before, cured):
             raise ConfigError(f"The case does not hold on this machine: {'; '.join(problems)}.")
         return PreparedCase(fetched, judging, before)
 

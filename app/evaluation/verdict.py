@@ -92,7 +92,9 @@ class EvaluationVerdict:
         return not self.reasons
 
 
-def unsound(judge: JudgeSettings, before: TestOutcomes, cured: TestOutcomes | None) -> list[str]:
+def find_unsound(
+    judge: JudgeSettings, before: TestOutcomes, cured: TestOutcomes | None
+) -> list[str]:
     """Return why a case cannot judge anybody here: red is not red, or the cure does not help."""
     problems = []
     if before.own.trouble and judge.own:

@@ -19,7 +19,7 @@ from app.git.ref_names import (
     object_id,
     own_branch,
     pull_ref,
-    revision,
+    require_revision,
     run_refs,
     tree_refs,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "own_branch",
     "pull_ref",
     "remove_mirror",
-    "revision",
+    "require_revision",
     "run_refs",
     "runs_kept",
     "tree_refs",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agents.errors import RunError
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
-from app.git.ref_names import object_id, revision
+from app.git.ref_names import object_id, require_revision
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 
@@ -32,7 +32,7 @@ class GitObjects:
         """Return the object id that an id or full ref names, or None."""
         try:
             found = await self.git.local(
-                "rev-parse", "--verify", "--quiet", f"{revision(name)}^{{}}"
+                "rev-parse", "--verify", "--quiet", f"{require_revision(name)}^{{}}"
             )
         except GitFailed:
             return None
@@ -81,7 +81,7 @@ class GitObjects:
         """Return a file of a commit or tree, or None when there is no such file."""
         if not path or "\n" in path or ".." in path.split("/"):
             return None
-        asked = f"{revision(name)}:{path}\n".encode()
+        asked = f"{require_revision(name)}:{path}\n".encode()
         answer = await self.git.local("cat-file", "--batch", stdin=asked)
         head, _, rest = answer.partition(b"\n")
         fields = head.rsplit(b" ", 2)
@@ -92,13 +92,13 @@ class GitObjects:
     async def paths(self, name: str) -> list[str]:
         """Return the paths of all files of a commit or tree."""
         listed = await self.git.local(
-            "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision(name)
+            "ls-tree", "-r", "-z", "--name-only", "--full-tree", require_revision(name)
         )
         return listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
     async def blobs(self, name: str) -> dict[str, str]:
         """Return the object id of each file of a commit or tree, by its path."""
-        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", revision(name))
+        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", require_revision(name))
         entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
         parts = (entry.partition("\t") for entry in entries)
         return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
@@ -125,7 +125,7 @@ class GitObjects:
         """Return the unified diff between two commits or trees."""
         kind = ("-p", "-r", "--find-renames", f"--unified={int(context)}", *_PLAIN)
         text = await self.git.local(
-            "diff-tree", *kind, "--end-of-options", revision(old), revision(new)
+            "diff-tree", *kind, "--end-of-options", require_revision(old), require_revision(new)
         )
         return text.decode("utf-8", "replace")
 
@@ -133,7 +133,7 @@ class GitObjects:
         """Return the differences of two commits or trees by path; renames count as two paths."""
         kind = ("-r", "-z", "--raw", "--no-renames", "--full-index", *_PLAIN)
         raw = await self.git.local(
-            "diff-tree", *kind, "--end-of-options", revision(old), revision(new)
+            "diff-tree", *kind, "--end-of-options", require_revision(old), require_revision(new)
         )
         fields = raw.decode("utf-8", "surrogateescape").split("\0")[:-1]
         return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields), 2)]
@@ -163,7 +163,7 @@ class GitObjects:
         """
         try:
             listing = await self.git.local(
-                "ls-tree", "-r", "-l", "-z", "--full-tree", revision(tree), timeout=60
+                "ls-tree", "-r", "-l", "-z", "--full-tree", require_revision(tree), timeout=60
             )
         except GitFailed:
             raise

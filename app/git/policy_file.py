@@ -16,7 +16,7 @@ from agents.policy import (
     listed_policy,
 )
 from app.git.objects import GitObjects
-from app.git.ref_names import revision
+from app.git.ref_names import require_revision
 
 FOLDER = POLICY_PATH.partition("/")[0]
 
@@ -33,7 +33,7 @@ async def policy_of(objects: GitObjects, commit: str) -> Found:
 
 async def _entries(objects: GitObjects, commit: str) -> list[FolderEntry]:
     """Return what the folder holds; nothing where it is none."""
-    asked = ("ls-tree", "-z", "--long", "--full-tree", revision(commit), "--", f"{FOLDER}/")
+    asked = ("ls-tree", "-z", "--long", "--full-tree", require_revision(commit), "--", f"{FOLDER}/")
     listed = await objects.git.local(*asked)
     entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
     return [_parse_entry(entry) for entry in entries]

@@ -102,7 +102,7 @@ def object_id(text: str) -> str:
     return text
 
 
-def revision(text: str) -> str:
+def require_revision(text: str) -> str:
     """Return the text if it is an object id or full ref, or raise: no option, range or search."""
     if text.startswith("refs/") and not _NO_REF.search(text):
         return text

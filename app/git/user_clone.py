@@ -21,7 +21,7 @@ from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.objects import GitObjects
-from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, revision
+from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, require_revision
 from app.sandbox.output_buffer import FileSink
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class UserClone:
         Local branches stay out. False when nothing was fetched, or when the history is shallow and
         so of no use.
         """
-        theirs = revision(f"refs/remotes/{remote}")
+        theirs = require_revision(f"refs/remotes/{remote}")
         listed = await self.git.local("for-each-ref", "--format=%(objectname)", f"{theirs}/")
         commits = list(dict.fromkeys(map(object_id, listed.decode().split())))
         if not commits or await self._cut():

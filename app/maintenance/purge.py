@@ -20,8 +20,8 @@ from app.store.repository_rows import (
     delete_deliveries,
     delete_runs,
     live_of,
-    parts,
     some_runs,
+    split_ids,
     told_about,
 )
 
@@ -56,9 +56,9 @@ async def forget(
                 break
             raise StillLive("A run of it is under way.")
         ended = await _runs(database, data_dir, ids, live=alone)
-        for some in parts(conducted):
+        for some in split_ids(conducted):
             await database.write(partial(delete_conducted, conducted=some))
-        for some in parts(told):
+        for some in split_ids(told):
             await database.write(partial(delete_deliveries, told=some))
         runs, deliveries = runs + ended, deliveries + len(told)
         if not ended and not told:
@@ -80,7 +80,7 @@ async def _live(database: Database, ids: Collection[int], conducted: Sequence[st
     """
     if await database.read(lambda c: live_of(c, ids)):
         return True
-    for some in parts(conducted):
+    for some in split_ids(conducted):
         if await database.read(partial(find_unended, ids=some)):
             return True
     return False

@@ -21,7 +21,7 @@ from sqlalchemy import inspect
 from sqlalchemy.exc import DatabaseError
 
 from agents.errors import ConfigError, RunError
-from app.git import RUN_REFS, GitFailed, Mirrors, object_id, revision
+from app.git import RUN_REFS, GitFailed, Mirrors, object_id, require_revision
 from app.maintenance.backup import (
     ABOUT,
     DATABASE,
@@ -167,7 +167,7 @@ async def _make_mirrors(file: Path, scratch: Path, group: int) -> None:
                 raise ValueError("a ref of somebody else")
             await mirror.import_pack(pack.fileno(), LARGEST_PACK)
             for name, oid in refs.items():
-                await mirror.keep(revision(name), object_id(oid))
+                await mirror.keep(require_revision(name), object_id(oid))
 
 
 def _put_in_place(scratch: Path, data_dir: Path) -> None:

@@ -18,7 +18,7 @@ from app.maintenance.clone_folders import remove_old
 from app.maintenance.purge import StillLive, forget
 from app.store.database import SOON, Database
 from app.store.expire_rows import empty_deliveries, empty_runs, known_mirrors, live_among
-from app.store.repository_rows import delete_installations, unreachable
+from app.store.repository_rows import delete_installations, list_unreachable
 from app.store.schedule_leases import PASS_SECONDS, LogPosition, PassLock, Sweeps
 
 NAME = "retention"
@@ -84,7 +84,7 @@ class Retention:
 
     async def _forget_removed(self, before: float) -> None:
         """Forget the repositories that the App was taken off, or shut out of, all in one go."""
-        idents = await self._database.read(lambda c: unreachable(c, before))
+        idents = await self._database.read(lambda c: list_unreachable(c, before))
         if idents:
             try:
                 found = await forget(self._database, self._data_dir, idents, alone=False)

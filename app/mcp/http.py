@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 120.0
 
 
-def transport(server: HttpServer, *, resolver: Resolver = system_resolver) -> Transport:
+def make_transport(server: HttpServer, *, resolver: Resolver = system_resolver) -> Transport:
     """Return the transport to this server, not yet opened."""
     return _open_streams(server, resolver)  # type: ignore[return-value]  # streams, loosely typed
 

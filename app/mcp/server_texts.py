@@ -44,7 +44,7 @@ class UnusableSchema(ValueError):
     """The schema cannot be given to a model; the text says why."""
 
 
-def description(server: str, text: str | None) -> str:
+def describe_tool(server: str, text: str | None) -> str:
     """Return a tool's description, marked as the server's own words."""
     return f"A tool of the server {server}, in its own words: {_words(text, DESCRIPTION)}"
 

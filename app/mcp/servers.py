@@ -49,9 +49,9 @@ def open_toolsets(file: Path | None, redactor: Redactor, sandbox: Sandbox) -> Fo
     def for_run(files: Path | None) -> RunToolsets:
         def dial(server: Server) -> Connection:
             if isinstance(server, HttpServer):
-                return Connection(server.name, lambda: http.transport(server))
+                return Connection(server.name, lambda: http.make_transport(server))
             assert isinstance(sandbox, Bubblewrap)
-            return Connection(server.name, lambda: stdio.transport(sandbox, server, files))
+            return Connection(server.name, lambda: stdio.make_transport(sandbox, server, files))
 
         return RunToolsets(servers, dial)
 

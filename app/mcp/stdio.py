@@ -52,7 +52,7 @@ async def _open_streams(
             group.cancel_scope.cancel()
 
 
-def transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> Transport:
+def make_transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> Transport:
     """Return the transport to this server, not yet started."""
     return _open_streams(sandbox, server, files if files and files.is_dir() else None)  # type: ignore[return-value]  # streams, loosely typed
 

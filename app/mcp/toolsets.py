@@ -19,7 +19,7 @@ from agents.text import printable
 from agents.tools.mcp import tool_name
 from app.mcp.config import Server, StdioServer
 from app.mcp.connection import Unreachable
-from app.mcp.server_texts import UnusableSchema, description, input_schema, text_of
+from app.mcp.server_texts import UnusableSchema, describe_tool, input_schema, text_of
 
 MOST_DEFINED = 24_000  # characters of all definitions: every session pays for them
 
@@ -162,7 +162,7 @@ def _learn(server: str, tool: Tool) -> LearnedTool:
         name=tool_name(server, tool.name),
         server=server,
         tool=tool.name,
-        description=description(server, tool.description),
+        description=describe_tool(server, tool.description),
         input_schema=input_schema(tool.input_schema),
         only_reads=bool(tool.annotations and tool.annotations.read_only_hint),
     )

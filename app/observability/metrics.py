@@ -17,8 +17,8 @@ from app.store.metric_queries import (
     count_missed,
     count_remediations,
     count_waiting,
+    find_midnight,
     last_done,
-    midnight,
     oldest_parked,
     spent_since,
 )
@@ -131,7 +131,7 @@ class Metrics:
         since = oldest_parked(connection)
         self.parked.set(max(0.0, time.time() - since) if since is not None else 0.0)
         self.approvals.set(count_waiting(connection))
-        self.today.set(spent_since(connection, midnight()))
+        self.today.set(spent_since(connection, find_midnight()))
 
     def _look_at_sweeps(self, connection: Connection) -> None:
         self.missed.clear()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.errors import TransientError
-from app.config.system_user import operator
+from app.config.system_user import find_operator
 from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
 from app.store.runs import Decision, StoredApprovals
@@ -69,7 +69,12 @@ class Companion:
                 return True
             verdict, reason = answer
             await self.approvals.decide(
-                asked.id, verdict=verdict, by=operator(), by_id=None, via="terminal", reason=reason
+                asked.id,
+                verdict=verdict,
+                by=find_operator(),
+                by_id=None,
+                via="terminal",
+                reason=reason,
             )
         return False
 

@@ -15,7 +15,7 @@ from agents.requests import (
     ResolveIssue,
     UpdateBranch,
 )
-from app.config.system_user import operator
+from app.config.system_user import find_operator
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.operator.issue_reference import IssueName, wrong_kind
 from app.operator.repositories import Installed, repository_at
@@ -68,7 +68,7 @@ async def request_for(github: GitHub, wanted: Wanted) -> Request:
         "number": issue.number,
         "title": issue.title,
         "author": issue.user.person,
-        "asked_by": Person(id=0, login=operator()),
+        "asked_by": Person(id=0, login=find_operator()),
         "url": issue.html_url,
         "via": "terminal",
         "again": wanted.again,

@@ -14,7 +14,7 @@ from agents.requests import Severity
 from app.github.alerts.adapter import alert_refusal
 from app.github.alerts.schema import alert_in
 from app.github.transport import GitHub, NotPermitted, Profile, TooManyPages
-from app.operator.remediation_report import SEVERITIES, highest
+from app.operator.remediation_report import SEVERITIES, find_highest
 from app.operator.repositories import Installed
 
 LISTED = "/repos/{owner}/{repo}/dependabot/alerts{?state}"
@@ -117,7 +117,7 @@ def _group(repository: str, advisories: list[Advisory]) -> Group:
 
 
 def _urgency(group: Group) -> tuple[int, str, str, str]:
-    severity = highest(each.severity for each in group.advisories)
+    severity = find_highest(each.severity for each in group.advisories)
     place = SEVERITIES.index(severity) if severity else len(SEVERITIES)
     return place, group.directory, group.ecosystem, group.package.lower()
 

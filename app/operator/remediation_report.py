@@ -83,7 +83,7 @@ class RepositoryReport(Frozen):
     def result(self) -> Ending:
         """Return the worst of its results."""
         results = [each.result for each in self.groups]
-        return worst([*results, "infra_error"] if self.error else results)
+        return find_worst([*results, "infra_error"] if self.error else results)
 
 
 class Totals(Frozen):
@@ -125,7 +125,7 @@ class Report(Frozen):
     @property
     def result(self) -> Ending:
         """Return the worst of all results."""
-        return worst(each.result for each in self.repositories)
+        return find_worst(each.result for each in self.repositories)
 
     @property
     def exit_code(self) -> int:
@@ -138,13 +138,13 @@ class Report(Frozen):
         return json.dumps(self.model_dump(mode="json"), indent=2)  # a terminal obeys no ASCII
 
 
-def worst(results: Iterable[Ending]) -> Ending:
+def find_worst(results: Iterable[Ending]) -> Ending:
     """Return how all of it ended; of nothing at all, that there was nothing to do."""
     every = set(results)
     return next((each for each in WORST if each in every), "nothing_to_do")
 
 
-def highest(severities: Iterable[Severity]) -> Severity | None:
+def find_highest(severities: Iterable[Severity]) -> Severity | None:
     """Return the highest of these."""
     every = set(severities)
     return next((each for each in SEVERITIES if each in every), None)
@@ -157,7 +157,7 @@ def group_fields(group: Group) -> dict[str, object]:
         "package": group.package,
         "directory": group.directory,
         "alerts": tuple(each.alert for each in group.advisories if each.alert),
-        "severity": highest(each.severity for each in group.advisories),
+        "severity": find_highest(each.severity for each in group.advisories),
     }
 
 

@@ -11,7 +11,7 @@ from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import Person, RemediateAlert, Repository
 from agents.text import one_line
-from app.config.system_user import operator
+from app.config.system_user import find_operator
 from app.git import BRANCH_PREFIX, own_branch
 from app.operator.open_alerts import Choice
 from app.operator.scan_file import Scan
@@ -84,7 +84,7 @@ class RemediationOptions:
             number=0,
             title=f"Update {one_line(group.package, 80)}",
             author=Person(id=0, login=""),
-            asked_by=Person(id=0, login=operator()),
+            asked_by=Person(id=0, login=find_operator()),
             url=f"{page}/{numbers[0]}" if page and len(numbers) == 1 else page,
             ecosystem=group.ecosystem,
             package=group.package,

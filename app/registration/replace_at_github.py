@@ -52,7 +52,7 @@ def window_of(urls: Urls) -> float:
 
 async def check_key(urls: Urls, app_id: str, old: SecretStr, new: SecretStr) -> Registered:
     """Return the App that GitHub knows by the new key. Raises ConfigError for another App's key."""
-    if fingerprint(old) == fingerprint(new):
+    if compute_fingerprint(old) == compute_fingerprint(new):
         raise ConfigError("That is the key which is in use already. Make another one on GitHub.")
     try:
         return await adopt(urls, app_id, new)
@@ -63,7 +63,7 @@ async def check_key(urls: Urls, app_id: str, old: SecretStr, new: SecretStr) -> 
         ) from None
 
 
-def fingerprint(key: SecretStr) -> str:
+def compute_fingerprint(key: SecretStr) -> str:
     """Return the fingerprint that GitHub shows beside a key on the App's page.
 
     https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/managing-private-keys-for-github-apps

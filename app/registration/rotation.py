@@ -82,8 +82,8 @@ def begin(data_dir: Path) -> str:
             if under_way.told_at is not None and len(known) > 1:
                 raise ConfigError(
                     f"The secret was replaced; the old one is accepted until"
-                    f" {moment(under_way.until or 0)}. To end that now, and then replace the new"
-                    " one, run `fettle rotate-secret --finish` first."
+                    f" {format_moment(under_way.until or 0)}. To end that now, and then replace the"
+                    " new one, run `fettle rotate-secret --finish` first."
                 )
             if under_way.told_at is None:
                 return secret  # a process that was killed has made it: GitHub may know it
@@ -136,7 +136,7 @@ def _is_due(data_dir: Path, now: float) -> bool:
     return under_way is not None and under_way.until is not None and under_way.until <= now
 
 
-def moment(at: float) -> str:
+def format_moment(at: float) -> str:
     """Return a time for people."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 

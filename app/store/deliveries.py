@@ -149,7 +149,7 @@ def run_of(connection: Connection, ident: str) -> str | None:
     return connection.scalar(select(deliveries.c.run_id).where(deliveries.c.id == ident))
 
 
-def counts(connection: Connection) -> dict[str, int]:
+def count_states(connection: Connection) -> dict[str, int]:
     """Return how many deliveries are in each state; the query reads the whole index."""
     query = select(deliveries.c.state, func.count()).group_by(deliveries.c.state)
     return {row[0]: row[1] for row in connection.execute(query)}

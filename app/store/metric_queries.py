@@ -57,7 +57,7 @@ def spent_since(connection: Connection, moment: float) -> float:
     return connection.scalar(select(func.sum(turns.c.cost_usd)).where(*since)) or 0.0
 
 
-def midnight() -> float:
+def find_midnight() -> float:
     """Return when the present day began in UTC, in unix seconds."""
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 

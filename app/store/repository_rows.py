@@ -35,7 +35,7 @@ Match = Callable[[bytes], Any]
 # --- which ones ---------------------------------------------------------------------------------
 
 
-def unreachable(connection: Connection, before: float) -> list[int]:
+def list_unreachable(connection: Connection, before: float) -> list[int]:
     """Return the repositories lost before `before` (unix seconds), without a run under way.
 
     A suspended installation keeps its repositories; they count as lost while there are runs of them
@@ -214,7 +214,7 @@ def delete_installations(connection: Connection, before: float) -> None:
     connection.execute(delete(installations).where(*over))
 
 
-def parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def split_ids(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the ids in parts, each small enough for one transaction."""
     for start in range(0, len(ids), ROWS_AT_ONCE):
         yield ids[start : start + ROWS_AT_ONCE]

@@ -17,7 +17,7 @@ from yarl import URL
 from agents.errors import ToolError
 from agents.ports import Page
 from agents.text import printable
-from agents.tools.url import Target, target
+from agents.tools.url import Target, parse_target
 from app.network.addresses import Address, AddressRefused, resolve_public
 from app.web.body import checked_kind, read_body
 
@@ -52,7 +52,7 @@ class WebFetcher:
         """Return the page after at most five redirects, all to hosts that are `allowed`."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._fetch_following(target(url), allowed)
+                return await self._fetch_following(parse_target(url), allowed)
         except TimeoutError:
             raise ToolError(f"{url} did not answer within {self._seconds:.0f} s.") from None
         except AddressRefused as error:
@@ -124,7 +124,7 @@ class _PinnedResolver(AbstractResolver):
 def _next(here: Target, location: str, allowed: Callable[[str], bool]) -> Target:
     """Return where a redirect leads, if we may go there."""
     try:
-        there = target(urljoin(here.url, location))
+        there = parse_target(urljoin(here.url, location))
     except (ToolError, ValueError) as error:
         raise ToolError(f"{here.url} redirects to where it may not: {error}") from error
     if there.scheme == "http" and here.scheme == "https":

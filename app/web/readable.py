@@ -21,7 +21,7 @@ NOISE = re.compile(
 _BLANKS = re.compile(r"\n\s*\n\s*\n+")
 
 
-def readable(html: str, base: str) -> str:
+def to_readable(html: str, base: str) -> str:
     """Return the main part of the page as Markdown, with whole links and named images."""
     soup = BeautifulSoup(html, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
@@ -65,4 +65,4 @@ def _absolute(base: str, href: str) -> str:
 
 if __name__ == "__main__":
     given = json.loads(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(readable(given["html"], given["base"]).encode("utf-8", "replace"))
+    sys.stdout.buffer.write(to_readable(given["html"], given["base"]).encode("utf-8", "replace"))

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from agents.errors import DeliveryError, TransientError
 from app.store.database import Database
-from app.store.deliveries import Arrival, Claim, claim, counts
+from app.store.deliveries import Arrival, Claim, claim, count_states
 from app.store.restore_recovery import Recoveries, restore_run_ids
 from app.webhooks.receiver import Delivery
 
@@ -58,7 +58,7 @@ class Inbox:
     async def open(self) -> None:
         """Count the deliveries that an earlier process left waiting."""
         self._recalling = await self._recoveries.find_pending() is not None
-        self.depth = (await self._database.read(counts)).get("received", 0)
+        self.depth = (await self._database.read(count_states)).get("received", 0)
         if self.depth:
             self.arrived.set()
 

@@ -9,7 +9,7 @@ import pytest
 
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.weakening.test_cases import name_in
-from agents.pipelines.address.suggestions.suggestion import suggestions
+from agents.pipelines.address.suggestions.suggestion import read_suggestions
 from agents.text import clean, publish
 from agents.tools.shell.script import read
 from app.secrets.redaction import Redactor
@@ -26,7 +26,7 @@ READERS = {
     "commands of a comment": lambda text: parse_commands(f"/bot status\n\n{text}"),
     "the rest of a comment": lambda text: strip_commands(f"/bot status\n\n{text}"),
     "the text of an issue": clean,
-    "suggestions of a review": suggestions,
+    "suggestions of a review": read_suggestions,
     "secrets in it": REDACTOR.clean,
 }
 

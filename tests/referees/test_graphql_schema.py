@@ -5,7 +5,7 @@ from pathlib import Path
 import graphql
 import pytest
 
-from app.github.graphql.documents import WHO, document
+from app.github.graphql.documents import WHO, load_document
 from app.simulator.github.graphql.api import schema
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +60,6 @@ def required_arguments(field):
     sorted({path.stem for path in (ROOT / "app/github/graphql").glob("*.graphql")} - {WHO}),
 )
 def test_the_documents_of_fettle_are_valid_there_and_here(name, real_schema):
-    parsed = graphql.parse(document(name))
+    parsed = graphql.parse(load_document(name))
     assert graphql.validate(real_schema, parsed) == []
     assert graphql.validate(schema(), parsed) == []

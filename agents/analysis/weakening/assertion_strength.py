@@ -89,7 +89,7 @@ def says_nothing(text: str) -> bool:
     return bool(_NOTHING.search(text) or _OR_ALWAYS.search(text))
 
 
-def demands(text: str) -> Strength:
+def read_demands(text: str) -> Strength:
     """Return what the assertion demands, read from its words."""
     if _RAISES.search(text):
         return Strength.RAISES
@@ -102,7 +102,7 @@ def demands(text: str) -> Strength:
     return Strength.PART if _PART.search(text) else Strength.PRESENT
 
 
-def broader(gone: str, new: str) -> bool:
+def is_broader(gone: str, new: str) -> bool:
     """Return whether the new one is content with more exceptions than the old one was."""
     before, after = _exception(gone), _exception(new)
     if after in _BROAD and before not in _BROAD:
@@ -110,11 +110,11 @@ def broader(gone: str, new: str) -> bool:
     return bool(_WORDED.search(gone)) and not _WORDED.search(new)
 
 
-def looser(gone: str, new: str) -> bool:
+def is_looser(gone: str, new: str) -> bool:
     """Return whether the new one allows more: a larger distance, or another way to pass."""
     if _OR.search(new) and not _OR.search(gone):
         return True
-    if demands(gone) is not Strength.NEARLY or demands(new) is not Strength.NEARLY:
+    if read_demands(gone) is not Strength.NEARLY or read_demands(new) is not Strength.NEARLY:
         return False
     before, after = _tolerances(gone), _tolerances(new)
     if "last" in before.keys() & after.keys():

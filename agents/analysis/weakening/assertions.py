@@ -11,9 +11,9 @@ from functools import cached_property
 
 from agents.analysis.weakening.assertion_strength import (
     Strength,
-    broader,
-    demands,
-    looser,
+    is_broader,
+    is_looser,
+    read_demands,
     says_nothing,
 )
 from agents.analysis.weakening.diff_views import ViewLine
@@ -110,7 +110,7 @@ class AssertionChange(IntEnum):
     WEAKER = 2
 
 
-def assertions(lines: Sequence[ViewLine]) -> Iterator[Assertion]:
+def find_assertions(lines: Sequence[ViewLine]) -> Iterator[Assertion]:
     """Yield the assertions in the lines of a test, each with all of its lines."""
     at = 0
     while at < len(lines):
@@ -120,14 +120,14 @@ def assertions(lines: Sequence[ViewLine]) -> Iterator[Assertion]:
             continue
         end = _end(lines, at)
         guard = lines[at - 1].text if at and _IF.match(lines[at - 1].text) else ""
-        text = normal(" ".join([guard, *(line.text for line in lines[at:end])]))
+        text = normalize(" ".join([guard, *(line.text for line in lines[at:end])]))
         made = Assertion(first.number, text)
         if not says_nothing(text) and not made.constant:
             yield made
         at = end
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """Return the text without what formatters change: spaces, quotes, last commas."""
     text = " ".join(text.replace("'", '"').split()).rstrip(";,{ ")
     text = re.sub(r",\s*([)\]}])", r"\1", text)
@@ -143,12 +143,12 @@ def measure_similarity(one: Assertion, other: Assertion) -> float:
 
 def compare(gone: Assertion, new: Assertion) -> AssertionChange:
     """Return what it means that the one took the place of the other."""
-    before, after = demands(gone.text), demands(new.text)
+    before, after = read_demands(gone.text), read_demands(new.text)
     if Strength.RAISES in (before, after):
         return _compare_raises(gone, new) if before is after else AssertionChange.NONE
     if not _same_subject(gone, new):
         return AssertionChange.NONE
-    if after < before or looser(gone.text, new.text):
+    if after < before or is_looser(gone.text, new.text):
         return AssertionChange.WEAKER
     if after is before and gone.skeleton == new.skeleton and gone.literals != new.literals:
         return AssertionChange.EXPECTATION
@@ -156,9 +156,9 @@ def compare(gone: Assertion, new: Assertion) -> AssertionChange:
 
 
 def _compare_raises(gone: Assertion, new: Assertion) -> AssertionChange:
-    if broader(gone.text, new.text):
+    if is_broader(gone.text, new.text):
         return AssertionChange.WEAKER
-    return AssertionChange.NONE if broader(new.text, gone.text) else AssertionChange.EXPECTATION
+    return AssertionChange.NONE if is_broader(new.text, gone.text) else AssertionChange.EXPECTATION
 
 
 def _same_subject(gone: Assertion, new: Assertion) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
-from agents.analysis.which_are_tests import language
+from agents.analysis.which_are_tests import find_language
 
 NOTHING = "/dev/null"
 LONGEST = 1_000  # characters of a line that are read: nobody writes a test in more
@@ -56,7 +56,7 @@ class FileDiff:
     @property
     def language(self) -> str:
         """Return the family of languages that it is written in."""
-        return language(self.path)
+        return find_language(self.path)
 
 
 def read_diff(diff: str) -> tuple[FileDiff, ...]:
@@ -76,7 +76,7 @@ def is_comment(text: str, family: str) -> bool:
     return pattern.match(text) is not None
 
 
-def code(lines: tuple[ViewLine, ...], family: str) -> Iterator[ViewLine]:
+def list_code(lines: tuple[ViewLine, ...], family: str) -> Iterator[ViewLine]:
     """Yield the lines that are neither blank nor only a comment, and the gaps."""
     for line in lines:
         if not line.number or (line.text.strip() and not is_comment(line.text, family)):

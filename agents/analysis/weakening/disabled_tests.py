@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.diff_views import FileDiff
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.skip_markers import FILE, SkipMarker, marks, silencers
+from agents.analysis.weakening.skip_markers import FILE, SkipMarker, find_marks, list_silencers
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 
@@ -15,12 +15,12 @@ from agents.analysis.weakening.test_changes import ParsedSuite
 def switched_off(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield the marks that are new: on tests that were there, or that leave out all others."""
     names = _names(suites)
-    before = Counter((m.word, m.case) for suite in suites for m in marks(suite.before))
+    before = Counter((m.word, m.case) for suite in suites for m in find_marks(suite.before))
     known = {case.name for suite in suites for case in suite.before if case.name}
     for suite in suites:
         # What a new conftest.py switches off was there before it.
         new_file = suite.change.old is None and not suite.change.path.endswith("conftest.py")
-        for mark in marks(suite.after):
+        for mark in find_marks(suite.after):
             was = names.get(mark.case, mark.case)
             if before[mark.word, was]:
                 before[mark.word, was] -= 1
@@ -31,9 +31,9 @@ def switched_off(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
 
 def find_silencers(changes: Sequence[FileDiff]) -> Iterator[Finding]:
     """Yield what is new of the comments and attributes that silence a tool."""
-    before = Counter(s.word for c in changes for s in silencers(c.old or "", c.before))
+    before = Counter(s.word for c in changes for s in list_silencers(c.old or "", c.before))
     for change in changes:
-        for each in silencers(change.path, change.after):
+        for each in list_silencers(change.path, change.after):
             if before[each.word]:
                 before[each.word] -= 1
             else:

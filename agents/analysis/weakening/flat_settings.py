@@ -34,7 +34,7 @@ class Unparsable(ValueError):
     """The file is not what its name says."""
 
 
-def values(path: str, text: str) -> Values:
+def read_values(path: str, text: str) -> Values:
     """Return the settings of a file by dotted name. Raises Unparsable."""
     name = PurePosixPath(path).name
     if len(text) > LONGEST or text.count("/*") > MOST_COMMENTS:

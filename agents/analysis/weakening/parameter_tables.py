@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.weakening.assertions import normal
+from agents.analysis.weakening.assertions import normalize
 from agents.analysis.weakening.diff_views import ViewLine
 from agents.analysis.weakening.test_cases import ParsedTest
 
@@ -26,17 +26,17 @@ _TEXTS = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
 _CLOSES = re.compile(r"^\s*[)\]}]+[,;:]?\s*(?:\{.*)?$")
 
 
-def rows(case: ParsedTest) -> Counter[str]:
+def list_rows(case: ParsedTest) -> Counter[str]:
     """Return the rows of the tables in a test or above it, without their formatting."""
-    return Counter(normal(line.text) for line in _rows(case.lines))
+    return Counter(normalize(line.text) for line in _rows(case.lines))
 
 
 def row_lines(case: ParsedTest) -> dict[str, ViewLine]:
     """Return the rows with the lines on which they stand."""
-    return {normal(line.text): line for line in _rows(case.lines)}
+    return {normalize(line.text): line for line in _rows(case.lines)}
 
 
-def loops(lines: Sequence[ViewLine]) -> bool:
+def has_loop(lines: Sequence[ViewLine]) -> bool:
     """Return whether something in these lines has one test do the work of several."""
     return any(_LOOPS.search(line.text) or _OPENS.search(line.text) for line in lines)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.flat_settings import Unparsable, Values, values
+from agents.analysis.weakening.flat_settings import Unparsable, Values, read_values
 from agents.analysis.weakening.settings_files import (
     BUILDS,
     SCRIPTS,
@@ -72,7 +72,7 @@ def find_loosened_settings(path: str, before: str | None, after: str | None) -> 
 
 
 def _read_relevant_values(path: str, text: str | None) -> Values:
-    every = values(path, text) if text else {}
+    every = read_values(path, text) if text else {}
     part = partial(path)
     return {name: each for name, each in every.items() if part is None or part.fullmatch(name)}
 

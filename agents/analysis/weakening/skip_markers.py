@@ -126,7 +126,7 @@ class Silencer:
     """Whether it holds for a whole file."""
 
 
-def marks(found: Sequence[ParsedTest]) -> Iterator[SkipMarker]:
+def find_marks(found: Sequence[ParsedTest]) -> Iterator[SkipMarker]:
     """Yield the marks on the tests of a view, and those on its file."""
     for case in found:
         for line in [case.head, *case.lines] if case.head else case.lines:
@@ -135,7 +135,7 @@ def marks(found: Sequence[ParsedTest]) -> Iterator[SkipMarker]:
                 yield mark
 
 
-def silencers(path: str, lines: Sequence[ViewLine]) -> Iterator[Silencer]:
+def list_silencers(path: str, lines: Sequence[ViewLine]) -> Iterator[Silencer]:
     """Yield what silences tools in a file that is no prose."""
     if _PROSE.search(path):
         return

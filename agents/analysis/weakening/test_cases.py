@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agents.analysis.weakening.assertions import Assertion, assertions
-from agents.analysis.weakening.diff_views import ViewLine, code
+from agents.analysis.weakening.assertions import Assertion, find_assertions
+from agents.analysis.weakening.diff_views import ViewLine, list_code
 
 _TITLE = r"\(?\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote)).)*)"
 _SCRIPT_CASE = (
@@ -79,7 +79,7 @@ class ParsedTest:
     @cached_property
     def asserted(self) -> list[Assertion]:
         """Return its assertions."""
-        return list(assertions(self.lines))
+        return list(find_assertions(self.lines))
 
 
 def make_nameless_test() -> ParsedTest:
@@ -95,7 +95,7 @@ def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
     made = [make_nameless_test()]
     waiting: list[ViewLine] = []  # decorations of the test that comes next
     marked = 0
-    for line in code(lines, family):
+    for line in list_code(lines, family):
         if not line.number:
             waiting, marked = [], 0
             made.append(_gap(line, family))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agents.analysis.weakening.diff_views import FileDiff, ViewLine
-from agents.analysis.weakening.parameter_tables import loops, rows
+from agents.analysis.weakening.parameter_tables import has_loop, list_rows
 from agents.analysis.weakening.test_cases import ParsedTest, list_cases, measure_test_similarity
 
 RENAMED = 0.6  # share of the code that a test under another name has in common with the old one
@@ -52,9 +52,9 @@ class ParsedSuite:
     @cached_property
     def has_table(self) -> bool:
         """Return whether something new in it has one test do the work of several."""
-        before = Counter(row for case in self.before for row in rows(case).elements())
-        after = Counter(row for case in self.after for row in rows(case).elements())
-        return loops(self.fresh_lines) or bool(after - before)
+        before = Counter(row for case in self.before for row in list_rows(case).elements())
+        after = Counter(row for case in self.after for row in list_rows(case).elements())
+        return has_loop(self.fresh_lines) or bool(after - before)
 
 
 def list_suites(changes: Sequence[FileDiff]) -> list[ParsedSuite]:

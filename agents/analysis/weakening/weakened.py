@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.weakening.assertion_strength import demands
+from agents.analysis.weakening.assertion_strength import read_demands
 from agents.analysis.weakening.assertions import (
     Assertion,
     AssertionChange,
@@ -14,7 +14,7 @@ from agents.analysis.weakening.assertions import (
     measure_similarity,
 )
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.parameter_tables import row_lines, rows
+from agents.analysis.weakening.parameter_tables import list_rows, row_lines
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 from agents.analysis.which_are_tests import is_test
@@ -28,7 +28,7 @@ RELATED = 0.2  # below that, one assertion did not take the place of another
 def find_weakened_tests(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is weaker in these files than it was."""
     all_assertions = _balance(suites, lambda case: (a.text for a in case.asserted))
-    all_rows = _balance(suites, lambda case: rows(case).elements())
+    all_rows = _balance(suites, lambda case: list_rows(case).elements())
     for suite in suites:
         if not _told_as_a_whole(suite):
             for case in suite.gone:
@@ -67,7 +67,7 @@ def _balance(
 def _rows(
     suite: ParsedSuite, before: ParsedTest, after: ParsedTest, balance: _Balance
 ) -> Iterator[Finding]:
-    old, new = rows(before), rows(after)
+    old, new = list_rows(before), list_rows(after)
     fewer = old.total() > new.total()
     lines = row_lines(before)
     for text in old - new:
@@ -154,7 +154,8 @@ def _is_demanded_elsewhere(one: Assertion, suite: ParsedSuite, balance: _Balance
     fresh = [a for case in suite.after for a in case.asserted if balance.gained[a.text]]
     fresh = fresh[:MOST_FRESH]
     if any(
-        measure_similarity(one, a) >= SAME and demands(a.text) >= demands(one.text) for a in fresh
+        measure_similarity(one, a) >= SAME and read_demands(a.text) >= read_demands(one.text)
+        for a in fresh
     ):
         return True
     wanted = Counter(one.literals)

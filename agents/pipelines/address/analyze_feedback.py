@@ -10,9 +10,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.address.points import FeedbackPoint, points
+from agents.pipelines.address.points import FeedbackPoint, list_points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
-from agents.pipelines.stages.onboarding import describe_setup, instructions
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -86,7 +86,7 @@ async def analyze_feedback(
     run: StageContext, pull: PullSnapshot, feedback: Feedback, applied: Applied, setup: SetupResult
 ) -> Analysis:
     """Sort the feedback."""
-    left = points(feedback, applied)
+    left = list_points(feedback, applied)
     if not left:
         run.summarize("every thread was a suggestion that applied as it is")
         return Analysis()
@@ -94,7 +94,7 @@ async def analyze_feedback(
         ANALYZE_FEEDBACK,
         objection=partial(_objection, left, applied),
         setup=describe_setup(run, setup),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         title=run.fence(clean(pull.title).text),
         body=run.fence(clean(pull.body).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),

@@ -10,7 +10,7 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, tally
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, tally, to_code
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
 
@@ -84,7 +84,9 @@ def summarize_checks(quality: CheckComparison | None) -> str:
         return ""
     if not quality.runs:
         return "No checks of the repository can run here."
-    said = ", ".join(f"{code(now.name)} {_word(before, now)}" for before, now in quality.compared)
+    said = ", ".join(
+        f"{to_code(now.name)} {_word(before, now)}" for before, now in quality.compared
+    )
     return f"Checks before and after: {said}."
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.implement import StepDone, StepResult
-from agents.pipelines.stages.onboarding import describe_setup, instructions
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.pipelines.stages.run_checks import CheckResult, format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
@@ -40,7 +40,7 @@ async def implement(
     done = await run.converse(
         IMPLEMENT,
         setup=describe_setup(run, setup),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         applied=bool(applied.settled or applied.partly),
         failing=[
             {"name": e.name, "command": e.command, "output": run.fence(format_output(e))}

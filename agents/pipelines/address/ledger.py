@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
-from agents.pipelines.address.summary import SummaryRow, commit_link, summary
+from agents.pipelines.address.summary import SummaryRow, commit_link, format_summary
 from agents.ports import Feedback, PullSnapshot, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
@@ -112,7 +112,7 @@ class Ledger(Frozen):
 
         `quality` says what the checks said, `notes` what people have to know besides.
         """
-        return summary(
+        return format_summary(
             self.counts(feedback),
             tuple(self._rows(feedback, pull, repository_url)),
             [note for note in (quality, *_notes(feedback, pull), *notes) if note],

@@ -62,7 +62,7 @@ class FeedbackPoint(Frozen):
         return end if end == self.hunk else end.partition("\n")[2] or end
 
 
-def points(feedback: Feedback, applied: Applied) -> tuple[FeedbackPoint, ...]:
+def list_points(feedback: Feedback, applied: Applied) -> tuple[FeedbackPoint, ...]:
     """Return them in reading order, without the threads that suggestions have settled."""
     threads = [each for each in feedback.waiting if each.id not in applied.settled]
     return (

@@ -33,7 +33,7 @@ class SummaryRow(Frozen):
     """Why it stays open."""
 
 
-def summary(
+def format_summary(
     first: str,
     rows: Sequence[SummaryRow],
     notes: Sequence[str],

@@ -12,7 +12,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checks_port
-from agents.pipelines.stages.onboarding import describe_setup, instructions
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean, one_line
@@ -76,7 +76,7 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
         IMPLEMENT,
         objection=objects,
         setup=describe_setup(run, setup),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         head=failures.head[:12],
         diff=await _diff(run, failures),
         checks=await _describe_failures(run, asked),

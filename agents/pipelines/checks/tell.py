@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.checks.consider import MOST, ChecksDue, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.requests import FixChecks
@@ -97,7 +97,7 @@ def _body(run: StageContext, failures: Failures, pushed: str, note: str) -> str:
     rows = [_row(run, each, failures, pushed) for each in failures.every[:SHOWN]]
     if len(failures.every) > SHOWN:
         rows.append(f"| and {len(failures.every) - SHOWN} more | | |")
-    running = ", ".join(map(code, failures.running[:SHOWN]))
+    running = ", ".join(map(to_code, failures.running[:SHOWN]))
     parts = (
         _HEAD.format(head=failures.head[:10]),
         "\n".join(("| Check | What it is | What was done |", "| --- | --- | --- |", *rows)),
@@ -109,7 +109,7 @@ def _body(run: StageContext, failures: Failures, pushed: str, note: str) -> str:
 
 
 def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -> str:
-    kind = _KINDS[failure.kind].format(base=code(failures.base))
+    kind = _KINDS[failure.kind].format(base=to_code(failures.base))
     done = _NOTHING[failure.kind]
     if failure.kind == "branch" and pushed and failure.said:
         done = f"changed in {pushed[:10]}"
@@ -117,7 +117,7 @@ def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -
     if failure.said:
         words = publish(words, repository_url=_url(run), limit=WORDS_LIMIT).replace("\n", " ")
     why = f": {words}" if words else ""
-    name = f"{code(failure.check.name)} ({code(failure.check.app)})"
+    name = f"{to_code(failure.check.name)} ({to_code(failure.check.app)})"
     return f"| {name} | {kind}{why.replace('|', '&#124;')} | {done} |"
 
 

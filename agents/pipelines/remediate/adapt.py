@@ -9,7 +9,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
-from agents.pipelines.stages.onboarding import describe_setup, instructions
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.pipelines.stages.run_checks import format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
@@ -68,7 +68,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
             ADAPT,
             objection=objects,
             setup=describe_setup(run, setup),
-            instructions=await instructions(run),
+            instructions=await read_instructions(run),
             moves=moves_shown(run, work),
             places=run.fence(_places(work), limit=PLACES_LIMIT),
             checks=checks,

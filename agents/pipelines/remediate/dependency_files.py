@@ -58,7 +58,7 @@ def is_dependency_file(path: str) -> bool:
     return _NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
-def strange(changed: Iterable[str], files: Collection[str] = ()) -> str:
+def find_strange(changed: Iterable[str], files: Collection[str] = ()) -> str:
     """Return what speaks against these changes as those of dependency files; empty: nothing."""
     changed = list(changed)
     others = [path for path in changed if path not in files and not is_dependency_file(path)]

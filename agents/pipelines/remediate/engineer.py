@@ -11,18 +11,18 @@ from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import (
     explain_unreadable_version,
+    find_strange,
     find_version_objection,
     is_version,
-    strange,
 )
-from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
+from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
 from agents.pipelines.remediate.shown import alerts_shown
-from agents.pipelines.remediate.words import message, subject
+from agents.pipelines.remediate.words import format_message, format_subject
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.onboarding import describe_setup as told_of
-from agents.pipelines.stages.onboarding import instructions
+from agents.pipelines.stages.onboarding import read_instructions
 from agents.ports import SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -73,10 +73,10 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
             ENGINEER,
             objection=checking.objection,
             setup=told_of(run, setup),
-            instructions=await instructions(run),
+            instructions=await read_instructions(run),
             package=one_line(work.found.name, 100),
             directory=one_line(work.found.group.directory, 100) or "the repository's root",
-            majors=(await terms(run)).majors,
+            majors=(await make_terms(run)).majors,
             alerts=alerts_shown(run, work.found),
             steps=run.fence(_steps(work), limit=STEPS_LIMIT),
             feedback=run.fence(work.feedback) if work.feedback else "",
@@ -109,7 +109,7 @@ class _Checking:
             return left or (None if done.reason.strip() else _WHY)
         if not done.summary.strip():
             return _SUMMARY
-        fault = strange(changed, self.ecosystem.files if self.ecosystem else ())
+        fault = find_strange(changed, self.ecosystem.files if self.ecosystem else ())
         self.ecosystem = await known_ecosystem(self.run, self.work.found.group)
         try:
             self.made = None if fault else await self._prove(tree, result, done)
@@ -130,7 +130,7 @@ class _Checking:
         """Return the change with its evidence. Raises Stuck with what speaks against it."""
         if self.ecosystem is None:
             return await self._check_claim(tree, result, done)
-        group, allowed = self.work.found.group, await terms(self.run)
+        group, allowed = self.work.found.group, await make_terms(self.run)
         await _refresh_lock(tree, self.ecosystem, group, done.version.strip())
         result = await tree.snapshot()
         # A new one: an ecosystem remembers the files that it was shown first.
@@ -156,7 +156,7 @@ class _Checking:
         texts = {path: (await tree.show(result, path) or b"").decode(errors="replace")
                  for path in changed}  # fmt: skip
         group, [*versions] = self.work.found.group, self.work.found.vulnerable
-        old, majors = (versions[-1] if versions else ""), (await terms(self.run)).majors
+        old, majors = (versions[-1] if versions else ""), (await make_terms(self.run)).majors
         if fault := find_version_objection(group, done.version.strip(), texts, old, majors=majors):
             raise Stuck(fault)
         move = Move(name=group.package, old=tuple(versions), new=(done.version.strip(),))
@@ -187,7 +187,9 @@ async def _refresh_lock(tree: WorkTree, ecosystem: Ecosystem, group: Group, vers
 async def _commit_fix(run: StageContext, work: Work, done: DependencyFix, bump: Bump) -> Work:
     await run.tree(bump.tree)
     group = work.found.group
-    commit = await run.commit(subject(group, bump.moves), message(group, done.summary))
+    commit = await run.commit(
+        format_subject(group, bump.moves), format_message(group, done.summary)
+    )
     assert commit is not None, "a fix changes something: that was checked"
     run.stands(foundation=commit)
     run.let_go()

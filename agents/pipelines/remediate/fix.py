@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
+from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Ecosystem,
@@ -15,7 +15,7 @@ from agents.pipelines.remediate.ladder import (
     Unfit,
     climb,
 )
-from agents.pipelines.remediate.words import message, subject, title
+from agents.pipelines.remediate.words import format_message, format_subject, format_title
 from agents.pipelines.remediate.work import Bump, Failed, Work
 from agents.ports import WorkTree
 from agents.requests import Frozen
@@ -97,7 +97,7 @@ async def _climb_with_consent(
     run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group
 ) -> Fix | Refusal:
     """Climb; where only another major version is left, ask people for it."""
-    result = await _clean(run, tree, ecosystem, group, await terms(run))
+    result = await _clean(run, tree, ecosystem, group, await make_terms(run))
     if isinstance(result, Fix) or not result.major or run.ports.approvals is None:
         return result
     arguments = {"package": group.package, "directory": group.directory, "version": result.major}
@@ -106,7 +106,7 @@ async def _climb_with_consent(
         by = one_line(said.decided_by, 60) or "Nobody has agreed: somebody"
         reason = _DENIED.format(reason=result.reason, by=by, version=result.major)
         return result.model_copy(update={"reason": reason})
-    return await _clean(run, tree, ecosystem, group, await terms(run, majors=True))
+    return await _clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
 
 
 async def _clean(
@@ -139,8 +139,8 @@ async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
     group = work.found.group
     await run.tree(bump.tree)
     words = "\n".join(bump.evidence)
-    body = message(group, words, retires=work.found.retire is not None)
-    commit = await run.commit(title(work.model_copy(update={"bump": bump})), body)
+    body = format_message(group, words, retires=work.found.retire is not None)
+    commit = await run.commit(format_title(work.model_copy(update={"bump": bump})), body)
     assert commit is not None, "a fix changes something: that was checked"
     run.stands(foundation=commit)  # what is installed from here on is what the fix asks for
     run.let_go()
@@ -178,7 +178,7 @@ async def start_over(run: StageContext, work: Work) -> Work:
     back_to_base(run)
     run.summarize(one_line(work.verdict.feedback, 120))
     unfit = [each for each in work.verdict.issues if each.category == "install"]
-    made = subject(work.found.group, work.bump.moves if work.bump else ())
+    made = format_subject(work.found.group, work.bump.moves if work.bump else ())
     kept = work.bump if work.bump and work.bump.by == "ladder" and not unfit else None
     refusal = Refusal(cause="no_rung", reason=unfit[0].description) if unfit else work.refusal
     return Work(

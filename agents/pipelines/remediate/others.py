@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.found import AlertGroup
-from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
+from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import back_to_base
 from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
 from agents.pipelines.remediate.work import Bump
@@ -112,7 +112,7 @@ async def _prove_pull(run: StageContext, found: AlertGroup, pull: OtherPull) -> 
     try:
         start = await source.fork_point(run.base, head)
         tree = await run.tree(changing=True)
-        proof = await judge(tree, ecosystem, found.group, await terms(run), (start, head))
+        proof = await judge(tree, ecosystem, found.group, await make_terms(run), (start, head))
     except (Stuck, Unfit, RunError) as fault:
         return str(fault)
     return Bump(

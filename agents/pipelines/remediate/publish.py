@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.others import Others
 from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
-from agents.pipelines.remediate.words import title
+from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
@@ -95,7 +95,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     """Open the pull request."""
     assert work.bump is not None, "only what stands is published"
     report = fix_report(work, request.repository_url)
-    headline = await run.format_subject(title(work))
+    headline = await run.format_subject(format_title(work))
     if request.no_pr:
         run.summarize("nothing published, as asked")
         return _make_outcome("comment", "fixed", _MADE.format(subject=headline), report, work)

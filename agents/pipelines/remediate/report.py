@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.pipelines.stages.verification import checks_table
 from agents.text import one_line, publish
 
@@ -89,7 +89,7 @@ def pull_request_body(work: Work, repository_url: str) -> str:
     if not work.found.group.undisclosed:
         return fix_report(work, repository_url)
     return fit_sections(
-        _format_retirement(work) or _NEUTRAL.format(package=code(work.found.name)),
+        _format_retirement(work) or _NEUTRAL.format(package=to_code(work.found.name)),
         _section("Moved", _moves(work.bump.moves)),
         _section("Verified", _checks(work, repository_url)),
     )
@@ -119,8 +119,8 @@ def _format_alerts(found: AlertGroup, repository_url: str) -> str:
     if len(advisories) > ROWS:
         rows.append(f"| and {len(advisories) - ROWS} more | | | | |")
     table = ["| Alert | Advisory | Severity | Vulnerable | Reached |", f"|{' --- |' * 5}", *rows]
-    where = f" in {code(found.group.directory)}" if found.group.directory else ""
-    return _section(f"Found: {code(found.name)}{where}", "\n".join(table))
+    where = f" in {to_code(found.group.directory)}" if found.group.directory else ""
+    return _section(f"Found: {to_code(found.name)}{where}", "\n".join(table))
 
 
 def _row(advisory: Advisory, triaged: TriageResult | None, repository_url: str) -> str:
@@ -128,8 +128,10 @@ def _row(advisory: Advisory, triaged: TriageResult | None, repository_url: str) 
     if advisory.alert and repository_url:
         number = f"[{number}]({repository_url}/security/dependabot/{advisory.alert})"
     reached = f"{triaged.affected}, risk {triaged.risk}" if triaged else "not looked at"
-    ranges = code(advisory.vulnerable)
-    return f"| {number} | {code(advisory.ghsa_id)} | {advisory.severity} | {ranges} | {reached} |"
+    ranges = to_code(advisory.vulnerable)
+    return (
+        f"| {number} | {to_code(advisory.ghsa_id)} | {advisory.severity} | {ranges} | {reached} |"
+    )
 
 
 def _format_bump(bump: Bump) -> str:
@@ -143,8 +145,8 @@ def _format_retirement(work: Work) -> str:
     retire = work.found.retire
     if retire is None:
         return ""
-    versions = ", ".join(f"{code(old)} to {code(new)}" for old, new in retire.versions[:3])
-    said = {"package": code(work.found.name), "versions": versions, "until": retire.until}
+    versions = ", ".join(f"{to_code(old)} to {to_code(new)}" for old, new in retire.versions[:3])
+    said = {"package": to_code(work.found.name), "versions": versions, "until": retire.until}
     return f"{_DUE.format(**said)} {_FREE if work.passed else _STAYS}"
 
 
@@ -152,7 +154,7 @@ def _moves(moves: Sequence[Move]) -> str:
     if not moves:
         return "No package moved."
     rows = [
-        f"| {code(move.name)} | {' | '.join(map(_versions, move.ends))} |"
+        f"| {to_code(move.name)} | {' | '.join(map(_versions, move.ends))} |"
         f" {move.delta or '-'}{', forced' if move.forced else ''} |"
         for move in moves[:ROWS]
     ]
@@ -248,7 +250,7 @@ def _words(text: str, repository_url: str, limit: int = LINE) -> str:
 
 
 def _versions(versions: Sequence[str]) -> str:
-    return ", ".join(code(each) for each in versions[:3]) or "-"
+    return ", ".join(to_code(each) for each in versions[:3]) or "-"
 
 
 def _section(title: str, text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agents.pipelines.remediate.findings.scan import terms
+from agents.pipelines.remediate.findings.scan import make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work
@@ -27,7 +27,7 @@ async def retire(run: StageContext, work: Work) -> Work:
         return ecosystem
 
     tree = await run.tree(run.base, changing=True)
-    result = await do_without(tree, find_ecosystem, group, await terms(run), wish)
+    result = await do_without(tree, find_ecosystem, group, await make_terms(run), wish)
     if isinstance(result, Fix):
         learnt = await learn(run, find_ecosystem(()), group, result.moves)
         if learnt.about:

@@ -11,7 +11,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
-from agents.pipelines.stages.onboarding import instructions
+from agents.pipelines.stages.onboarding import read_instructions
 from agents.pipelines.stages.run_checks import CheckResult, some_names
 from agents.requests import RemediateAlert, Severity
 from agents.run import StageContext, stage
@@ -111,7 +111,7 @@ async def _by_model(run: StageContext, work: Work) -> VerifyResult:
     found = await run.converse(
         VERIFY,
         objection=_objection,
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         alerts=alerts_shown(run, work.found),
         moves=moves_shown(run, work),
         results=results_shown(run, work),

@@ -14,7 +14,7 @@ _WITHOUT = "Without it every copy is outside of the vulnerable ranges of {ids} a
 _MESSAGE = "Moves it out of the vulnerable ranges of {ids}."
 
 
-def subject(group: Group, moves: Sequence[Move]) -> str:
+def format_subject(group: Group, moves: Sequence[Move]) -> str:
     """Return the commit's subject, and the pull request's title: `Update jinja2 from 1 to 2`."""
     name = one_line(group.package, 60)
     move = next((move for move in moves if not move.forced), None)
@@ -25,16 +25,16 @@ def subject(group: Group, moves: Sequence[Move]) -> str:
     return f"Update {name}{f' from {old}' if old else ''} to {new}{where}"
 
 
-def title(work: Work) -> str:
+def format_title(work: Work) -> str:
     """Return the commit's subject, and the pull request's title, for all that was made."""
     group = work.found.group
     if work.found.retire is None:
-        return subject(group, work.bump.moves if work.bump else ())
+        return format_subject(group, work.bump.moves if work.bump else ())
     where = f" in {one_line(group.directory, 40)}" if group.directory else ""
     return f"Remove the override of {one_line(group.package, 60)}{where}"
 
 
-def message(group: Group, words: str = "", *, retires: bool = False) -> str:
+def format_message(group: Group, words: str = "", *, retires: bool = False) -> str:
     """Return the commit's body; nothing where it must stay neutral."""
     if group.undisclosed:
         return ""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.onboarding import instructions
+from agents.pipelines.stages.onboarding import read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean
@@ -110,7 +110,7 @@ async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
     evaluated = await run.converse(
         EVALUATION,
         objection=lambda found: _objection(found, aim, len(commits)),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         source=aim.source,
         detail=run.fence(aim.detail),
         criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.onboarding import describe_setup, instructions
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -117,7 +117,7 @@ async def implement(run: StageContext, assignment: Assignment, setup: SetupResul
         **assignment.model_dump(exclude={"wish"}),
         heading=assignment.heading,
         setup=describe_setup(run, setup),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         wish=run.fence(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)

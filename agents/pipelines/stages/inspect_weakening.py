@@ -10,7 +10,7 @@ from agents.analysis.weakening import Finding, find_weakening, is_settings, make
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.weakening_text import questions, section
+from agents.pipelines.stages.weakening_text import format_section, list_questions
 from agents.ports import Approval
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -61,7 +61,7 @@ class Inspection(Frozen):
     @property
     def section(self) -> str:
         """Return all of it for the pull request's body, safe to publish; empty without findings."""
-        return section(self.findings, self._verdict) if self.findings else ""
+        return format_section(self.findings, self._verdict) if self.findings else ""
 
     @property
     def _verdict(self) -> str:
@@ -98,7 +98,7 @@ async def inspect(run: StageContext, earlier: Inspection | None = None) -> Inspe
     `earlier`: what was found before the engineer put things back. People who said no are not asked
     a second time: what is still there is theirs to see in a draft.
     """
-    return await judge(run, await findings(run, run.base, run.head), earlier)
+    return await judge(run, await find_weakened(run, run.base, run.head), earlier)
 
 
 async def judge(
@@ -136,7 +136,7 @@ async def put_back(run: StageContext, inspection: Inspection) -> PutBack:
 async def _ask_people(run: StageContext, findings: Sequence[Finding]) -> dict[str, str]:
     """Return what people decided. They see each place, or counts where a line must not be shown."""
     fault = ""
-    for question in questions(findings):
+    for question in list_questions(findings):
         try:
             said = await run.consent(WHAT, question, rule=RULE, reason=REASON)
         except ToolError as error:
@@ -152,7 +152,7 @@ def _answer(said: Approval) -> dict[str, str]:
     return {"word": word, "by": said.decided_by, "reason": reason, "approval": said.id}
 
 
-async def findings(run: StageContext, old: str, new: str) -> tuple[Finding, ...]:
+async def find_weakened(run: StageContext, old: str, new: str) -> tuple[Finding, ...]:
     """Return what the change between two commits or trees takes away from tests and checks."""
     tree = await run.tree()
     changed = await tree.list_changed_paths(old, new)

@@ -70,13 +70,13 @@ def list_failed_commands(setup: SetupResult) -> list[SetupCommand]:
     return [command for command in setup.commands if command.exit_code]
 
 
-def tail(command: SetupCommand) -> str:
+def cut_output(command: SetupCommand) -> str:
     """Return the end of what a command wrote."""
     return command.output.strip()[-TAIL:]
 
 
 def _failure(command: SetupCommand) -> str:
-    return f"`{command.command}` wrote at the end:\n{tail(command)}"
+    return f"`{command.command}` wrote at the end:\n{cut_output(command)}"
 
 
 def _summary(setup: SetupResult) -> str:
@@ -90,7 +90,7 @@ def _summary(setup: SetupResult) -> str:
     return f"installed in {setup.seconds:.0f} s"
 
 
-async def instructions(run: StageContext) -> str:
+async def read_instructions(run: StageContext) -> str:
     """Return them for a prompt, bounded, each text once.
 
     They are taken from the default branch alone: those of a pull request's branch are part of what

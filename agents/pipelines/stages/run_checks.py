@@ -252,7 +252,7 @@ def tally(run: CheckResult) -> str:
 
 def some_names(names: Sequence[str]) -> str:
     """Return the first of these names as code spans, and how many there are besides."""
-    shown = ", ".join(code(_end(name), TEST_LIMIT + JOINERS) for name in names[:NEW_SHOWN])
+    shown = ", ".join(to_code(_end(name), TEST_LIMIT + JOINERS) for name in names[:NEW_SHOWN])
     more = len(names) - NEW_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 
@@ -267,7 +267,7 @@ def format_output(run: CheckResult) -> str:
     return "\n\n".join((*parts, f"{_WROTE}\n{run.output}" if parts else run.output))
 
 
-def code(text: str, limit: int = NAME_LIMIT) -> str:
+def to_code(text: str, limit: int = NAME_LIMIT) -> str:
     """Return a name that others chose as a code span, which also fits into a table."""
     plain = one_line(text, limit).replace("`", "'").replace("|", "¦")
     return f"`{plain}`" if plain else "(no name)"

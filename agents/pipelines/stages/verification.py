@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, tally
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, tally, to_code
 from agents.requests import Frozen
 
 _WORSE = "These checks of the repository fail now that passed before: {checks}."
@@ -53,13 +53,13 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
-        rows.append(f"| {code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
+        rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
     return "\n".join(rows)
 
 
 def _worse(quality: CheckComparison) -> str:
-    passed = [code(e.name) for e in quality.failing if not quality.red_before(e)]
-    red = [f"{code(e.name)} ({tally(e)})" for e in quality.failing if quality.red_before(e)]
+    passed = [to_code(e.name) for e in quality.failing if not quality.red_before(e)]
+    red = [f"{to_code(e.name)} ({tally(e)})" for e in quality.failing if quality.red_before(e)]
     said = ((_WORSE, passed), (_MORE, red))
     return " ".join(text.format(checks=", ".join(checks)) for text, checks in said if checks)
 

@@ -16,7 +16,7 @@ REASON = 600  # characters of what somebody said
 ASKED = 24_000  # characters that one question shows: a comment has to hold it, and more
 
 
-def questions(findings: Sequence[Finding]) -> Iterator[Json]:
+def list_questions(findings: Sequence[Finding]) -> Iterator[Json]:
     """Yield what people may be asked, the most telling first: each place, or counts of places.
 
     Nothing is left out of any: what is too long, or must not be shown, is counted, and the counts
@@ -34,7 +34,7 @@ def questions(findings: Sequence[Finding]) -> Iterator[Json]:
     yield {"changes by kind": _sum(Counter(each.what for each in findings)), "in all": count}
 
 
-def section(findings: Sequence[Finding], verdict: str) -> str:
+def format_section(findings: Sequence[Finding], verdict: str) -> str:
     """Return it as Markdown that is safe to publish: first what needs a yes, and who gave it."""
     grave = [each for each in findings if each.grave]
     light = [each for each in findings if not each.grave]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening import Finding
-from agents.pipelines.stages.inspect_weakening import Inspection, findings, judge
+from agents.pipelines.stages.inspect_weakening import Inspection, find_weakened, judge
 from agents.pipelines.update.lost_tests import Versions, find_lost_tests
 from agents.pipelines.update.merge import BaseMerge
 from agents.run import StageContext, stage
@@ -32,7 +32,7 @@ async def inspect_merge(
             {path: await _versions(run, merge, path) for path in merge.conflicts}
         )
     else:
-        places = list(await findings(run, merge.tree, run.head))
+        places = list(await find_weakened(run, merge.tree, run.head))
     unique = {_subject(each): each for each in reversed(places)}
     return await judge(run, tuple(reversed(unique.values())), earlier)
 
@@ -47,8 +47,8 @@ async def _lost_of(run: StageContext, merge: BaseMerge, side: str, other: str) -
     blended = run.ports.source.blend
     before = await blended(merge.tree, side, merge.conflicts)
     theirs = await blended(merge.fork, other, merge.conflicts)
-    taken = await findings(run, merge.fork, theirs)
-    return list(_subtract_known(await findings(run, before, run.head), taken))
+    taken = await find_weakened(run, merge.fork, theirs)
+    return list(_subtract_known(await find_weakened(run, before, run.head), taken))
 
 
 def _subtract_known(places: Sequence[Finding], known: Sequence[Finding]) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from agents.analysis.weakening import (
     make_finding,
     select_tests,
 )
-from agents.analysis.which_are_tests import is_test_code, language
+from agents.analysis.which_are_tests import find_language, is_test_code
 
 
 class Versions(NamedTuple):
@@ -35,7 +35,7 @@ def find_lost_tests(files: Mapping[str, Versions]) -> Iterator[Finding]:
     tests = {
         path: [_names(path, text) for text in versions]
         for path, versions in files.items()
-        if is_test_code(path) or language(path) == "rust"
+        if is_test_code(path) or find_language(path) == "rust"
     }
     there = {name for *_, now in tests.values() for name in now}
     for path, (fork, ours, theirs, _) in tests.items():
@@ -47,4 +47,4 @@ def find_lost_tests(files: Mapping[str, Versions]) -> Iterator[Finding]:
 def _names(path: str, text: bytes | None) -> set[str]:
     lines = (text or b"").decode("utf-8", "replace").splitlines()
     view = tuple(ViewLine(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
-    return {case.name for case in select_tests(list_cases(view, language(path)))}
+    return {case.name for case in select_tests(list_cases(view, find_language(path)))}

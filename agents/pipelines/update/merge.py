@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.requests import Frozen
 
 
@@ -54,7 +54,7 @@ class BaseMerge(Frozen):
     @property
     def named(self) -> str:
         """Return what is merged, for people: the base branch and where it is."""
-        return f"{code(self.base)} at {self.theirs[:10]}"
+        return f"{to_code(self.base)} at {self.theirs[:10]}"
 
     def without_merge(self, why_not: str) -> BaseMerge:
         """Return it with the reason for which nothing is merged."""

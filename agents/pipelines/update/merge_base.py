@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.pipelines.update.merge import BaseMerge
 from agents.policy import NEVER, Policy
 from agents.ports import PullSnapshot
@@ -37,11 +37,11 @@ async def merge_base(run: StageContext, request: UpdateBranch, pull: PullSnapsho
     found = BaseMerge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
     if pull.why_not:
         run.summarize("this branch cannot be pushed to")
-        return found.without_merge(_FORK.format(base=code(pull.base), why=pull.why_not))
+        return found.without_merge(_FORK.format(base=to_code(pull.base), why=pull.why_not))
     theirs = await run.ports.source.branch(pull.base)
     if theirs is None:
         run.summarize("the base branch is gone")
-        return found.without_merge(_GONE.format(base=code(pull.base)))
+        return found.without_merge(_GONE.format(base=to_code(pull.base)))
     return await _merge_branches(run, found.model_copy(update={"theirs": theirs}))
 
 
@@ -56,8 +56,10 @@ async def _merge_branches(run: StageContext, found: BaseMerge) -> BaseMerge:
     found = found.model_copy(update={"fork": fork, "behind": behind, **merged.model_dump()})
     if held := _for_people(run, await run.policy(), found.conflicts):
         run.summarize("it contradicts in protected files")
-        paths = "\n".join(f"- {code(path)}, protected by {code(by)}" for path, by in held[:SHOWN])
-        return found.without_merge(_PROTECTED.format(base=code(found.base), paths=paths))
+        paths = "\n".join(
+            f"- {to_code(path)}, protected by {to_code(by)}" for path, by in held[:SHOWN]
+        )
+        return found.without_merge(_PROTECTED.format(base=to_code(found.base), paths=paths))
     if found.conflicts:
         run.stands(foundation=theirs)
         run.summarize(f"{found.named}: {len(found.conflicts)} files contradict")

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.pipelines.stages.onboarding import describe_setup, instructions
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, code, format_output
+from agents.pipelines.stages.onboarding import describe_setup, read_instructions
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, format_output, to_code
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
@@ -79,7 +79,7 @@ async def _settle(
         objection=objects,
         begin=begin,
         setup=describe_setup(run, setup),
-        instructions=await instructions(run),
+        instructions=await read_instructions(run),
         names={"ours": merge.ours[:12], "theirs": merge.theirs[:12], "fork": merge.fork[:12]},
         branches=run.fence(clean(_BRANCHES.format(merge=merge)).text),
         remarks=await _remarks(run),
@@ -155,7 +155,7 @@ async def _subjects(run: StageContext, merge: BaseMerge) -> str:
 def _questions(run: StageContext, merge: BaseMerge, done: Resolution) -> str:
     url = run.request.repository_url
     asked: Sequence[str] = [
-        f"- {code(each.path)}: {publish(' '.join(each.question.split()), repository_url=url)}"
+        f"- {to_code(each.path)}: {publish(' '.join(each.question.split()), repository_url=url)}"
         for each in done.undecided
     ]
     return _UNDECIDED.format(base=merge.named, questions="\n".join(asked))

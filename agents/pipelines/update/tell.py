@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.pipelines.update.merge import BaseMerge, FileStatement
@@ -87,7 +87,7 @@ def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange
     return (
         _format_statements("Conflicts, and how they were settled", merge.settled, url),
         _format_statements("Changed besides", merge.besides, url),
-        f"**Checks**\n\n{checks_table(verified.quality, other=code(merge.base))}",
+        f"**Checks**\n\n{checks_table(verified.quality, other=to_code(merge.base))}",
         _FAILS_BOTH if any(run.exit_code for run in (*baseline.runs, *baseline.other)) else "",
         f"**Set-up failed,** so checks mean less:\n\n{publish(problems)}" if problems else "",
         f"**Loosened**\n\n{section}" if (section := verified.inspection.section) else "",
@@ -97,7 +97,7 @@ def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange
 def _format_statements(title: str, told: Sequence[FileStatement], url: str) -> str:
     if not told:
         return ""
-    lines = [f"- {code(each.path)}: {_words(each.words, url)}" for each in told[:SHOWN]]
+    lines = [f"- {to_code(each.path)}: {_words(each.words, url)}" for each in told[:SHOWN]]
     if len(told) > SHOWN:
         lines.append(f"- and {len(told) - SHOWN} more")
     return f"**{title}**\n\n" + "\n".join(lines)

@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import operands, values, word_set
+from agents.tools.shell.options import find_values, list_operands, word_set
 from agents.tools.shell.tree import text_of
 from agents.tools.shell.variables import Variables
 from agents.tools.shell.words import Words
@@ -80,11 +80,11 @@ def note_effects(command: Command, variables: Variables) -> None:
     """Note what a builtin, or the call of a function, puts into variables."""
     words, name = command.words[1:], command.name
     if name in _READERS:
-        for word in [*operands(words, _READERS[name]), *values(words, "-a")]:
+        for word in [*list_operands(words, _READERS[name]), *find_values(words, "-a")]:
             if _NAME.fullmatch(word):
                 variables.forget(word)
     elif name == "printf":
-        for word in values(words, "-v"):
+        for word in find_values(words, "-v"):
             variables.forget(word)
     elif name in ("declare", "typeset", "local", "export", "readonly"):
         _assign_declared(words, variables)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import GitCommand
-from agents.tools.shell.options import has_option, operands, values, word_set
+from agents.tools.shell.options import find_values, has_option, list_operands, word_set
 from agents.tools.shell.places import is_one_file, is_pattern, is_unclear, relative_path
 from agents.tools.shell.variables import UNKNOWN
 
@@ -44,7 +44,7 @@ def _name_all(words: str = "") -> Callable[[Command], Iterator[Change]]:
     with_value = word_set(words)
 
     def find_changes(command: Command) -> Iterator[Change]:
-        yield from (Change(path) for path in operands(command.words[1:], with_value))
+        yield from (Change(path) for path in list_operands(command.words[1:], with_value))
 
     return find_changes
 
@@ -54,7 +54,7 @@ def _remove(command: Command) -> Iterator[Change]:
     recursive = has_option(words, "rR", "--recursive") or any(
         word.startswith("-") and UNKNOWN in word for word in words
     )
-    for path in operands(words):
+    for path in list_operands(words):
         wide = is_pattern(path) or (recursive and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
 
@@ -62,8 +62,8 @@ def _remove(command: Command) -> Iterator[Change]:
 def _copy(command: Command) -> Iterator[Change]:
     """Yield where a copy, a move or a link ends up: in a folder, it has its source's name."""
     words = command.words[1:]
-    given = operands(words, _COPY_VALUED)
-    targets = list(values(words, "-t", "--target-directory"))
+    given = list_operands(words, _COPY_VALUED)
+    targets = list(find_values(words, "-t", "--target-directory"))
     sources = given if targets else given[:-1]
     for target in targets or given[-1:]:
         wide = command.name == "rsync" and any(word.startswith("--del") for word in words)
@@ -100,13 +100,13 @@ def _move(command: Command, sources: list[str], targets: list[str]) -> Iterator[
 
 
 def _truncate(command: Command) -> Iterator[Change]:
-    for path in operands(command.words[1:], word_set("-s -r")):
+    for path in list_operands(command.words[1:], word_set("-s -r")):
         yield Change(path, deletes=is_pattern(path), wide=is_pattern(path))
 
 
 def _clear(command: Command) -> Iterator[Change]:
     """Yield what programs remove that always take folders with all in them."""
-    for path in operands(command.words[1:]):
+    for path in list_operands(command.words[1:]):
         yield Change(path, deletes=True, wide=not is_one_file(path))
 
 
@@ -121,8 +121,8 @@ def _find_and_remove(command: Command) -> Iterator[Change]:
         "shred",
         "mv",
     ):
-        endings = [f"*.{ending}" for ending in values(words[:at], "-e", "--extension")]
-        names = endings or [f"*{name}*" for name in operands(words[:at])[:1]] or [UNKNOWN]
+        endings = [f"*.{ending}" for ending in find_values(words[:at], "-e", "--extension")]
+        names = endings or [f"*{name}*" for name in list_operands(words[:at])[:1]] or [UNKNOWN]
         yield from (Change(f"./{UNKNOWN}/{name}", deletes=True, wide=True) for name in names)
 
 
@@ -131,7 +131,7 @@ def _name_output(command: Command) -> Iterator[Change]:
 
 
 def _name_outputs(command: Command) -> Iterator[Change]:
-    given = values(command.words[1:], "-o", "--output", "-O", "--output-document")
+    given = find_values(command.words[1:], "-o", "--output", "-O", "--output-document")
     yield from (Change(path) for path in given if path != "-")
 
 
@@ -143,14 +143,14 @@ def _name_rest(command: Command) -> Iterator[Change]:
 def _edit_by_awk(command: Command) -> Iterator[Change]:
     words = command.words[1:]
     if "inplace" in words:
-        yield from (Change(path) for path in operands(words, word_set("-i -v -F -f"))[1:])
+        yield from (Change(path) for path in list_operands(words, word_set("-i -v -F -f"))[1:])
 
 
 def _change_by_git(command: Command) -> Iterator[Change]:
     git = GitCommand.parse(command)
     for path in git.changed_paths():
         yield Change(path, wide=_is_hidden(path) and not is_one_file(path))
-    yield from (Change(path) for path in values(git.words, "--output"))
+    yield from (Change(path) for path in find_values(git.words, "--output"))
     for path in git.removed_paths():
         wide = is_pattern(path) or (has_option(git.words, "r") and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
@@ -165,7 +165,7 @@ def _is_in_place(command: Command) -> bool:
 def _edit(command: Command) -> Iterator[Change]:
     words = command.words[1:]
     script = has_option(words, "ef", "--expression", "--file")
-    given = operands(words, word_set("-e -f --expression --file -E"))
+    given = list_operands(words, word_set("-e -f --expression --file -E"))
     if command.name == "perl" and not script:
         return
     kept = given if script else given[1:]

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from agents.tools.paths import ROOT
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has_option, operands, values, word_set
+from agents.tools.shell.options import (
+    find_values,
+    first_operand,
+    has_option,
+    list_operands,
+    word_set,
+)
 from agents.tools.shell.places import is_build_output, is_one_file, is_scratch
 from agents.tools.shell.variables import UNKNOWN
 
@@ -48,15 +54,15 @@ class GitCommand:
         verb = words[at] if at < len(words) else ""
         if UNKNOWN in verb:
             verb = next((name for name in _SUBCOMMANDS if could_be(verb, name)), UNKNOWN)
-        folder = next(values(words[:at], "-C"), "")
-        settings = tuple(value.lower() for value in values(words[:at], "-c"))
+        folder = next(find_values(words[:at], "-C"), "")
+        settings = tuple(value.lower() for value in find_values(words[:at], "-c"))
         elsewhere = has_option(words[:at], "", "--git-dir", "--work-tree")
         return cls(verb, tuple(words[at + 1 :]), folder, settings, elsewhere)
 
     @property
     def operands(self) -> list[str]:
         """Return what is no option."""
-        return operands(
+        return list_operands(
             self.words, word_set("-m -b -B -s --source -n --depth --branch -o --format")
         )
 

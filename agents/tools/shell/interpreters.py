@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import first_operand, values, word_set
+from agents.tools.shell.options import find_values, first_operand, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 PIPE = re.compile(r"/dev/fd/\d+|/proc/self/fd/\d+|/dev/stdin")
@@ -42,7 +42,7 @@ def is_opaque(command: Command) -> bool:
     """Return whether an interpreter would run code that comes decoded or from another program."""
     name, words = _VERSION.sub("", command.name), command.words[1:]
     if name in _MAKE or name in _AWK:
-        files = values(words, "-f", "--file", "--makefile")
+        files = find_values(words, "-f", "--file", "--makefile")
         return any(_is_unseen(file, command) for file in files)
     if name not in _CODE or (name in ("python", "pypy") and module_of(command)):
         return False

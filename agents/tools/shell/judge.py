@@ -14,7 +14,13 @@ from agents.tools.shell.command import Command
 from agents.tools.shell.git import GitCommand
 from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
-from agents.tools.shell.options import first_operand, has_option, operands, values, word_set
+from agents.tools.shell.options import (
+    find_values,
+    first_operand,
+    has_option,
+    list_operands,
+    word_set,
+)
 from agents.tools.shell.programs import rule_of
 from agents.tools.shell.script import ScriptAnalysis
 from agents.tools.shell.variables import UNKNOWN
@@ -57,7 +63,7 @@ def describe_command(command: Command) -> str:
 
 def _filters(command: Command) -> bool:
     """Return whether it passes on only what a pattern names, or counts."""
-    given = operands(command.words[1:])
+    given = list_operands(command.words[1:])
     searches = command.name in ("grep", "egrep", "rg") and not has_option(command.words[1:], "v")
     named_well = bool(given) and len(given[0].strip(".*^$")) > 2
     return (searches and named_well) or (command.name == "wc" and not command.writes)
@@ -128,7 +134,9 @@ def _shows_environment(command: Command) -> bool:
             long = ("--split-string", "--version", "--help")
             return all("=" in word for word in rest) and not has_option(words, "S", *long)
         case "printenv" | "set":
-            return not operands(words) and not any(w[:1] in ("-", "+") and w != "-0" for w in words)
+            return not list_operands(words) and not any(
+                w[:1] in ("-", "+") and w != "-0" for w in words
+            )
         case "export" | "declare" | "typeset" | "readonly":
             return not [word for word in words if word not in ("-p", "-x", "-px", "-xp")]
         case "compgen":
@@ -140,9 +148,9 @@ def _shows_environment(command: Command) -> bool:
 def _shows_others(name: str, words: Sequence[str]) -> bool:
     """Return whether a program shows the environment besides what it is for."""
     if name == "ps":
-        letters = operands(words, word_set("-C -o -u -U -p -t -g -q -k --sort --pid --ppid"))
+        letters = list_operands(words, word_set("-C -o -u -U -p -t -g -q -k --sort --pid --ppid"))
         return any(map(_PS_ENVIRONMENT.fullmatch, letters))
-    filters = operands(words, word_set("--arg --argjson --slurpfile")) if name == "jq" else []
+    filters = list_operands(words, word_set("--arg --argjson --slurpfile")) if name == "jq" else []
     return bool(filters) and bool(re.fullmatch(r"\s*(?:env|\$ENV)\s*", filters[0]))
 
 
@@ -166,14 +174,14 @@ def texts_in(command: Command) -> Iterator[str]:
     elif name in _SEARCH:
         yield from _patterns(words)
     elif name == "pytest":
-        yield from (value for value in values(words, "-k", "-m") if value in words)
+        yield from (value for value in find_values(words, "-k", "-m") if value in words)
     elif name == "git":
         yield from (word for word in words if word.startswith("--") and _is_message(word))
-        yield from (value for value in values(words, *_MESSAGES) if value in words)
+        yield from (value for value in find_values(words, *_MESSAGES) if value in words)
 
 
 def _patterns(words: tuple[str, ...]) -> Iterator[str]:
-    given = [value for value in values(words, "-e", "--regexp") if value in words]
+    given = [value for value in find_values(words, "-e", "--regexp") if value in words]
     yield from given
     at = first_operand(words, _SEARCH_VALUED)
     if (
@@ -201,7 +209,7 @@ def judge_change(change: Change, command: Command, policy: Policy) -> Iterator[F
         yield from _judge_outside(place, change, command)
     elif places.is_git(path):
         yield Finding("path/git", path)
-    elif pattern := places.protection(path, policy, wide=change.wide):
+    elif pattern := places.find_protection(path, policy, wide=change.wide):
         yield report_protected(path, pattern, wide=change.wide)
     elif change.deletes and change.wide and not _is_made_again(path):
         yield Finding("delete/outside-build", _describe_path(path))

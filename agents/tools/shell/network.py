@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import has_option, operands, word_set
+from agents.tools.shell.options import has_option, list_operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 _FETCH = word_set("curl wget http https httpie xh aria2c axel lynx w3m links elinks hurl")
@@ -39,7 +39,7 @@ _LOOPBACK = re.compile(
 )
 
 
-def hosts(command: Command) -> Iterator[str]:
+def list_hosts(command: Command) -> Iterator[str]:
     """Yield the hosts that the command names, lower case; UNKNOWN for one that it does not."""
     for word in (*command.words, *command.writes, *command.reads):
         yield from (found[1].lower() for found in _SOCKET.finditer(word))
@@ -49,7 +49,7 @@ def hosts(command: Command) -> Iterator[str]:
         yield from (found[1].lower() for found in found_in)
     if command.name == "curl" and has_option(command.words[1:], "K", "--config"):
         yield UNKNOWN  # more addresses may stand in that file
-    given = operands(command.words[1:], _CURL_VALUED)
+    given = list_operands(command.words[1:], _CURL_VALUED)
     if command.name in _FETCH:
         given = _address_of_httpie(given) if command.name in _HTTPIE else given
         yield from (_host(word) for word in given if not _names_url(word))
@@ -62,7 +62,7 @@ def _list_addresses(command: Command) -> Iterator[str]:
     short = _SENT_SHORT if command.name == "curl" else ()
     words = command.words
     if command.name in _HTTPIE:
-        words = (*_address_of_httpie(operands(words[1:])), *filter(_OPTION.match, words))
+        words = (*_address_of_httpie(list_operands(words[1:])), *filter(_OPTION.match, words))
     for before, word in zip(("", *words), words, strict=False):
         sent = word.startswith(short) if short else False
         if before not in (*_SENT, *short) and word.split("=")[0] not in _SENT and not sent:
@@ -85,15 +85,19 @@ def needs_network(command: Command) -> bool:
            for word in (*command.words, *command.writes, *command.reads)):  # fmt: skip
         return True
     if command.name in _FETCH:
-        return any(not is_loopback(host) for host in hosts(command))
+        return any(not is_loopback(host) for host in list_hosts(command))
     if command.name == "rsync":
-        return any(_REMOTE.match(word) or "://" in word for word in operands(command.words[1:]))
+        return any(
+            _REMOTE.match(word) or "://" in word for word in list_operands(command.words[1:])
+        )
     if command.name not in _CONNECT:
         return False
     words = command.words[1:]
     if command.name in ("nc", "ncat", "netcat") and has_option(words, "l", "--listen"):
         return False
-    given = [_remote(word) for word in operands(words, word_set("-p -i -w -l -o -F -J -L -R -D"))]
+    given = [
+        _remote(word) for word in list_operands(words, word_set("-p -i -w -l -o -F -J -L -R -D"))
+    ]
     return bool(given) and not any(is_loopback(host) for host in given)
 
 

@@ -23,7 +23,7 @@ def first_operand(words: Sequence[str], with_value: Valued = frozenset()) -> int
     return min(at, len(words))
 
 
-def operands(words: Sequence[str], with_value: Valued = frozenset()) -> list[str]:
+def list_operands(words: Sequence[str], with_value: Valued = frozenset()) -> list[str]:
     """Return all words that are no options and no options' values."""
     found: list[str] = []
     at = 0
@@ -56,7 +56,7 @@ def has_option(words: Iterable[str], short: str = "", *long: str) -> bool:
     return False
 
 
-def values(words: Sequence[str], *names: str) -> Iterator[str]:
+def find_values(words: Sequence[str], *names: str) -> Iterator[str]:
     """Yield the values given to an option, as the next word, after `=`, or attached to it."""
     for at, word in enumerate(words):
         for name in names:

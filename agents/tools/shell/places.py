@@ -130,7 +130,7 @@ def is_git(path: str) -> bool:
     return names_git(path) and not path.endswith(".lock")
 
 
-def protection(path: str, policy: Policy, *, wide: bool = False) -> str | None:
+def find_protection(path: str, policy: Policy, *, wide: bool = False) -> str | None:
     """Return the pattern of the policy that protects the path, or something below it if `wide`."""
     if pattern := policy.protects(path):
         return pattern

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agents.tools.shell.command import Command, Script
-from agents.tools.shell.options import Valued, first_operand, values, word_set
+from agents.tools.shell.options import Valued, find_values, first_operand, word_set
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _unfold(key: str, words: tuple[str, ...], command: Command) -> Iterator[Comm
     if key in ("concurrently", "hyperfine"):
         yield from (Script(word) for word in rest[1:])
     if key == "uv run":
-        for name in values(words[:start], "-m", "--module"):
+        for name in find_values(words[:start], "-m", "--module"):
             yield replace(command, words=(name, *rest), writes=())
 
 
@@ -193,7 +193,7 @@ def _env(words: tuple[str, ...], command: Command) -> Iterator[Command | Script]
         takes = word in _ENV_VALUED or (word[:2] != "--" and word[-1:] in ("u", "C", "a"))
         at += 2 if takes else 1
     rest = words[at + (words[at : at + 1] == ("--",)) :]
-    folder = next(values(words[:at], "-C", "--chdir"), "")
+    folder = next(find_values(words[:at], "-C", "--chdir"), "")
     place = command.place(folder) if folder else command.folder
     if rest:
         yield replace(command, words=rest, writes=(), folder=place)

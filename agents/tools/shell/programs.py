@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has_option, operands, word_set
+from agents.tools.shell.options import first_operand, has_option, list_operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 _NEW = "…"
@@ -121,7 +121,7 @@ def rule_of(command: Command) -> str | None:
         return None
     if _fetches_and_runs(name, words) or _takes_newer(name, words):
         return "dependency/new"
-    given = operands(words, _VALUED | _SHORT.get(name, frozenset()))
+    given = list_operands(words, _VALUED | _SHORT.get(name, frozenset()))
     for rule, entries in _ENTRIES.items():
         for entry in entries:
             if entry[0] == name and _fits(entry[1:], words, given):
@@ -148,7 +148,7 @@ def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
         case "uv", "run", *rest:
             return has_option(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
         case "go", "run", *rest:
-            return "@" in "".join(operands(rest, word_set("-C"))[:1])
+            return "@" in "".join(list_operands(rest, word_set("-C"))[:1])
         case _:
             return False
 

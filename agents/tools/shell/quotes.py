@@ -126,7 +126,7 @@ def _range(part: list[Piece], end: int) -> tuple[list[list[Piece]], int] | None:
     return [[Piece(name, QUOTED)] for name in names], end
 
 
-def fields(pieces: Sequence[Piece], separators: str, home: str) -> list[str]:
+def expand_fields(pieces: Sequence[Piece], separators: str, home: str) -> list[str]:
     """Return the fields of one word: tilde expanded, unquoted values split, quotes gone."""
     out: list[str] = []
     current, begun = "", False

@@ -18,9 +18,9 @@ from agents.tools.shell.tree import (
     find_backticks,
     find_missed_backticks,
     flatten,
+    list_readings,
     multiplies,
     parse,
-    readings,
     text_of,
     too_long,
 )
@@ -88,7 +88,7 @@ class _Reader:
         self._scripts += 1
         if self._nested > MOST_NESTED or self._scripts > MOST_SCRIPTS or too_long(text):
             raise _TooMuch
-        for reading in readings(text):
+        for reading in list_readings(text):
             self._visit(parse(reading))
         self._read_texts(find_missed_backticks(text))
         self._nested -= 1

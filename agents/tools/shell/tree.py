@@ -37,7 +37,7 @@ def unmark(text: str) -> str:
     return text.replace(_MARK, "\0")
 
 
-def readings(text: str) -> tuple[str, ...]:
+def list_readings(text: str) -> tuple[str, ...]:
     """Return the script, and what it may be where the grammar reads it otherwise than bash.
 
     It takes a line's end after a backslash for space even within a word, though within a comment

@@ -15,7 +15,7 @@ from agents.tools.shell.quotes import (
     Piece,
     ansi_c,
     expand_braces,
-    fields,
+    expand_fields,
     unescape,
     unquote,
 )
@@ -76,7 +76,7 @@ class Words:
         separators = self._variables.separators
         found: dict[Value, None] = {}
         for pieces in self._pieces(part):
-            opened = [fields(word, separators, HOME) for word in expand_braces(pieces)]
+            opened = [expand_fields(word, separators, HOME) for word in expand_braces(pieces)]
             found[tuple(unmark(field) for word in opened for field in word)] = None
         return list(found)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from agents.tools.shell.command import Command, Script
 from agents.tools.shell.find import list_finds, unfold_find
 from agents.tools.shell.interpreters import module_of
-from agents.tools.shell.options import first_operand, values, word_set
+from agents.tools.shell.options import find_values, first_operand, word_set
 from agents.tools.shell.prefixes import unfold_prefix
 from agents.tools.shell.variables import UNKNOWN
 
@@ -44,7 +44,7 @@ def unfold(command: Command) -> Iterator[Inner]:
         yield from special(command)
     elif _PYTHON.fullmatch(name) and (module := module_of(command)):
         yield replace(command, words=module, writes=(), feed=None)
-    for value in values(command.words[1:], *_TAKING_LINES.get(name, ())):
+    for value in find_values(command.words[1:], *_TAKING_LINES.get(name, ())):
         yield Script(value)
     yield from unfold_prefix(command)
 
@@ -118,7 +118,7 @@ def _xargs(command: Command) -> Iterator[Inner]:
     rest = words[first_operand(words, with_value) :]
     if not rest:
         return
-    marks = [*values(words[: len(words) - len(rest)], "-I", "--replace"), "{}"]
+    marks = [*find_values(words[: len(words) - len(rest)], "-I", "--replace"), "{}"]
     for given in _items(command):
         if any(mark in word for mark in marks[:1] for word in rest) and len(marks) > 1:
             inner = tuple(word.replace(marks[0], given) for word in rest)
@@ -152,7 +152,7 @@ def _parallel(command: Command) -> Iterator[Inner]:
 
 def _flock(command: Command) -> Iterator[Inner]:
     words = command.words[1:]
-    yield from (Script(value) for value in values(words, "-c", "--command"))
+    yield from (Script(value) for value in find_values(words, "-c", "--command"))
     rest = words[first_operand(words, word_set("-w -E --timeout")) + 1 :]
     if rest:
         yield replace(command, words=rest, writes=())
@@ -161,7 +161,7 @@ def _flock(command: Command) -> Iterator[Inner]:
 def _git(command: Command) -> Iterator[Inner]:
     """Yield what a git command is told to run: aliases, and the commands of a rebase."""
     words = command.words[1:]
-    for setting in values(words, "-c"):
+    for setting in find_values(words, "-c"):
         key, _, value = setting.partition("=")
         if key.startswith("alias.") and not value.startswith("!"):
             yield Script(f"git {value}")
@@ -170,7 +170,7 @@ def _git(command: Command) -> Iterator[Inner]:
     if "config" in words and words[-1].startswith("!"):
         yield Script(words[-1][1:])
     if "rebase" in words:
-        yield from (Script(value) for value in values(words, "-x", "--exec"))
+        yield from (Script(value) for value in find_values(words, "-x", "--exec"))
 
 
 _GIT_COMMANDS = word_set(

@@ -11,7 +11,7 @@ from agents.requests import Repository
 from app.cli.progress import TerminalProgress
 from app.cli.remediate.seat import LONG, Seat
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.terminal import line, say
+from app.cli.terminal import say, to_line
 from app.clone.ask_person import CloneWaits
 from app.clone.preconditions import CloneStart
 from app.clone.resolve import resolve_clone
@@ -47,10 +47,10 @@ class RemediatingClone(Seat):
             groups = tuple(each for each in groups if not asked.choice.why_not(each.group))
         asked.require_one_branch([found.group for found in groups], str(name))
         done = RepositoryReport(repository=str(name), commit=groups[0].commit if groups else "")
-        say(f"{name} in `{line(str(start.path), LONG)}`; nothing is asked of GitHub.")
+        say(f"{name} in `{to_line(str(start.path), LONG)}`; nothing is asked of GitHub.")
         complete = True
         for number, found in enumerate(groups, 1):
-            say(f"  [{number}/{len(groups)}] {line(found.name, LONG)} ({found.group.ecosystem})")
+            say(f"  [{number}/{len(groups)}] {to_line(found.name, LONG)} ({found.group.ecosystem})")
             try:
                 group = await self._group(start, name, found)
             except Cancelled as stopped:
@@ -61,7 +61,7 @@ class RemediatingClone(Seat):
                 if not done.groups:
                     raise
                 group = left_alone(found.group, str(error), "infra_error")
-            say(f"  {group.result.replace('_', ' ')}: {line(group.text, LONG)}")
+            say(f"  {group.result.replace('_', ' ')}: {to_line(group.text, LONG)}")
             done = done.model_copy(update={"groups": (*done.groups, group)})
         self.leave()
         return Report.from_repositories(asked.command, [done], complete=complete)
@@ -73,7 +73,7 @@ class RemediatingClone(Seat):
             return start.head.commit
         commit = await GitObjects(start.clone.git).resolve(any_branch(base))
         if commit is None:
-            raise ConfigError(f"The clone has no branch `{line(base, 80)}`. Name another one.")
+            raise ConfigError(f"The clone has no branch `{to_line(base, 80)}`. Name another one.")
         return commit
 
     async def _group(

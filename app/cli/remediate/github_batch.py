@@ -10,7 +10,7 @@ from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.one_repository import OneByOne
 from app.cli.remediate.seat import LONG, Interrupted, Seat
 from app.cli.resolve.work_on_issue import opened_database, who_works
-from app.cli.terminal import line, say
+from app.cli.terminal import say, to_line
 from app.clone.log import logging_to
 from app.github.transport import GitHub
 from app.operator.find_clone import Places
@@ -55,7 +55,7 @@ class Remediating(Seat):
                     runs.ring = ring or runs.ring
                     for number, installed in enumerate(repositories, 1):
                         counted = f" ({number} of {len(repositories)})" if batch else ""
-                        say(f"{line(installed.name, LONG)}{counted}; {doing}.")
+                        say(f"{to_line(installed.name, LONG)}{counted}; {doing}.")
                         done.append(await one.work(installed))
                 complete = True
             except Interrupted:

@@ -9,7 +9,7 @@ from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.seat import LONG, Interrupted, Seat
-from app.cli.terminal import line, say
+from app.cli.terminal import say, to_line
 from app.github.alerts.adapter import NoAlerts
 from app.github.transport import GitHub
 from app.operator.find_clone import Places
@@ -66,7 +66,7 @@ class OneByOne:
     def _end(self, **why: str) -> RepositoryReport:
         self.unfinished = self.unfinished.model_copy(update=why)
         for text in why.values():
-            say(f"  {line(text, LONG)}")
+            say(f"  {to_line(text, LONG)}")
         return self.unfinished
 
     # --- which groups ---------------------------------------------------------------------------
@@ -108,9 +108,9 @@ class OneByOne:
                 raise Interrupted
             where = f" in {group.directory}" if group.directory else ""
             head = f"[{number}/{len(groups)}] {group.package} ({group.ecosystem}){where}"
-            say(f"  {line(head, LONG)}")
+            say(f"  {to_line(head, LONG)}")
             done = await self._group(installed, group, found)
-            say(f"  {done.result.replace('_', ' ')}: {line(done.text, LONG)}")
+            say(f"  {done.result.replace('_', ' ')}: {to_line(done.text, LONG)}")
             self.unfinished = self.unfinished.model_copy(
                 update={
                     "commit": done.found.commit if done.found else self.unfinished.commit,

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
-from agents.pipelines.stages.run_checks import code
+from agents.pipelines.stages.run_checks import to_code
 from agents.text import one_line, publish
-from app.cli.terminal import line, redact
+from app.cli.terminal import redact, to_line
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
 from app.secrets.redaction import Redactor
 
@@ -67,16 +67,16 @@ def _table(report: Report) -> None:
     if not console.is_terminal:
         console = Console(width=WIDE)
     for each in report.repositories:
-        console.print(Text(line(each.repository, TEXT), "bold"))
+        console.print(Text(to_line(each.repository, TEXT), "bold"))
         if each.groups:
             console.print(_groups(each))
         for text in filter(None, (each.error, each.skipped)):
-            console.print(Text(f"  {line(text, TEXT)}", "red" if each.error else "dim"))
+            console.print(Text(f"  {to_line(text, TEXT)}", "red" if each.error else "dim"))
         if not (each.groups or each.error or each.skipped):
             console.print(Text("  No open alert.", "dim"))
         for group in each.groups:
             if group.url:
-                console.print(Text(f"  {line(group.package, CELL)}  {line(group.url, TEXT)}"))
+                console.print(Text(f"  {to_line(group.package, CELL)}  {to_line(group.url, TEXT)}"))
     console.print(Text(_sum(report), STYLES[report.result]), soft_wrap=True)
     if not report.complete:
         console.print(Text(_STOPPED, "yellow"))
@@ -87,7 +87,7 @@ def _groups(repository: RepositoryReport) -> Table:
     for head in _HEADS:
         table.add_column(head, overflow="fold")
     for each in repository.groups:
-        cells = [line(cell, TEXT) for cell in _cells(each)]
+        cells = [to_line(cell, TEXT) for cell in _cells(each)]
         table.add_row(*(Text(c) for c in cells[:6]), Text(cells[6], STYLES[each.result]), cells[7])
     return table
 
@@ -153,9 +153,9 @@ def markdown(report: Report) -> str:
 
 
 def _repository(repository: RepositoryReport) -> Iterator[str]:
-    yield f"## {code(repository.repository)}"
+    yield f"## {to_code(repository.repository)}"
     if repository.commit:
-        yield f"At {code(repository.commit[:12])}."
+        yield f"At {to_code(repository.commit[:12])}."
     for text in filter(None, (repository.error, repository.skipped)):
         yield publish(one_line(text, TEXT))
     if repository.groups:
@@ -165,11 +165,11 @@ def _repository(repository: RepositoryReport) -> Iterator[str]:
         yield "No open alert."
     for group in repository.groups:
         if group.report:
-            where = f" in {code(group.directory)}" if group.directory else ""
+            where = f" in {to_code(group.directory)}" if group.directory else ""
             result = WORDS[group.result]
             name = html.escape(one_line(group.package, CELL))
             yield f"<details><summary><code>{name}</code>: {result}</summary>"
-            yield f"{code(group.package)}{where}" + (
+            yield f"{to_code(group.package)}{where}" + (
                 f": {one_line(group.url, TEXT)}" if group.url else ""
             )
             yield group.report
@@ -179,8 +179,8 @@ def _repository(repository: RepositoryReport) -> Iterator[str]:
 def _row(group: GroupReport) -> str:
     package, folder, alerts, severity, versions, reached, result, what = _cells(group)
     cells = (
-        *(code(package), code(folder), alerts, severity),
-        *(code(versions) if versions else "", reached, result),
+        *(to_code(package), to_code(folder), alerts, severity),
+        *(to_code(versions) if versions else "", reached, result),
         publish(one_line(what, TEXT)).replace("|", "¦").replace("\n", " "),
     )
     return f"| {' | '.join(cells)} |"

@@ -22,7 +22,7 @@ from agents.run import Outcome
 from app.cli.progress import TerminalProgress
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.runs.record import describe_run
-from app.cli.terminal import PERSON, STOPPED, redactor_of, say, stop_event, visible
+from app.cli.terminal import PERSON, STOPPED, make_visible, redactor_of, say, stop_event
 from app.clone.log import logging_to
 from app.clone.result import exit_code
 from app.config.settings import Settings
@@ -162,11 +162,13 @@ class AtTheTerminal:
             return code
         style = {0: "bold green", 1: "bold red"}.get(code, "bold yellow")
         words = (
-            visible(self.redactor.clean(outcome.text)) if outcome else "It ended, nobody knows how."
+            make_visible(self.redactor.clean(outcome.text))
+            if outcome
+            else "It ended, nobody knows how."
         )
         Console().print(Text(words, style), soft_wrap=True)
         if outcome is not None and outcome.url:
-            Console().print(Text(visible(outcome.url)), soft_wrap=True)
+            Console().print(Text(make_visible(outcome.url)), soft_wrap=True)
         return code
 
     def _tell_wait(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
@@ -175,9 +177,9 @@ class AtTheTerminal:
             waits = {"waits_for": [each.id for each in asked] or ["an answer"], "url": request.url}
             typer.echo(json_module.dumps({**self._describe(seen), **waits}, indent=2))
             return PERSON
-        typer.echo(f"{DECIDE if asked else ANSWER}\n{visible(request.url)}")
+        typer.echo(f"{DECIDE if asked else ANSWER}\n{make_visible(request.url)}")
         for each in asked:
-            typer.echo(f"{each.id}  {visible(each.tool)}")
+            typer.echo(f"{each.id}  {make_visible(each.tool)}")
         if self.here:
             say(IDLE)
         return PERSON

@@ -19,9 +19,9 @@ from agents.text import printable
 from agents.text.literal import literal
 from app.cli.declaration import DatabaseFile, Json
 from app.cli.runs.approval_prompt import place_of, show_question
-from app.cli.storage.databases import RunDatabase, of_each, open_database, places
+from app.cli.storage.databases import RunDatabase, list_places, of_each, open_database
 from app.cli.terminal import DONE, FAILED, say
-from app.config.system_user import operator
+from app.config.system_user import find_operator
 
 if TYPE_CHECKING:
     from app.records.approvals import StoredApproval
@@ -76,7 +76,7 @@ def deny(
 def _places(file: Path | None) -> list[RunDatabase]:
     from app.config.settings import load_settings
 
-    return places(load_settings(serving=False), file)
+    return list_places(load_settings(serving=False), file)
 
 
 async def _find_waiting(where: list[RunDatabase]) -> list[FoundApproval]:
@@ -122,7 +122,7 @@ async def _decide(
         answered = await StoredApprovals(database).decide(
             found.stored.id,
             verdict=verdict,
-            by=operator(),
+            by=find_operator(),
             by_id=None,
             via="terminal",
             reason=reason,

@@ -12,7 +12,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.declaration import DatabaseFile, JsonAtEnd, add
-from app.cli.terminal import DONE, FAILED, PERSON, say, visible
+from app.cli.terminal import DONE, FAILED, PERSON, make_visible, say
 
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun
@@ -112,13 +112,13 @@ async def _cancel(settings: Settings, file: Path | None, ident: str, words: str)
 
 
 async def _ask_to_cancel(database: Database, run_id: str, words: str) -> None:
-    from app.config.system_user import operator
+    from app.config.system_user import find_operator
     from app.store.runs import StoredSteers
 
     # Who cancels twice says nothing new: the first reason is the one that people read.
     key = f"terminal-cancel-{run_id}"[:120]
     steers = StoredSteers(database)
-    await steers.insert(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
+    await steers.insert(run_id, key, kind="cancel", via="terminal", by=find_operator(), words=words)
 
 
 async def _wait_for_end(database: Database, run_id: str, patience: float) -> KeptRun | None:
@@ -134,7 +134,7 @@ async def _wait_for_end(database: Database, run_id: str, patience: float) -> Kep
 
 
 def _words(run: KeptRun) -> str:
-    return visible(run.outcome.text) if run.outcome else run.state
+    return make_visible(run.outcome.text) if run.outcome else run.state
 
 
 # --- retry --------------------------------------------------------------------------------------
@@ -199,4 +199,4 @@ def _stage(typed: str) -> str:
         return name
     near = get_close_matches(name, titles, 1, 0.5)
     hint = f" Did you mean `{near[0]}`?" if near else f" There are: {', '.join(sorted(titles))}."
-    raise ConfigError(f"There is no stage `{visible(typed)}`.{hint}")
+    raise ConfigError(f"There is no stage `{make_visible(typed)}`.{hint}")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError
-from app.cli.storage.databases import RunDatabase, of_each, open_database, places
-from app.cli.terminal import line, say
+from app.cli.storage.databases import RunDatabase, list_places, of_each, open_database
+from app.cli.terminal import say, to_line
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -39,7 +39,7 @@ async def find(settings: Settings, file: Path | None, ident: str) -> FoundRun | 
     """
     from app.store.runs import History
 
-    told = await of_each(places(settings, file), lambda database: History(database).ids())
+    told = await of_each(list_places(settings, file), lambda database: History(database).ids())
     where = {ident: place for place, ids in told for ident in ids}
     run_id = _choose(ident.strip().lower(), list(where))
     if run_id is None:
@@ -69,7 +69,7 @@ def _choose(ident: str, ids: list[str]) -> str | None:
     exact = [each for each in meant if each.lower() == ident]
     if len(exact or meant) == 1:
         return (exact or meant)[0]
-    called, short = line(ident, 100), shorten(ids)
+    called, short = to_line(ident, 100), shorten(ids)
     if meant:
         named, more = _list_near(meant, short)
         say(f"{len(meant)} runs have an id that begins with `{called}`: {named}{more}.")
@@ -83,5 +83,5 @@ def _choose(ident: str, ids: list[str]) -> str | None:
 
 
 def _list_near(ids: list[str], short: dict[str, str]) -> tuple[str, str]:
-    named = ", ".join(line(short[each], 100) for each in ids[:MOST_NEAR])
+    named = ", ".join(to_line(short[each], 100) for each in ids[:MOST_NEAR])
     return named, f" and {len(ids) - MOST_NEAR} more" if len(ids) > MOST_NEAR else ""

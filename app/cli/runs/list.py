@@ -127,7 +127,7 @@ async def _list(
     """Return the newest runs of all places, and whether there are more."""
     from app.cli.runs.find import shorten
     from app.cli.runs.record import describe_run
-    from app.cli.storage.databases import of_each, places
+    from app.cli.storage.databases import list_places, of_each
     from app.cli.terminal import redactor_of
     from app.store.runs import History
 
@@ -137,7 +137,7 @@ async def _list(
         newest = await history.newest(most, states=states, repository=filters.repository)
         return newest, await history.ids()
 
-    told = await of_each(places(settings, file), ask)
+    told = await of_each(list_places(settings, file), ask)
     found = [(run, place) for place, (runs, _) in told for run in runs]
     found.sort(key=lambda each: each[0].created_at, reverse=True)
     short = shorten(ident for _, (_, ids) in told for ident in ids)

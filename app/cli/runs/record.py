@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.cli.runs.timeline import base_of, stage_of, timeline
+from app.cli.runs.timeline import base_of, order_stages, stage_of
 from app.cli.runs.turns import shown_turns
 from app.cli.terminal import redact
 from app.git import Mirror
@@ -60,7 +60,7 @@ async def details(
     said, steps = await history.turns(run.id, content=turns), await history.steps(run.id)
     asked = await history.approvals(run.id)
     found: dict[str, Any] = {
-        "stages": [redact(each.describe(run), redactor) for each in timeline(run, said, steps)],
+        "stages": [redact(each.describe(run), redactor) for each in order_stages(run, said, steps)],
         "approvals": [redact(_approval(each), redactor) for each in asked],
     }
     if turns:

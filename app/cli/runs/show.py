@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.text.literal import literal
-from app.cli.terminal import cut, line, say, visible
+from app.cli.terminal import cut, make_visible, say, to_line
 
 MOST_WORDS = 100  # characters of a text in a table
 MOST_ARGUMENTS = 50_000  # characters of a call, its escapes written out
@@ -87,15 +87,15 @@ def _row(run: dict[str, Any], now: float) -> Cells:
 def _head(run: dict[str, Any]) -> Iterator[str]:
     at_stage = f", {run['stage']}" if run["stage"] and run["state"] in ("running", "parked") else ""
     where = ", on a clone" if run["clone"] else ""
-    yield line(f"{_place(run)}: {run['title'] or '(no title)'}", 300)
-    yield line(f"{run['kind']} {run['id']}, asked by {run['asked_by']}{where}", 300)
-    yield line(
+    yield to_line(f"{_place(run)}: {run['title'] or '(no title)'}", 300)
+    yield to_line(f"{run['kind']} {run['id']}, asked by {run['asked_by']}{where}", 300)
+    yield to_line(
         f"{run['state']}{at_stage}; asked for {_moment(run['created_at'])}, last heard of"
         f" {_moment(run['updated_at'])}; {run['answers']} answers, {_dollars(run['usd'])}",
         300,
     )
     if outcome := run["outcome"]:
-        yield f"\nOutcome: {line(outcome['kind'], 60)}"
+        yield f"\nOutcome: {to_line(outcome['kind'], 60)}"
         yield _indent(outcome["text"])
         yield from (_indent(outcome[name]) for name in ("url", "rule") if outcome[name])
     if alerts := run.get("alerts"):
@@ -121,14 +121,14 @@ def _approval(asked: dict[str, Any]) -> Iterator[str]:
     via = f", by {asked['decided_via']}" if asked["decided_via"] else ""
     used = f", used {_moment(asked['used_at'])}" if asked["used_at"] else ""
     stage = f", in {asked['stage']}" if asked["stage"] else ""
-    yield line(f"{asked['id']}: {asked['tool']}{stage}: {asked['standing']}{via}{used}", 300)
+    yield to_line(f"{asked['id']}: {asked['tool']}{stage}: {asked['standing']}{via}{used}", 300)
     if asked["damaged"]:
         yield _indent("The record is damaged: it no longer says what was asked.")
         return
     asked_at, rule = _moment(asked["asked_at"]), asked["rule"]
-    yield "  " + line(f"asked {asked_at}: {asked['why']} (rule {rule})", 600)
+    yield "  " + to_line(f"asked {asked_at}: {asked['why']} (rule {rule})", 600)
     if asked["reason"]:
-        yield "  " + line(f"reason given: {asked['reason']}", 600)
+        yield "  " + to_line(f"reason given: {asked['reason']}", 600)
     yield from _arguments(asked["arguments"])
 
 
@@ -136,7 +136,7 @@ def _turn(turn: dict[str, Any]) -> Iterator[str]:
     number = f"{turn['session']} #{turn['number']}"
     stage = f" for {turn['stage']}" if turn["stage"] != turn["session"] else ""
     cost = f", {turn['seconds']:.1f} s, {_dollars(turn['usd'])}" if turn["tokens"] else ""
-    yield line(f"{number}{stage}: {turn['kind']}, {_moment(turn['at'])}{cost}", 300)
+    yield to_line(f"{number}{stage}: {turn['kind']}, {_moment(turn['at'])}{cost}", 300)
     if turn["content"] is None:
         yield "  The record is damaged: it no longer says what was said."
     for block in turn["content"] or ():
@@ -148,14 +148,14 @@ def _turn(turn: dict[str, Any]) -> Iterator[str]:
 
 def _block(block: dict[str, Any], kind: str) -> Iterator[str]:
     if block["type"] == "tool_use":
-        yield f"  calls {line(block['tool'], 130)}"
+        yield f"  calls {to_line(block['tool'], 130)}"
         yield from _arguments(block["arguments"])
     elif block["type"] == "tool_result":
         yield "  result, an error:" if block["is_error"] else "  result:"
         yield _indent(block["text"])
     else:
         told = _BLOCKS.get(block["type"], block["type"]) if kind == "answer" else "is told"
-        yield f"  {line(told, 60)}:"
+        yield f"  {to_line(told, 60)}:"
         yield _indent(block["text"])
 
 
@@ -172,13 +172,13 @@ def _table(headings: Cells, rows: Iterable[Cells], *, state: int) -> None:
     console = Console()
     if not console.is_terminal:
         for row in rows:
-            typer.echo("\t".join(line(cell, 2 * MOST_WORDS) for cell in row))
+            typer.echo("\t".join(to_line(cell, 2 * MOST_WORDS) for cell in row))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(heading, no_wrap=number == 0, overflow="fold")
     for row in rows:
-        cells = [Text(line(cell, MOST_WORDS)) for cell in row]
+        cells = [Text(to_line(cell, MOST_WORDS)) for cell in row]
         cells[state].stylize(STYLES.get(row[state], ""))
         table.add_row(*cells)
     console.print(table)
@@ -211,4 +211,4 @@ def _moment(at: float) -> str:
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"    {each}" for each in visible(text).split("\n"))
+    return "\n".join(f"    {each}" for each in make_visible(text).split("\n"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.ports import Usage
-from app.evaluation.result import share
+from app.evaluation.result import share_of
 from app.store.runs import KeptRun, KeptStep, KeptTurn
 
 UNDER_WAY = ("queued", "running", "parked")
@@ -44,7 +44,7 @@ class Occurrence:
         """Return it for people and for JSON."""
         answers = [turn for turn in self.turns if turn.kind == "answer"]
         usage = sum((turn.usage for turn in answers), Usage())
-        part, last = share(usage), self._last
+        part, last = share_of(usage), self._last
         return {
             "stage": self.name,
             "state": self._state(run),
@@ -73,7 +73,7 @@ class Occurrence:
         return "said"  # only its turns are left: whether it came to its end, nobody knows
 
 
-def timeline(
+def order_stages(
     run: KeptRun, turns: Iterable[KeptTurn], steps: Iterable[KeptStep]
 ) -> list[Occurrence]:
     """Return the stage occurrences in the order in which they began."""

@@ -12,7 +12,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.setup.import_app import Existing, import_app
-from app.cli.terminal import line, say, stop_event
+from app.cli.terminal import say, stop_event, to_line
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -198,8 +198,8 @@ def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> 
     from app.secrets.files import app_folder
 
     say(
-        f"The App {line(made.name, 60)} (id {made.id}) is set up. Its key and its webhook secret "
-        f"are in `{app_folder(settings.data_dir)}`.\n"
+        f"The App {to_line(made.name, 60)} (id {made.id}) is set up. Its key and its webhook "
+        f"secret are in `{app_folder(settings.data_dir)}`.\n"
         "Install it on repositories with the link below; then run `fettle doctor` and "
         "`fettle serve`."
     )

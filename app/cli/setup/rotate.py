@@ -90,7 +90,7 @@ def _variable() -> str | None:
 async def _rotate(settings: Settings, variable: str | None) -> None:
     from app.github.transport import Urls
     from app.registration.replace_at_github import as_app, tell_secret, window_of
-    from app.registration.rotation import moment, rotate
+    from app.registration.rotation import format_moment, rotate
 
     credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     window = window_of(urls)
@@ -107,8 +107,8 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
         done = await rotate(settings.data_dir, tell, window=window, now=time.time())
     say(
         "GitHub signs with a new webhook secret. A server that runs with this data folder has taken"
-        f" it up by itself. The old one is accepted until {moment(done.until or 0)}, for what"
-        " GitHub brings again; then the server drops it."
+        f" it up by itself. The old one is accepted until {format_moment(done.until or 0)}, for"
+        " what GitHub brings again; then the server drops it."
     )
 
 
@@ -116,13 +116,13 @@ async def _require_one_server(settings: Settings) -> None:
     """Raise ConfigError where servers would not know what GitHub signs with from now on."""
     from app.cli.storage.database_lock import at_work
     from app.cli.storage.databases import known_places, open_database
-    from app.store.encryption.keys import workers
+    from app.store.encryption.keys import list_workers
 
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None or place.url.startswith("sqlite"):
         return
     with open_database(place) as database:
-        others = set(await database.read(workers)) - {settings.worker}
+        others = set(await database.read(list_workers)) - {settings.worker}
     if busy := await at_work(place, others):
         raise ConfigError(SEVERAL.format(others=", ".join(busy)))
 
@@ -179,20 +179,20 @@ def _new_key(file: str) -> SecretStr:
 
 
 async def _replace_key(settings: Settings, new: SecretStr) -> None:
-    from app.cli.terminal import visible
+    from app.cli.terminal import make_visible
     from app.github.transport import Urls
-    from app.registration.replace_at_github import check_key, fingerprint
+    from app.registration.replace_at_github import check_key, compute_fingerprint
     from app.secrets.files import keep_of_app
 
     credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     old = credentials.private_key
     found = await check_key(urls, credentials.app_id, old, new)
     if (variable := _variable()) is not None:
-        raise ConfigError(KEY_BY_HAND.format(variable=variable, old=fingerprint(old)))
+        raise ConfigError(KEY_BY_HAND.format(variable=variable, old=compute_fingerprint(old)))
     keep_of_app(settings.data_dir, "FETTLE_PRIVATE_KEY", new.get_secret_value())
     say(
-        f"The App {visible(found.name)} now uses the key {fingerprint(new)}. A server that runs"
-        " with this data folder takes it up within seconds. Once `fettle doctor` is content, delete"
-        f" the old one, {fingerprint(old)}, on the App's page:"
-        f" {visible(found.html_url)} → App settings → Private keys."
+        f"The App {make_visible(found.name)} now uses the key {compute_fingerprint(new)}."
+        " A server that runs with this data folder takes it up within seconds. Once"
+        f" `fettle doctor` is content, delete the old one, {compute_fingerprint(old)}, on the App's"
+        f" page: {make_visible(found.html_url)} → App settings → Private keys."
     )

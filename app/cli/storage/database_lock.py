@@ -34,7 +34,7 @@ async def hold_database(
 ) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
     from app.cli.storage.databases import open_database
-    from app.store.encryption.keys import workers
+    from app.store.encryption.keys import list_workers
     from app.store.process_lock import Claim
 
     claim = Claim(place.url, settings.worker, patience=0)
@@ -43,7 +43,7 @@ async def hold_database(
         with open_database(place) as database:
             await asyncio.to_thread(database.migrate)
             if alone and not place.url.startswith("sqlite"):  # others, under other names, share it
-                others = set(await database.read(workers)) - {settings.worker}
+                others = set(await database.read(list_workers)) - {settings.worker}
                 yield database, not await at_work(place, others)
             else:
                 yield database, alone

@@ -49,7 +49,7 @@ class RunDatabase:
         return found if (found.gitdir / "HEAD").is_file() else None
 
 
-def places(settings: Settings, file: Path | None) -> list[RunDatabase]:
+def list_places(settings: Settings, file: Path | None) -> list[RunDatabase]:
     """Return the places to look in. Raises ConfigError when there is none."""
     if file is None:
         if found := known_places(settings):

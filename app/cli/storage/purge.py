@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.terminal import DONE, FAILED, say, visible
+from app.cli.terminal import DONE, FAILED, make_visible, say
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -58,7 +58,7 @@ async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, 
         if not (ids := await ids_of(database, name)):
             # Who was told to come back comes for this.
             await rewrite_database(database, alone=alone)
-            raise ConfigError(f"Nothing is known of {visible(name)} here.")
+            raise ConfigError(f"Nothing is known of {make_visible(name)} here.")
         live = await database.read(lambda c: live_of(c, ids))
         _require_over(live, cancel=cancel, untold=untold, alone=alone)
         if not yes and not _confirm(name, len(live)):
@@ -71,7 +71,7 @@ async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, 
             say("Something of it does not come to its end. Nothing was deleted; try again later.")
             return FAILED
         made = await rewrite_database(database, alone=alone)
-    say(f"Forgotten: {done.runs} runs and {done.deliveries} deliveries of {visible(name)}.")
+    say(f"Forgotten: {done.runs} runs and {done.deliveries} deliveries of {make_visible(name)}.")
     return _tell_what_is_left(place, made)
 
 
@@ -108,7 +108,7 @@ def _confirm(name: str, live: int) -> bool:
     if not sys.stdin.isatty():
         raise ConfigError("There is no terminal to ask on. Say --yes if you mean it.")
     more = f", ending {live} runs" if live else ""
-    question = f"Delete everything about {visible(name)}{more}? It cannot be undone."
+    question = f"Delete everything about {make_visible(name)}{more}? It cannot be undone."
     return typer.confirm(question, default=False, err=True)
 
 
@@ -129,14 +129,16 @@ async def _purge(
 
 async def _cancel_runs(database: Database, live: list[str]) -> bool:
     """Have the runs end; return whether they have."""
-    from app.config.system_user import operator
+    from app.config.system_user import find_operator
     from app.store.expire_rows import live_among
     from app.store.runs import StoredSteers
 
     steers = StoredSteers(database)
     for run_id in live:
         key = f"forget-{run_id}"[:120]
-        await steers.insert(run_id, key, kind="cancel", via="terminal", by=operator(), words=WHY)
+        await steers.insert(
+            run_id, key, kind="cancel", via="terminal", by=find_operator(), words=WHY
+        )
     for _ in range(int(PATIENCE / LOOK_SECONDS)):
         if not await database.read(lambda c: live_among(c, live, float("inf"))):
             return True

@@ -11,7 +11,7 @@ from agents.errors import RunError
 from app.git.errors import GitFailed
 from app.git.git_runner import OUTPUT_LIMIT
 from app.git.objects import GitObjects, TreeChange
-from app.git.ref_names import object_id, revision
+from app.git.ref_names import object_id, require_revision
 from app.sandbox.output_buffer import FullBuffer
 
 MOST_FILES, MOST_BYTES = 200_000, 4_000_000_000
@@ -64,7 +64,7 @@ async def blend(objects: GitObjects, old: str, new: str, paths: Collection[str])
     with tempfile.TemporaryDirectory(prefix="fettle-index-") as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         run = partial(objects.git.local, environment=index, timeout=_SECONDS, memory=_MEMORY)
-        await run("read-tree", revision(old))
+        await run("read-tree", require_revision(old))
         await run("update-index", "-z", "--index-info", stdin=b"".join(map(_entry, changes)))
         made = await run("write-tree")
     return object_id(made.decode().strip())

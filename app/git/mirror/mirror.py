@@ -26,7 +26,7 @@ from app.git.ref_names import (
     object_id,
     pull_head,
     pushed_branch,
-    revision,
+    require_revision,
 )
 from app.sandbox.path_permissions import make_passable
 
@@ -128,14 +128,14 @@ class Mirror(GitObjects):
 
         None when the branch does not exist; the ref is deleted then.
         """
-        return await self._fetch_one(url, token, any_branch(branch), revision(ref))
+        return await self._fetch_one(url, token, any_branch(branch), require_revision(ref))
 
     async def fetch_pull(self, url: str, token: str | None, number: int, ref: str) -> str | None:
         """Fetch the head of this pull request under the hidden `ref` and return its commit.
 
         None when it does not exist; the ref is deleted then.
         """
-        return await self._fetch_one(url, token, pull_head(number), revision(ref))
+        return await self._fetch_one(url, token, pull_head(number), require_revision(ref))
 
     async def _fetch_one(self, url: str, token: str | None, theirs: str, kept: str) -> str | None:
         async with self.lock():
@@ -189,7 +189,7 @@ class Mirror(GitObjects):
 
     async def keep_all(self, oids: Mapping[str, str]) -> None:
         """Keep objects, each under its hidden ref."""
-        lines = (f"update {revision(ref)} {object_id(oid)}\n" for ref, oid in oids.items())
+        lines = (f"update {require_revision(ref)} {object_id(oid)}\n" for ref, oid in oids.items())
         async with self.lock():
             await self.git.local("update-ref", "--stdin", stdin="".join(lines).encode())
 
@@ -206,14 +206,14 @@ class Mirror(GitObjects):
         """Merge two commits, and keep the resulting tree under this folder of refs."""
         async with self.lock():
             tree, paths = await merge(self, ours, theirs)
-            await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
+            await self.git.local("update-ref", require_revision(f"{folder}/{tree}"), tree)
         return Merged(tree=tree, conflicts=tuple(map(_readable, paths)))
 
     async def blend(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
         """Return the tree of `old` with these paths as in `new`, kept under this folder of refs."""
         async with self.lock():
             tree = await blend(self, old, new, paths)
-            await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
+            await self.git.local("update-ref", require_revision(f"{folder}/{tree}"), tree)
         return tree
 
     async def commit(
@@ -242,7 +242,7 @@ class Mirror(GitObjects):
                 environment=identity.environment(),
             )
             commit = made.decode().strip()
-            await self.git.local("update-ref", revision(ref), commit)
+            await self.git.local("update-ref", require_revision(ref), commit)
         return commit
 
     async def import_pack(self, pack: int, limit: int) -> None:

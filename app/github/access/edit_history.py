@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound, NotPermitted, Unprocessable
 
 LEFT_OUT = (
@@ -53,7 +53,7 @@ class EditHistory:
         for _ in range(MOST_PAGES):
             asked = {"id": ident, "after": after}
             try:
-                found = await self._client.graphql(document("text_edits"), asked)
+                found = await self._client.graphql(load_document("text_edits"), asked)
             except (NotFound, Unprocessable, NotPermitted):
                 return []
             page = (found["node"] or {}).get("userContentEdits")

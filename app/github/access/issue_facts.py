@@ -8,7 +8,7 @@ from typing import Any
 from agents.errors import RunError
 from agents.requests import Person, Request, ResolveIssue
 from app.github.access.roles import role_of
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound, Suspended
 from handlers.access.issues import Facts
 
@@ -20,7 +20,7 @@ async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Fact
     """
     try:
         about_asker = await asker_role(client, request)
-        issue = await found_at(client, request, document("issue_facts"))
+        issue = await found_at(client, request, load_document("issue_facts"))
     except Suspended:
         return Facts(installation_suspended=True)
     if issue["__typename"] != "Issue":

@@ -9,7 +9,7 @@ from agents.requests import AddressReview, FixChecks, OnPull
 from app.github.access.issue_facts import asker_role, found_at, person_of
 from app.github.access.roles import role_of
 from app.github.access.run_reader import REPOSITORY
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import BotIdentity, InstallationClient, NotFound, Suspended, Unprocessable
 from handlers.access.pull_requests import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
@@ -29,7 +29,7 @@ async def pull_facts(
         return PullFacts(covered=True)  # that decides, so GitHub is not asked
     try:
         role = await asker_role(client, request)
-        pull = await found_at(client, request, document("pull_facts"))
+        pull = await found_at(client, request, load_document("pull_facts"))
         if pull["__typename"] != "PullRequest":
             return PullFacts(**role, is_pull_request=False)
         author = person_of(pull["author"])

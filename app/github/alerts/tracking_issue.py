@@ -31,7 +31,7 @@ from app.github.transport import (
     Profile,
     TooManyPages,
     made_once,
-    marker,
+    make_marker,
 )
 from app.secrets.redaction import Redactor
 
@@ -88,7 +88,7 @@ class TrackingIssue(ConversationThread):
         self._policy = policy
         self._settle = settle
         self._wording = OutgoingText(github.urls, request, redactor)
-        self._mark = marker(SPEAKER, f"place-{_digest(request)}")
+        self._mark = make_marker(SPEAKER, f"place-{_digest(request)}")
         self._opening = asyncio.Lock()
         self._open = False
 

@@ -7,7 +7,7 @@ import structlog
 from agents.requests import Command, Request
 from app.github.approvals.action_text import ToolCallText, shown_action
 from app.github.approvals.check_run import show_check
-from app.github.approvals.text import question
+from app.github.approvals.text import format_question
 from app.github.transport import SETTLE, GitHub, MarkedComments, OutgoingText, Profile
 from app.records.approvals import ApprovalStore, StoredApproval
 from app.secrets.redaction import Redactor
@@ -61,7 +61,7 @@ class ApprovalComment:
         action = self.action(stored.asking.arguments)
         asker = self._request.asked_by
         login = asker.login if asker.id else ""  # nobody asked, or nobody with an account there
-        text = question(stored, action, self._wording, login=login)
+        text = format_question(stored, action, self._wording, login=login)
         comments = MarkedComments(self._github, self._request, stored.run_id, settle=self._settle)
         posted = await comments.say(comment_key(stored.id), text)
         if posted.id != stored.comment_id:
@@ -79,6 +79,6 @@ class ApprovalComment:
             request.installation_id, request.repository.id, Profile.REPORT
         )
         own = await self._github.identity(client)
-        text = question(stored, action, self._wording, login="")
+        text = format_question(stored, action, self._wording, login="")
         ref = branch_head or stored.branch or ""
         await show_check(client, own, request.repository, stored, ref=ref, text=text, url=url)

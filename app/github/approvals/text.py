@@ -48,7 +48,7 @@ Whoever may write to this repository can answer, and the first answer counts. It
 call and nothing else. Edited comments and comments of bots do not count."""
 
 
-def question(
+def format_question(
     stored: StoredApproval, action: ToolCallText, wording: OutgoingText, *, login: str
 ) -> str:
     """Return the text of the comment as of now. `login`: on whose request the run works."""

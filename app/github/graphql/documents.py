@@ -10,7 +10,7 @@ WHO = "who"
 
 
 @cache
-def document(name: str) -> str:
+def load_document(name: str) -> str:
     """Return the GraphQL document of this name, with the fragment that it uses."""
     text = _read(name)
     return f"{text}\n{_read(WHO)}" if "...Who" in text else text

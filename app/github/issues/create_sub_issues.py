@@ -16,7 +16,7 @@ from app.github.transport import (
     OutgoingText,
     Profile,
     made_once,
-    marker,
+    make_marker,
 )
 
 ISSUES = f"{REPOSITORY}/issues"
@@ -65,7 +65,7 @@ class SubIssueCreator:
     async def _create_issue(
         self, client: InstallationClient, key: str, wanted: NewSubIssue
     ) -> dict[str, Any]:
-        mark = marker(self._run_id, key)
+        mark = make_marker(self._run_id, key)
 
         async def create() -> dict[str, Any]:
             body = f"{self._wording.text(wanted.body)}\n\n{mark}"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.github.access.edit_history import EditHistory
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import (
     COMMENTS,
     GitHub,
@@ -163,7 +163,7 @@ class LabelledIssues:
     ) -> Mapping[str, Json] | None:
         where = {"owner": candidate.owner, "name": candidate.repository}
         variables = {**where, "number": candidate.number}
-        found = (await client.graphql(document("labelled"), variables))["repository"]
+        found = (await client.graphql(load_document("labelled"), variables))["repository"]
         issue = found and found["issueOrPullRequest"]
         if not issue or found["databaseId"] != repository_id or issue["__typename"] != "Issue":
             return None

@@ -19,7 +19,7 @@ MOST = 20
 LONGEST_TITLE = 300
 
 
-def references(text: str, repository: Repository, web: str) -> list[int]:
+def find_references(text: str, repository: Repository, web: str) -> list[int]:
     """Return the numbers in the text that GitHub would link within this repository, each once.
 
     References to other repositories, and numbers in code, are left out.
@@ -42,7 +42,7 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
     At most `limit` requests plus one for each author, and never more than 2 * MOST.
     """
     request, web = reading.request, reading.github.urls.web
-    numbers = (n for n in references(text, request.repository, web) if n != request.number)
+    numbers = (n for n in find_references(text, request.repository, web) if n != request.number)
     client = await reading.client()
     linked = []
     for number in _first(numbers, min(limit, MOST)):

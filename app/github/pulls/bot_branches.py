@@ -49,22 +49,23 @@ class SoughtPackage:
     """The manifest's folder; empty: the repository's root."""
 
 
-def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage) -> bool:
+def is_moving(author: str, branch: str, base: str, words: str, sought: SoughtPackage) -> bool:
     """Tell whether this bot's pull request updates the package in the folder.
 
     `words` are title and description, where an update of a group lists its members.
     """
     if author in DEPENDABOT:
         return any(
-            _leads(rest, sought, separator) or (_GROUPED.fullmatch(rest) and names(words, sought))
+            _leads(rest, sought, separator)
+            or (_GROUPED.fullmatch(rest) and is_naming(words, sought))
             for rest, separator in _parse_branch(branch, base, sought)
         )
     if author in RENOVATE and branch.startswith("renovate/"):
-        return _topic(branch.removeprefix("renovate/"), sought) or names(words, sought)
+        return _topic(branch.removeprefix("renovate/"), sought) or is_naming(words, sought)
     return False
 
 
-def names(words: str, sought: SoughtPackage) -> bool:
+def is_naming(words: str, sought: SoughtPackage) -> bool:
     """Tell whether a sentence or table that only the bot writes names the package."""
     name = re.escape(sought.package)
     said = re.compile(

@@ -11,7 +11,7 @@ from agents.remediation import branch_words
 from agents.requests import RemediateAlert
 from app.git import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.pulls.bot_branches import READ, SoughtPackage, moves
+from app.github.pulls.bot_branches import READ, SoughtPackage, is_moving
 from app.github.pulls.earlier_pull_request import ACTIVITY, MARKER, NOBODY_KNOWS
 from app.github.pulls.head_branch import is_foreign
 from app.github.transport import BotIdentity, InstallationClient, NotFound, TooManyPages
@@ -70,7 +70,7 @@ class CompetingPullRequests:
             return False
         words = f"{pull['title']}\n{(pull['body'] or '')[:READ]}"
         branch, base = pull["head"]["ref"], pull["base"]["ref"]
-        return moves(author["login"], branch, base, words, sought)
+        return is_moving(author["login"], branch, base, words, sought)
 
     async def _is_ours(self, pull: Pull, sought: SoughtPackage) -> bool:
         """Tell whether a run about the same package made it: it knows, or else its branch."""

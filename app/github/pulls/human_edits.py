@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from agents.requests import Repository
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import BotIdentity, InstallationClient, NotPermitted, Unprocessable
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ async def read_touched(
     https://docs.github.com/graphql/reference/objects#pullrequest
     """
     variables = {"owner": repository.owner, "name": repository.name, "number": number}
-    found = await client.graphql(document("pull_touched"), variables)
+    found = await client.graphql(load_document("pull_touched"), variables)
     pull: Mapping[str, Any] = found["repository"]["pullRequest"]
     theirs = {
         "title" if event["__typename"] == "RenamedTitleEvent" else "draft"
@@ -52,7 +52,7 @@ async def make_ready(client: InstallationClient, touched: HumanEdits) -> bool:
     https://docs.github.com/graphql/reference/mutations#markpullrequestreadyforreview
     """
     try:
-        await client.graphql(document("pull_ready"), {"id": touched.node_id}, writes=True)
+        await client.graphql(load_document("pull_ready"), {"id": touched.node_id}, writes=True)
     except (NotPermitted, Unprocessable) as error:
         log.warning("the pull request stays a draft", reason=str(error))
         return False

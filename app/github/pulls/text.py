@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agents.text.lines import quiet_in_commits
 from agents.text.outgoing import LIMIT
-from app.github.transport import OutgoingText, marker
+from app.github.transport import OutgoingText, make_marker
 
 KEY = "pull-request"
 LONGEST_TITLE = 200
@@ -28,7 +28,7 @@ class PullRequestBody:
 
     def whole(self, caution: str, run_id: str) -> str:
         """Return the description; a hidden marker at its end lets later runs find it."""
-        return self._wrap_body((), ("\n".join(self._closing), caution, marker(run_id, KEY)))
+        return self._wrap_body((), ("\n".join(self._closing), caution, make_marker(run_id, KEY)))
 
     @property
     def beside(self) -> str:

@@ -10,7 +10,7 @@ from agents.errors import RunError
 from agents.ports import Thread
 from agents.text import code_span
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.reviews.threads import MOST_SAID, VERDICT
 from app.github.transport import (
     InstallationClient,
@@ -20,7 +20,7 @@ from app.github.transport import (
     Profile,
     Unprocessable,
     made_once,
-    marker,
+    make_marker,
 )
 
 REPLIES = f"{REPOSITORY}/pulls/{{number}}/comments/{{root}}/replies"
@@ -54,7 +54,7 @@ class ReviewReplies:
         """
         if not _VERDICT.fullmatch(verdict):
             raise ValueError(f"{verdict!r} cannot be told from the rest of a marker")
-        mark = marker(self._run_id, f"thread-{verdict}")
+        mark = make_marker(self._run_id, f"thread-{verdict}")
         text = f"{mark}\n{self._wording.text(body, limit=ROOM)}"
         try:
             return await made_once(
@@ -78,7 +78,7 @@ class ReviewReplies:
                 request.installation_id, request.repository.id, Profile.PULLS
             ) as leased:
                 asked = {"id": thread.id}
-                await leased.graphql(document("thread_resolved"), asked, writes=True)
+                await leased.graphql(load_document("thread_resolved"), asked, writes=True)
         except NotFound:
             return GONE
         except NotPermitted:
@@ -109,7 +109,9 @@ class ReviewReplies:
     ) -> Mapping[str, Any]:
         """Return the thread as it is now; raises NotFound when it is gone."""
         asked = {"id": thread.id, "before": before}
-        item: Mapping[str, Any] = (await client.graphql(document("thread_comments"), asked))["node"]
+        item: Mapping[str, Any] = (await client.graphql(load_document("thread_comments"), asked))[
+            "node"
+        ]
         if not item:
             raise NotFound("Its comments were deleted.")
         return item

@@ -22,7 +22,7 @@ from app.github.transport import (
     Profile,
     Unprocessable,
     made_once,
-    marker,
+    make_marker,
 )
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
@@ -63,7 +63,7 @@ class ReviewSuggestions:
 
         https://docs.github.com/rest/pulls/reviews#create-a-review-for-a-pull-request
         """
-        mark = marker(self._run_id, key)
+        mark = make_marker(self._run_id, key)
         return await made_once(
             lambda: self._find(mark),
             lambda: self._make(mark, body, suggested),

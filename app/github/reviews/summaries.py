@@ -12,7 +12,7 @@ from agents.requests import Person
 from app.github.access.authors import Authors
 from app.github.access.edit_history import EditHistory, said_at
 from app.github.access.run_reader import RunReader
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient
 from handlers.command_parser import strip_commands
 
@@ -64,7 +64,7 @@ class ReviewTextReader:
         asked = {"owner": repository.owner, "name": repository.name}
         while True:
             variables = {**asked, "number": self._reading.request.number, "before": before}
-            found = await self._client.graphql(document(name), variables)
+            found = await self._client.graphql(load_document(name), variables)
             page = found["repository"]["pullRequest"][kind]
             for item in reversed(page["nodes"]):
                 yield item

@@ -12,7 +12,7 @@ from agents.requests import Person
 from app.github.access.authors import Author, Authors
 from app.github.access.edit_history import EditHistory, edited_by_author, said_at
 from app.github.access.run_reader import RunReader
-from app.github.graphql.documents import document
+from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound
 
 MOST_THREADS = 1_000
@@ -78,7 +78,7 @@ class ThreadReader:
         asked = {"owner": repository.owner, "name": repository.name}
         while True:
             found = await self._client.graphql(
-                document("review_threads"),
+                load_document("review_threads"),
                 {**asked, "number": self._reading.request.number, "after": after},
             )
             page = found["repository"]["pullRequest"]["reviewThreads"]
@@ -131,7 +131,9 @@ class ThreadReader:
         while page["hasPreviousPage"] and len(items) < MOST_SAID:
             asked = {"id": item["id"], "before": page["startCursor"]}
             try:
-                found = (await self._client.graphql(document("thread_comments"), asked))["node"]
+                found = (await self._client.graphql(load_document("thread_comments"), asked))[
+                    "node"
+                ]
             except NotFound:  # it was deleted since it was listed: answering it says so
                 break
             if not found or not found["comments"]["nodes"]:

@@ -24,7 +24,7 @@ from app.github.transport.idempotent_comments import (
     MarkedComments,
     Posted,
     made_once,
-    marker,
+    make_marker,
 )
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.texts import (
@@ -66,5 +66,5 @@ __all__ = [
     "every_permission",
     "join_sections",
     "made_once",
-    "marker",
+    "make_marker",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.errors import FettleError
 from app.github.transport.app_jwt import AppJwt
-from app.github.transport.errors import fault
+from app.github.transport.errors import to_error
 from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import TRIES, Call, Reply, limit_wait, plan_retry
 
@@ -38,7 +38,7 @@ class AppClient:
         *,
         url_vars: Mapping[str, Any] | None = None,
         data: Any = b"",
-        meaning: Meaning = fault,
+        meaning: Meaning = to_error,
     ) -> Any:
         """Return the decoded answer. Raises the error that `meaning` makes of a refusal."""
         answer, _ = await self._exchange(method, path, url_vars, data, meaning)
@@ -49,7 +49,7 @@ class AppClient:
 
         https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api
         """
-        return await self._exchange("GET", path, url_vars, b"", fault)
+        return await self._exchange("GET", path, url_vars, b"", to_error)
 
     async def _exchange(
         self,
@@ -78,7 +78,7 @@ class AppClient:
             return 0
         wait = limit_wait(reply, strikes=0, now=self.jwt.get_time())
         if wait is not None:
-            raise fault(call, reply, wait=wait) from refused
+            raise to_error(call, reply, wait=wait) from refused
         retry = plan_retry(call, reply, tries=tries, token_age=inf, reminted=True)
         if retry is None:
             raise meaning(call, reply) from refused

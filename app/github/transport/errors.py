@@ -33,7 +33,7 @@ class Suspended(InstallationGone):
     """The owner of the account has suspended the installation."""
 
 
-def fault(call: Call, reply: Reply, *, wait: float | None = None) -> FettleError:
+def to_error(call: Call, reply: Reply, *, wait: float | None = None) -> FettleError:
     """Return the error for this reply; `wait` is set (in seconds) for a rate limit."""
     asked = f"`{call.method} {call.path}`"
     said = _quote_message(reply)
@@ -126,7 +126,7 @@ def mint_fault(call: Call, reply: Reply, permissions: dict[str, str]) -> FettleE
             "An owner can accept the App's permissions, and give it access to this repository, in "
             "the settings under GitHub Apps."
         )
-    return fault(call, reply)
+    return to_error(call, reply)
 
 
 def graphql_reply(errors: list[dict[str, object]]) -> Reply:

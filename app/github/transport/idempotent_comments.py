@@ -22,7 +22,7 @@ SETTLE = 2.0
 """Seconds after a lost answer until GitHub's lists show what the request may have made."""
 
 
-def marker(run_id: str, key: str) -> str:
+def make_marker(run_id: str, key: str) -> str:
     """Return the hidden line that identifies a text of Fettle's on GitHub."""
     return f"<!-- fettle run={run_id} key={key} -->"
 
@@ -65,17 +65,17 @@ class MarkedComments:
 
         async def create() -> Posted:
             client = await self._client()
-            body = f"{marker(self._run_id, key)}\n{text}"
+            body = f"{make_marker(self._run_id, key)}\n{text}"
             posted = await client.post(
                 COMMENTS, self._where, data={"body": body}, yielding=yielding
             )
-            return _to_posted(posted, marker(self._run_id, key))
+            return _to_posted(posted, make_marker(self._run_id, key))
 
         return await made_once(lambda: self.find(key), create, settle=self._settle)
 
     async def find(self, key: str) -> Posted | None:
         """Return the run's comment of this key, or None."""
-        client, mark = await self._client(), marker(self._run_id, key)
+        client, mark = await self._client(), make_marker(self._run_id, key)
         own = await self._github.identity(client)
         async for comment in client.getiter(COMMENTS, self._where):
             if mark in (comment["body"] or "") and own.is_author(comment):
@@ -86,12 +86,12 @@ class MarkedComments:
         """Return the comment of this id. Raises NotFound when somebody has deleted it."""
         client = await self._client()
         comment = await client.getitem(COMMENT, {**self._where, "id": str(comment_id)})
-        return _to_posted(comment, marker(self._run_id, key))
+        return _to_posted(comment, make_marker(self._run_id, key))
 
     async def change(self, comment_id: int, key: str, text: str, *, yielding: bool) -> None:
         """Replace the comment's text. Raises NotFound when somebody has deleted it."""
         client = await self._client()
-        body = f"{marker(self._run_id, key)}\n{text}"
+        body = f"{make_marker(self._run_id, key)}\n{text}"
         where = {**self._where, "id": str(comment_id)}
         await client.patch(COMMENT, where, data={"body": body}, yielding=yielding)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from gidgethub import sansio
 
-from app.github.transport.errors import TooManyPages, fault
+from app.github.transport.errors import TooManyPages, to_error
 from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import TRIES, Call, limit_wait, plan_retry
 from app.github.transport.throttle import PATIENCE, Throttle
@@ -207,12 +207,12 @@ class InstallationClient:
             self._pace.hold(wait, asked_at)
             if call.repeatable and tries < TRIES and wait <= PATIENCE:
                 return False  # the next turn comes after the pause
-            raise fault(call, reply, wait=wait) from refused
+            raise to_error(call, reply, wait=wait) from refused
         retry = plan_retry(
             call, reply, tries=tries, token_age=self._broker.age(token), reminted=reminted
         )
         if retry is None:
-            raise fault(call, reply) from refused
+            raise to_error(call, reply) from refused
         await self._sleep(retry.after)
         return retry.remint
 

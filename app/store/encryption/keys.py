@@ -38,7 +38,7 @@ def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
     connection.execute(insert.on_conflict_do_update(index_elements=known, set_={"at": row["at"]}))
 
 
-def workers(connection: Connection) -> list[str]:
+def list_workers(connection: Connection) -> list[str]:
     """Return the names of processes that work, or once worked, on this database."""
     query = select(seals.c.worker).where(seals.c.worker != TERMINAL).distinct()
     return list(connection.scalars(query))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.analysis.which_are_tests import is_test, is_test_code, language
+from agents.analysis.which_are_tests import find_language, is_test, is_test_code
 
 TESTS = """
 test_parse.py
@@ -134,4 +134,8 @@ def test_what_names_no_file_is_no_test(path):
 def test_data_is_no_test_code():
     assert is_test_code("tests/test_a.py")
     assert not is_test_code("tests/data/leap-years.json")
-    assert (language("a.tsx"), language("a.kt"), language("a.md")) == ("script", "jvm", "")
+    assert (find_language("a.tsx"), find_language("a.kt"), find_language("a.md")) == (
+        "script",
+        "jvm",
+        "",
+    )

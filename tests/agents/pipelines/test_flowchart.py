@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from agents.pipelines.flowchart import BEGIN, END, NotReplayable, draw, pipelines, with_charts
+from agents.pipelines.flowchart import BEGIN, END, NotReplayable, draw, find_pipelines, with_charts
 
 BOX = re.compile(r'^    (\w+)[\[{(/]+"(.*)"[\]})/]+$')
 ARROW = re.compile(r"^    (\w+) -->(?:\|(\w+)\|)? (\w+)$")
@@ -22,7 +22,7 @@ def chart(tmp_path):
         place.parent.mkdir()
         head = 'async def sample(run: Run, request: Asked) -> Outcome:\n    """Do it."""\n'
         place.write_text(head + textwrap.indent(textwrap.dedent(body), "    "))
-        (pipeline,) = pipelines(tmp_path)
+        (pipeline,) = find_pipelines(tmp_path)
         lines = draw(pipeline).splitlines()
         assert lines[0] == "flowchart TD"
         boxes = {m[1]: m[2] for line in lines if (m := BOX.match(line))}

@@ -7,12 +7,12 @@ import textwrap
 
 import pytest
 
-from agents.pipelines.replay import faults
+from agents.pipelines.replay import find_faults
 
 
 def read(body: str, head: str = "async def sample(run: Run, request: Request) -> Outcome:"):
     source = f"{head}\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
-    return faults(ast.parse(source).body[0])
+    return find_faults(ast.parse(source).body[0])
 
 
 def test_the_main_path_of_a_pipeline_is_allowed():

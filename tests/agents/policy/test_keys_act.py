@@ -9,7 +9,7 @@ from agents.analysis.repository_files import RepositoryFiles
 from agents.errors import BudgetExceeded
 from agents.loop.budget import RunLimits, Spent
 from agents.policy import POLICY_PATH, parse_policy
-from agents.run.naming import conventional
+from agents.run.naming import to_conventional
 from agents.tools import tool_named
 from agents.tools.rules_policy import owners_word
 from tests.agents.pipelines.resolve.test_pipeline import (
@@ -70,8 +70,8 @@ async def test_commits_and_titles_have_their_type(make_world, talk, request_):
 )
 def test_a_type_is_what_the_change_is_about(subject, said, expected):
     about = {"request": "resolve_issue", "stage": "implement", "about": "", **said}
-    assert conventional(subject, **about) == expected
-    assert conventional(expected, **about) == expected
+    assert to_conventional(subject, **about) == expected
+    assert to_conventional(expected, **about) == expected
 
 
 async def test_quality_is_what_it_says(make_world, talk, request_):

@@ -246,10 +246,10 @@ def test_a_strangers_say_never_makes_a_verdict_weaker(asked, manner, capability)
 
 
 def test_the_effect_is_known_by_name():
-    assert gate.effect("read") is Effect.READ
-    assert gate.effect("bash") is Effect.EXECUTE
-    assert gate.effect("mcp_tracker_find") is Effect.READ
-    assert gate.effect("submit_plan") is None
+    assert gate.find_effect("read") is Effect.READ
+    assert gate.find_effect("bash") is Effect.EXECUTE
+    assert gate.find_effect("mcp_tracker_find") is Effect.READ
+    assert gate.find_effect("submit_plan") is None
 
 
 @given(st.text(max_size=30))

@@ -14,7 +14,7 @@ from agents.policy import Policy, Toolset
 from agents.ports import Manner
 from agents.tools import TOOLS
 from agents.tools.base import Effect
-from agents.tools.mcp import Mcp, is_permitted, manner, tool_class, tool_name
+from agents.tools.mcp import Mcp, find_manner, is_permitted, tool_class, tool_name
 from tests.fakes.external import MemoryToolsets
 
 
@@ -108,6 +108,6 @@ def test_the_policy_says_which_stage_may_call_what(name, stage, may):
 def test_of_a_tool_that_nobody_knows_the_worst_is_thought(reading):
     bench = replace(reading, toolsets=make_toolsets())
 
-    assert manner("mcp_far_look", bench) == Manner(only_reads=True, outside=False)
-    assert manner("mcp_far_other", bench) == Manner(only_reads=False, outside=True)
-    assert manner("mcp_far_look", reading) == Manner(only_reads=False, outside=True)
+    assert find_manner("mcp_far_look", bench) == Manner(only_reads=True, outside=False)
+    assert find_manner("mcp_far_other", bench) == Manner(only_reads=False, outside=True)
+    assert find_manner("mcp_far_look", reading) == Manner(only_reads=False, outside=True)

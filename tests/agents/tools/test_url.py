@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ToolError
-from agents.tools.url import target
+from agents.tools.url import parse_target
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from agents.tools.url import target
     ],
 )
 def test_plain_addresses_pass_in_one_spelling(url, seen):
-    found = target(url)
+    found = parse_target(url)
 
     assert (found.url, found.host, found.port) == seen
 
@@ -81,6 +81,6 @@ def test_plain_addresses_pass_in_one_spelling(url, seen):
 )
 def test_everything_else_is_refused_with_a_reason(url):
     with pytest.raises(ToolError) as refused:
-        target(url)
+        parse_target(url)
 
     assert str(refused.value).endswith(".")

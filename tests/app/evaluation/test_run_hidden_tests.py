@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.evaluation.run_hidden_tests import CommitJudge
-from app.evaluation.verdict import compare, unsound
+from app.evaluation.verdict import compare, find_unsound
 from tests.app.evaluation.conftest import SOURCE, write
 from tests.app.git.conftest import git
 
@@ -35,7 +35,7 @@ async def test_a_cure_is_solved(judging):
 async def test_the_case_holds(judging):
     about = judging.fetched.case.about.judge
     before = await judging.commit(judging.repository.base)
-    assert unsound(about, before, await judging.run_on_fixed_source()) == []
+    assert find_unsound(about, before, await judging.run_on_fixed_source()) == []
     assert before.own.results == {"test_sign::test_positive": "passed"}
     assert list(judging.place.glob("judged-*")) == []
 
@@ -43,7 +43,7 @@ async def test_the_case_holds(judging):
 async def test_a_cure_that_does_not_cure_makes_the_case_unsound(judging):
     about = judging.fetched.case.about.judge
     before = await judging.commit(judging.repository.base)
-    assert "with the cure, hidden tests fail" in unsound(about, before, before)[0]
+    assert "with the cure, hidden tests fail" in find_unsound(about, before, before)[0]
 
 
 async def test_a_cure_that_breaks_something_else_is_not_solved(judging):

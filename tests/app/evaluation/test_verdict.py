@@ -7,7 +7,14 @@ import pytest
 from agents.ports import Usage
 from app.evaluation.case import HiddenTests, JudgeSettings
 from app.evaluation.result import CaseResult, Evaluation
-from app.evaluation.verdict import JudgeRun, TestOutcomes, Unreadable, compare, read_junit, unsound
+from app.evaluation.verdict import (
+    JudgeRun,
+    TestOutcomes,
+    Unreadable,
+    compare,
+    find_unsound,
+    read_junit,
+)
 
 
 def make_judge_run(**results):
@@ -72,9 +79,9 @@ def test_tests_that_give_no_result_are_told():
     fine = TestOutcomes(make_judge_run(t__old="passed"), EMPTY)
     found = compare(judge("t::new"), fine, TestOutcomes(silent, silent))
     assert found.reasons[0] == "the tests gave no result: wrote no report"
-    assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), None) != []
+    assert find_unsound(judge("t::new"), TestOutcomes(EMPTY, silent), None) != []
     cured = TestOutcomes(EMPTY, make_judge_run(t__new="passed"))
-    assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), cured) == []
+    assert find_unsound(judge("t::new"), TestOutcomes(EMPTY, silent), cured) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from agents.run import Outcome
 from app.maintenance.purge import StillLive, forget
 from app.runs.engine import Engine
 from app.store.database import Database
-from app.store.deliveries import Arrival, Mark, claim, counts, mark
+from app.store.deliveries import Arrival, Mark, claim, count_states, mark
 from app.store.repository_rows import ROWS_AT_ONCE, conducted_about, ids_of
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
@@ -53,7 +53,7 @@ async def test_nobody_looks_through_deliveries_with_the_lock_in_hand(database, t
     assert looked
     assert not any(looked)
     assert done == (1, sum(number % 3 // 2 == 0 for number in range(MANY)) + 1)
-    assert sum((await database.read(counts)).values()) == MANY + 1 - done.deliveries
+    assert sum((await database.read(count_states)).values()) == MANY + 1 - done.deliveries
 
 
 async def test_what_is_under_way_is_not_touched(database, tmp_path):
@@ -61,7 +61,7 @@ async def test_what_is_under_way_is_not_touched(database, tmp_path):
     with pytest.raises(StillLive):
         await forget(database, tmp_path, [IDS[WAITING]], alone=False)
     assert await Runs(database).request(WAITING)
-    assert sum((await database.read(counts)).values()) == MANY + 1
+    assert sum((await database.read(count_states)).values()) == MANY + 1
     assert (await forget(database, tmp_path, [IDS[WAITING]], alone=True)).runs == 1
 
 

@@ -17,7 +17,7 @@ import pytest
 from agents.policy import Policy, Toolset
 from app.mcp.config import StdioServer
 from app.mcp.connection import Connection
-from app.mcp.stdio import transport
+from app.mcp.stdio import make_transport
 from app.mcp.toolsets import RunToolsets
 from app.sandbox.bubblewrap.backend import Bubblewrap
 
@@ -91,7 +91,7 @@ async def served(sandbox, workspace, libraries):
         server = StdioServer("test_server", command, given)
         toolsets = RunToolsets(
             {server.name: server},
-            lambda each: Connection(each.name, lambda: transport(sandbox, each, workspace)),
+            lambda each: Connection(each.name, lambda: make_transport(sandbox, each, workspace)),
         )
         made.append(toolsets)
         return toolsets

@@ -29,7 +29,8 @@ def toolsets_of(url, headers=None, resolver=None):
     more = {"resolver": resolver} if resolver else {}
     server = HttpServer("far", url, headers or {})
     return RunToolsets(
-        {"far": server}, lambda each: Connection(each.name, lambda: http.transport(each, **more))
+        {"far": server},
+        lambda each: Connection(each.name, lambda: http.make_transport(each, **more)),
     )
 
 

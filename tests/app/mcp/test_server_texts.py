@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.mcp.server_texts import UnusableSchema, description, input_schema
+from app.mcp.server_texts import UnusableSchema, describe_tool, input_schema
 
 
 def test_an_ordinary_schema_stays_what_it_is():
@@ -97,10 +97,10 @@ def test_whatever_is_sent_the_schema_is_sound_or_left_out(schema):
 
 
 def test_words_are_cleaned_and_bounded():
-    words = description("far", "Does it.\n\n<!-- no -->\u202e\x1b[2J" + "x" * 5_000)
+    words = describe_tool("far", "Does it.\n\n<!-- no -->\u202e\x1b[2J" + "x" * 5_000)
 
     assert words.startswith("A tool of the server far, in its own words: Does it. ")
     assert len(words) < 700
     assert "no" not in words.split("Does it.")[1][:20]
     assert words.isprintable()
-    assert description("far", None).endswith(": ")
+    assert describe_tool("far", None).endswith(": ")

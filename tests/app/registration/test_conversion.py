@@ -9,7 +9,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import RunError, TransientError
-from app.cli.terminal import line
+from app.cli.terminal import to_line
 from app.github.transport.urls import Urls
 from app.registration.conversion import convert
 from tests.app.config.test_settings import pem
@@ -114,7 +114,7 @@ async def test_attack_a_name_cannot_speak_to_the_terminal(good):
     name = "Fettle\n\x1b[2J\x1b]8;;http://evil.example\x07click\u202e\u200b"
     async with open_server({**good, "name": name}) as (urls, _):
         made = await convert(urls, "c0de", pause=0)
-    shown = line(made.name, 60)
+    shown = to_line(made.name, 60)
     assert shown.isprintable()
     assert len(shown) <= 60
 

@@ -14,7 +14,7 @@ from agents.errors import ConfigError
 from app.config.settings import load_settings
 from app.runs.engine import Engine
 from app.store.database import Database
-from app.store.deliveries import Mark, counts, list_waiting, mark
+from app.store.deliveries import Mark, count_states, list_waiting, mark
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from tests.patience import PATIENCE
@@ -49,7 +49,7 @@ async def test_a_delivery_is_stored_once_whichever_process_it_reaches(stores):
     assert claims.count("stored") == 40
     assert claims.count("duplicate") == 40
     assert await inboxes[0].store(delivery("another", body="0")) == "duplicate"
-    assert await stores[0].read(counts) == {"received": 40}
+    assert await stores[0].read(count_states) == {"received": 40}
     rows = await stores[1].read(lambda c: list_waiting(c, limit=100))
     assert {row.body for row in rows} == {b'{"nul": "\\u0000"}\0'}
 

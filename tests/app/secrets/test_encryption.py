@@ -22,7 +22,7 @@ from app.runs.engine import Engine
 from app.secrets.encryption import LITERAL, OPEN, SEALED, Cipher
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, list_waiting, mark
-from app.store.encryption.keys import find_outdated_workers, forget_others, workers
+from app.store.encryption.keys import find_outdated_workers, forget_others, list_workers
 from app.store.encryption.reencrypt import AT_ONCE, reseal
 from app.store.engine_tables import KEYS, TEXTS
 from app.store.runs.approvals import StoredApprovals
@@ -288,5 +288,5 @@ async def test_a_server_that_seals_nothing_is_named_as_well(store_url):
     keyed.migrate("one")
     assert await keyed.read(lambda c: find_outdated_workers(c, keyed.seal)) == []
     await keyed.write(lambda c: forget_others(c, keyed.seal))
-    assert await keyed.read(workers) == ["one"]
+    assert await keyed.read(list_workers) == ["one"]
     keyed.close()

@@ -8,7 +8,7 @@ from app.store.deliveries import (
     Arrival,
     Mark,
     claim,
-    counts,
+    count_states,
     list_waiting,
     mark,
     oldest_waiting,
@@ -71,7 +71,7 @@ async def test_others_are_not_received_again(write, state):
     await write(lambda c: claim(c, [arrival(1)]))
     await write(lambda c: mark(c, [Mark("id1", state)]))
     assert await write(lambda c: claim(c, [arrival(9, ident="id1")])) == ["duplicate"]
-    assert await write(counts) == {state: 1}
+    assert await write(count_states) == {state: 1}
 
 
 async def test_waiting_is_in_order_of_arrival_limited_and_leaves_out(write):
@@ -82,11 +82,11 @@ async def test_waiting_is_in_order_of_arrival_limited_and_leaves_out(write):
 
 
 async def test_counts_and_the_age_of_the_oldest(write):
-    assert await write(counts) == {}
+    assert await write(count_states) == {}
     assert await write(oldest_waiting) is None
     await write(lambda c: claim(c, [arrival(n) for n in range(1, 6)]))
     await write(lambda c: mark(c, [Mark("id1", "ignored", "why"), Mark("id2", "dispatched")]))
-    assert await write(counts) == {"received": 3, "ignored": 1, "dispatched": 1}
+    assert await write(count_states) == {"received": 3, "ignored": 1, "dispatched": 1}
     assert await write(oldest_waiting) == 1003.0
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import DeliveryError
 from app.store.database import Database
-from app.store.deliveries import counts, list_waiting
+from app.store.deliveries import count_states, list_waiting
 from app.webhooks import inbox as module
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
@@ -29,7 +29,7 @@ async def inbox(database):
 
 
 async def read_counts(database):
-    return await database.read(counts)
+    return await database.read(count_states)
 
 
 async def test_each_is_on_disk_when_put_returns(inbox, database):
@@ -149,7 +149,7 @@ async def test_no_acknowledged_delivery_is_lost(tmp_path, seed):
     database.migrate()
     inbox = Inbox(database, limit=10)
     await inbox.open()
-    states = await database.read(counts)
+    states = await database.read(count_states)
     database.close()
     assert inbox.depth == states.get("received", 0)
     assert set(states) <= {"received", "dispatched"}

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from app.store.database import Database
-from app.store.deliveries import counts
+from app.store.deliveries import count_states
 from tests.flows.conftest import UNFINISHED
 from tests.patience import PATIENCE
 
@@ -124,7 +124,7 @@ async def nothing_more_is_asked_for(place):
         while len(_looks(place)) < looks + 2:
             await asyncio.sleep(0.1)
     assert len(log) == before
-    assert (await database.read(counts)).get("failed", 0) == 0
+    assert (await database.read(count_states)).get("failed", 0) == 0
     assert (await place.server.numbers())["fettle_inbox_depth"] == 0
 
 

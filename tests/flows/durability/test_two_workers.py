@@ -12,7 +12,7 @@ from aiohttp import web
 
 from app.reconcile.redelivery import NAME as DELIVERIES
 from app.store.database import Database
-from app.store.deliveries import counts
+from app.store.deliveries import count_states
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
 
@@ -115,7 +115,7 @@ async def each_pass_is_made_once(place):
     assert passes - 1 <= asked <= passes + 1
     database = Database(place.server.database_url)
     place.databases.append(database)
-    found = await database.read(counts)
+    found = await database.read(count_states)
     assert found.get("received", 0) == found.get("failed", 0) == 0
     made = [each for each in place.github.requests if each.method == "POST"]
     labels = Counter(each.answer for each in made if each.path.endswith("/labels"))

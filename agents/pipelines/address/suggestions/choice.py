@@ -9,10 +9,10 @@ from typing import NamedTuple
 from agents.pipelines.address.suggestions.replaced import Replacement
 from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
+    find_place,
+    find_trouble,
     nothing_else,
-    place,
-    suggestions,
-    trouble,
+    read_suggestions,
 )
 from agents.ports import Thread, ThreadComment
 from agents.requests import Person
@@ -73,14 +73,14 @@ def select_suggestions(
     left: dict[str, str] = {}
     for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
         said = _newest(thread, strangers=strangers)
-        offered = dict.fromkeys(suggestions(said.body)) if said else {}
+        offered = dict.fromkeys(read_suggestions(said.body)) if said else {}
         if not said or not offered:
             continue
-        at, (first, *more) = place(thread), offered
+        at, (first, *more) = find_place(thread), offered
         if more:
             left[thread.id] = f"it offers {len(offered)} different texts for the same lines"
         elif at is None:
-            left[thread.id] = trouble("", thread, first)
+            left[thread.id] = find_trouble("", thread, first)
         else:
             change = LineReplacement(thread.path, Replacement(*at, first.lines))
             found.append(ChosenSuggestion(thread, said, first, change))
@@ -113,7 +113,7 @@ def choose(
     left: dict[str, str] = {}
     for each in candidates:
         path = each.thread.path
-        if reason := unfit.get(path) or trouble(texts[path], each.thread, each.suggestion):
+        if reason := unfit.get(path) or find_trouble(texts[path], each.thread, each.suggestion):
             left[each.thread.id] = reason
         elif (other := _rival(each, chosen)) is not None:
             left[each.thread.id] = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
 
-from agents.pipelines.address.suggestions.neighbours import LineGroup, groups
+from agents.pipelines.address.suggestions.neighbours import LineGroup, group_changes
 from agents.ports import PullSnapshot, Suggested
 from agents.text import code_span, one_line, publish, without_hidden
 
@@ -53,7 +53,7 @@ def diff_to_suggestions(diff: str) -> tuple[tuple[Suggested, ...], str]:
     return tuple(made), "".join(rest)
 
 
-def body(
+def format_body(
     pull: PullSnapshot,
     made: Sequence[Suggested],
     rest: str,
@@ -111,7 +111,7 @@ def _of_hunk(path: str, text: str) -> list[Suggested] | None:
         return None
     if _moves_the_end(hunk):
         return None
-    found = groups((line.line_type, line.value, line.source_line_no) for line in hunk)
+    found = group_changes((line.line_type, line.value, line.source_line_no) for line in hunk)
     made = [_make_suggestion(path, group) for group in found]
     sayable = [each for each in made if each is not None]
     return sayable if len(sayable) == len(made) else None

@@ -41,7 +41,7 @@ class LineGroup:
         return not self.old or self.new == [""]
 
 
-def groups(lines: Iterable[tuple[str, str, int | None]]) -> list[LineGroup]:
+def group_changes(lines: Iterable[tuple[str, str, int | None]]) -> list[LineGroup]:
     """Return the changes of a hunk's lines, which are (type, text, number in the old file)."""
     found: list[LineGroup] = []
     group: LineGroup | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.address.answer_threads import remember, summarize_checks, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
-from agents.pipelines.address.suggestions.fork import body, diff_to_suggestions
+from agents.pipelines.address.suggestions.fork import diff_to_suggestions, format_body
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.run import Outcome, StageContext, stage
@@ -21,7 +21,7 @@ async def suggest_changes(run: StageContext, work: FeedbackWork) -> Outcome:
     run.lets_out()
     tree = await run.tree()
     made, rest = diff_to_suggestions(await tree.diff(run.start, run.head))
-    text = body(
+    text = format_body(
         work.pull,
         made,
         rest,

@@ -37,7 +37,7 @@ class Lines(NamedTuple):
     end: int
 
 
-def suggestions(body: str) -> tuple[Suggestion, ...]:
+def read_suggestions(body: str) -> tuple[Suggestion, ...]:
     """Return the suggestions of a comment. Those in quotes and lists are talked about, not made."""
     return tuple(_suggestion(body, token) for token in parse_blocks(body) if _suggests(token))
 
@@ -48,7 +48,7 @@ def nothing_else(body: str) -> bool:
     return bool(tokens) and all(_suggests(token) for token in tokens)
 
 
-def place(thread: Thread) -> Lines | None:
+def find_place(thread: Thread) -> Lines | None:
     """Return the lines that a suggestion in the thread would replace; None where there are none."""
     if thread.line is None or thread.outdated or thread.side != "RIGHT":
         return None
@@ -56,11 +56,11 @@ def place(thread: Thread) -> Lines | None:
     return Lines(start, thread.line) if 1 <= start <= thread.line else None
 
 
-def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
+def find_trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
     """Return why the suggestion does not apply cleanly to the file's text; empty where it does."""
     if suggestion.doubt:
         return suggestion.doubt
-    at = place(thread)
+    at = find_place(thread)
     if at is None:
         return "it is about lines that the newest version of the file does not have"
     if "\0" in text:

@@ -81,7 +81,7 @@ def list_source_files(ecosystem: str, paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if path.endswith(suffixes) and not SKIPPED.search(path))
 
 
-def modules(ecosystem: str, package: str) -> tuple[str, ...]:
+def guess_modules(ecosystem: str, package: str) -> tuple[str, ...]:
     """Return what the package is imported as, as far as its name tells."""
     if SUFFIXES.get(ecosystem) is not PYTHON:
         return (package,)
@@ -90,7 +90,7 @@ def modules(ecosystem: str, package: str) -> tuple[str, ...]:
     return _MODULES.get(plain, tuple(dict.fromkeys(guessed)))
 
 
-def imports(path: str, text: str, names: Collection[str]) -> list[CodeLocation]:
+def find_imports(path: str, text: str, names: Collection[str]) -> list[CodeLocation]:
     """Return the lines of a file that import one of these modules."""
     if len(text) > LONGEST:
         return []
@@ -103,7 +103,7 @@ def imports(path: str, text: str, names: Collection[str]) -> list[CodeLocation]:
     ]
 
 
-def symbols(advisory: Advisory, names: Collection[str]) -> tuple[str, ...]:
+def list_symbols(advisory: Advisory, names: Collection[str]) -> tuple[str, ...]:
     """Return what the advisory names that code could use: the last part of each dotted name."""
     text = f"{advisory.summary}\n{advisory.description}"[:20_000]
     own = {advisory.package.lower(), *(name.lower() for name in names)}
@@ -113,7 +113,7 @@ def symbols(advisory: Advisory, names: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(usable))[:SYMBOLS]
 
 
-def uses(path: str, text: str, wanted: Collection[str]) -> list[CodeLocation]:
+def find_uses(path: str, text: str, wanted: Collection[str]) -> list[CodeLocation]:
     """Return the lines of a file where one of these names stands, the first of each name."""
     found = []
     for name in wanted:
@@ -154,7 +154,7 @@ class Reach:
 
     def look(self, path: str, text: str) -> None:
         """Take one file into account."""
-        found = imports(path, text, self.modules)
+        found = find_imports(path, text, self.modules)
         if found:
             self.imported += found
             self.texts[path] = text
@@ -162,7 +162,7 @@ class Reach:
     @property
     def modules(self) -> tuple[str, ...]:
         """Return what the package is imported as."""
-        return modules(self.ecosystem, self.package)
+        return guess_modules(self.ecosystem, self.package)
 
 
 def triage(
@@ -184,12 +184,12 @@ def _one(
         severity=advisory.severity,
         affected=affected,
         evidence=tuple(evidence),
-        risk=risk(advisory, affected),
+        risk=judge_risk(advisory, affected),
         why=why,
     )
 
 
-def risk(advisory: Advisory, affected: Affected) -> Severity:
+def judge_risk(advisory: Advisory, affected: Affected) -> Severity:
     """Return the severity, a step lower for each of: not surely reached, development alone."""
     if affected == "no":
         return "low"
@@ -207,8 +207,8 @@ def _judge_advisory(
     if not reach.imported:
         parents = ", ".join(dict.fromkeys(p[-2] for c in copies for p in c.paths if len(p) > 1))
         return "unsure", _THROUGH.format(parents=parents) if parents else _DIRECT, []
-    wanted = symbols(advisory, reach.modules)
-    used = [place for path, text in reach.texts.items() for place in uses(path, text, wanted)]
+    wanted = list_symbols(advisory, reach.modules)
+    used = [place for path, text in reach.texts.items() for place in find_uses(path, text, wanted)]
     if used:
         return "yes", _USED, [*used, *reach.imported]
     return ("unsure", _UNUSED, reach.imported) if wanted else ("yes", _IMPORTED, reach.imported)

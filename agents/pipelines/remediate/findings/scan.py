@@ -65,7 +65,7 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
     return found
 
 
-async def terms(run: StageContext, *, majors: bool = False) -> Terms:
+async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
     """Return what a fix may do; `majors`: a person has said yes to another major version."""
     policy = (await run.policy()).remediation
     return Terms(

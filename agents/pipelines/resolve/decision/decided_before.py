@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import PolicyInvalid
-from agents.pipelines.resolve.decision.log import ADR_DIR, find_log, records
+from agents.pipelines.resolve.decision.log import ADR_DIR, find_log, list_records
 from agents.run import StageContext
 from agents.text import clean, one_line
 
@@ -31,7 +31,7 @@ async def decided_before(run: StageContext) -> str:
     if log.file:
         text = await _text(run, log.file) if log.existing else ""
         return _FILE.format(file=log.file, text=_shorten(text)) if text else ""
-    names = [f"- {one_line(name, 100)}" for name in records(log, paths)[:NAMED]]
+    names = [f"- {one_line(name, 100)}" for name in list_records(log, paths)[:NAMED]]
     return _FOLDER.format(folder=log.folder, names="\n".join(names)) if names else ""
 
 

@@ -10,7 +10,7 @@ from typing import Self
 from agents.errors import PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.requests import Frozen
-from agents.tools.paths import leaves, names_git, normalize, unprintable
+from agents.tools.paths import is_unprintable, leaves, names_git, normalize
 
 NEW = "docs/decisions"
 """Where a log is begun that nobody has begun: as MADR has it."""
@@ -108,7 +108,7 @@ def find_log(paths: Collection[str], wanted: str | None = None) -> DecisionLog:
     is called like a log, a folder that is called so, a new folder. Raises PolicyInvalid when
     `wanted` is no place in the repository.
     """
-    seen = [path for path in paths if not unprintable(path)]
+    seen = [path for path in paths if not is_unprintable(path)]
     if wanted:
         return _find_named_log(wanted, seen)
     ours = [path for path in seen if not _ASIDE.search(path) and path.count("/") <= DEEPEST]
@@ -122,9 +122,9 @@ def find_log(paths: Collection[str], wanted: str | None = None) -> DecisionLog:
     return DecisionLog.in_folder(fullest or NEW, seen)
 
 
-def records(log: DecisionLog, paths: Iterable[str]) -> list[str]:
+def list_records(log: DecisionLog, paths: Iterable[str]) -> list[str]:
     """Return the names of a folder's records, the newest first."""
-    seen = (path for path in paths if not unprintable(path))
+    seen = (path for path in paths if not is_unprintable(path))
     return [match[0] for match in reversed(_records(_names(log.folder, seen)))]
 
 
@@ -136,7 +136,7 @@ def only_adds(old: bytes, new: bytes) -> bool:
 
 def _find_named_log(wanted: str, paths: Collection[str]) -> DecisionLog:
     path = normalize(wanted.strip())
-    if path == "." or leaves(path) or names_git(path) or unprintable(path):
+    if path == "." or leaves(path) or names_git(path) or is_unprintable(path):
         raise PolicyInvalid(
             f"`decisions.path` in `{POLICY_PATH}` names no place in the repository: `{wanted}`."
             f" Give a Markdown file or a folder, like `{NEW}`."

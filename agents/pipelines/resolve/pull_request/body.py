@@ -8,7 +8,7 @@ from functools import partial
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
-from agents.pipelines.stages.onboarding import list_failed_commands, tail
+from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.run_checks import (
     Baseline,
     CheckComparison,
@@ -116,7 +116,7 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
         if problems
         else "",
         *(
-            f"{_command_line(c.command)} wrote at the end:\n\n{_fence(tail(c))}"
+            f"{_command_line(c.command)} wrote at the end:\n\n{_fence(cut_output(c))}"
             for c in list_failed_commands(setup)
         ),
         *(safe(note) for note in setup.notes),

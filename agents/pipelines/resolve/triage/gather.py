@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.decision.decided_before import decided_before
 from agents.pipelines.resolve.sub_issues.order import Order, in_order
-from agents.pipelines.stages.onboarding import instructions
+from agents.pipelines.stages.onboarding import read_instructions
 from agents.pipelines.stages.prepare import Beginning
 from agents.ports import EarlierPull, LinkedIssue
 from agents.requests import Frozen, ResolveIssue
@@ -33,7 +33,7 @@ class Material(Frozen):
 async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning) -> Material:
     """Read what belongs to the issue."""
     tracker = run.ports.tracker
-    told, decisions = await instructions(run), await decided_before(run)
+    told, decisions = await read_instructions(run), await decided_before(run)
     if tracker is None:
         run.summarize("nothing on GitHub belongs to it")
         return Material(instructions=told, decisions=decisions, earlier=beginning.earlier)

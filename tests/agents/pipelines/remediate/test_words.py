@@ -3,12 +3,12 @@
 import pytest
 
 from agents.pipelines.remediate.dependency_files import (
+    find_strange,
     find_version_objection,
     is_dependency_file,
-    strange,
 )
 from agents.pipelines.remediate.ladder import Group, Move
-from agents.pipelines.remediate.words import message, subject
+from agents.pipelines.remediate.words import format_message, format_subject
 from agents.remediation import branch_words
 from agents.run.naming import branch_name
 from tests.agents.pipelines.remediate.conftest import GHSA, alert
@@ -31,14 +31,14 @@ ALERTS = Group(repository="o/s", ecosystem="pip", package="jinja2", advisories=(
 def test_titles(move, directory, expected):
     group = ALERTS.model_copy(update={"directory": directory})
 
-    assert subject(group, [Move(name="jinja2", **move)]) == expected
+    assert format_subject(group, [Move(name="jinja2", **move)]) == expected
 
 
 def test_the_commits_body_names_the_advisories_unless_they_are_undisclosed():
     hidden = ALERTS.model_copy(update={"advisories": (alert(), alert(undisclosed=True))})
 
-    assert GHSA in message(ALERTS, "why")
-    assert message(hidden, "why") == ""
+    assert GHSA in format_message(ALERTS, "why")
+    assert format_message(hidden, "why") == ""
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_branches_of_two_folders_differ(scene):
 )
 def test_dependency_files(path, known):
     assert is_dependency_file(path) is known
-    assert (strange([path]) == "") is known
+    assert (find_strange([path]) == "") is known
 
 
 @pytest.mark.parametrize(

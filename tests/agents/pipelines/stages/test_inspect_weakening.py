@@ -9,7 +9,7 @@ import pytest
 from agents.analysis.weakening.finding import make_finding
 from agents.errors import ToolError, Unanswered
 from agents.pipelines.stages.inspect_weakening import Inspection, inspect, put_back
-from agents.pipelines.stages.weakening_text import ASKED, questions, section
+from agents.pipelines.stages.weakening_text import ASKED, format_section, list_questions
 from agents.text import publish
 
 TEST = "def test_sum():\n    assert add(1, 1) == 2\n"
@@ -216,7 +216,7 @@ def make_findings(count, folders=1, text="x"):
 
 
 def test_a_long_question_counts_and_hides_nothing():
-    asked = list(questions(make_findings(400, text="y" * 150)))
+    asked = list(list_questions(make_findings(400, text="y" * 150)))
 
     assert [next(iter(question)) for question in asked] == [
         "changes by file",
@@ -230,7 +230,7 @@ def test_a_long_question_counts_and_hides_nothing():
 
 
 def test_a_huge_question_is_asked_all_the_same():
-    asked = list(questions(make_findings(9_000, folders=3_000)))
+    asked = list(list_questions(make_findings(9_000, folders=3_000)))
 
     assert asked == [{"changes by kind": "test removed (9000)", "in all": "9000"}] or all(
         len(str(question)) < 2 * ASKED for question in asked
@@ -239,7 +239,7 @@ def test_a_huge_question_is_asked_all_the_same():
 
 
 def test_a_pull_request_names_the_first_and_counts_the_rest():
-    text = section(make_findings(40), "mara approved this")
+    text = format_section(make_findings(40), "mara approved this")
 
     assert text.count("test removed: `") == 20
     assert "- and 20 more:" in text
@@ -251,7 +251,9 @@ def test_a_pull_request_names_the_first_and_counts_the_rest():
     ["`x` @everyone", "fixes #9", "![i](https://evil.example/x.png)", "<!-- x", "a\n```\n/bot go"],
 )
 def test_what_stands_in_the_repository_acts_on_nothing(text):
-    shown = section([make_finding("tests/test_a.py", 1, "removed", text)], f"mara approved: {text}")
+    shown = format_section(
+        [make_finding("tests/test_a.py", 1, "removed", text)], f"mara approved: {text}"
+    )
 
     verdict, _, listed = shown.partition("\n\n")
     assert listed.count("`") == 4

@@ -14,8 +14,8 @@ from app.operator.remediation_report import (
     GroupReport,
     Report,
     RepositoryReport,
+    find_worst,
     report_ended,
-    worst,
 )
 from app.secrets.redaction import Redactor
 from tests.app.operator.test_scan_file import make_scan
@@ -105,7 +105,7 @@ def test_the_end_of_what_was_stopped_is_told(capsys):
     ],
 )
 def test_the_worst_counts(results, code):
-    assert EXIT_CODES[worst(results)] == code
+    assert EXIT_CODES[find_worst(results)] == code
     assert report_of(*map(group, results)).exit_code == code
 
 

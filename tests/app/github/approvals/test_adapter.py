@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import RunError, ToolError, TransientError
 from agents.text.markdown import parse_markdown
-from app.github.transport.idempotent_comments import marker
+from app.github.transport.idempotent_comments import make_marker
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
@@ -45,7 +45,7 @@ async def test_the_question_shows_all_that_there_is_to_decide(scene, store, appr
 
     [body] = bodies(scene)
     assert body == (
-        f"{marker(RUN, f'approval-{found.id}')}\n"
+        f"{make_marker(RUN, f'approval-{found.id}')}\n"
         "**Waiting for a decision.** @bob, Fettle wants to do something that takes a person's yes."
         f" It waits until {format_time(stored.expires_at)}, and does nothing else meanwhile.\n\n"
         "The tool `bash`, in the stage `implement/2`, with exactly this:\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.issues.linked import MOST, references
+from app.github.issues.linked import MOST, find_references
 from app.simulator.github.accounts import Actor
 from tests.fakes.requests import build_repository
 
@@ -37,7 +37,7 @@ WEB = "https://github.example"
     ],
 )
 def test_references(text, numbers):
-    assert references(text, HERE, WEB) == numbers
+    assert find_references(text, HERE, WEB) == numbers
 
 
 async def test_an_issue_and_a_pull_request(scene, tracker):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.pulls.bot_branches import SoughtPackage, moves, names
+from app.github.pulls.bot_branches import SoughtPackage, is_moving, is_naming
 
 BOT = "dependabot[bot]"
 RENOVATE = "renovate[bot]"
@@ -37,7 +37,7 @@ JINJA = SoughtPackage("pip", "jinja2", "")
     ],
 )
 def test_what_they_document_is_found(author, branch, sought):
-    assert moves(author, branch, "main", "", sought)
+    assert is_moving(author, branch, "main", "", sought)
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_what_they_document_is_found(author, branch, sought):
     ],
 )
 def test_what_is_somebody_elses_or_something_else_is_not(author, branch, sought):
-    assert not moves(author, branch, "main", "", sought)
+    assert not is_moving(author, branch, "main", "", sought)
 
 
 def test_a_group_names_its_members_in_its_own_words():
     body = "Bumps the npm group with 2 updates: [minimist](https://x).\n\nUpdates `minimist` from 1"
     group = "dependabot/npm_and_yarn/npm-3f2a1b9c0d"
-    assert moves(BOT, group, "main", body, MINIMIST)
-    assert moves(BOT, "dependabot/npm_and_yarn/multi-3f2a1b9c0d", "main", body, MINIMIST)
-    assert not moves(BOT, group, "main", body, SCOPED)
-    assert not moves("mallory", group, "main", body, MINIMIST)
+    assert is_moving(BOT, group, "main", body, MINIMIST)
+    assert is_moving(BOT, "dependabot/npm_and_yarn/multi-3f2a1b9c0d", "main", body, MINIMIST)
+    assert not is_moving(BOT, group, "main", body, SCOPED)
+    assert not is_moving("mallory", group, "main", body, MINIMIST)
     table = "This PR contains\n\n| Package | Change |\n|---|---|\n| [@babel/core](https://x) | 7 |"
-    assert moves(RENOVATE, "renovate/babel-monorepo", "main", table, SCOPED)
+    assert is_moving(RENOVATE, "renovate/babel-monorepo", "main", table, SCOPED)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_a_group_names_its_members_in_its_own_words():
     ],
 )
 def test_a_name_in_passing_is_none(words):
-    assert not names(words, MINIMIST)
+    assert not is_naming(words, MINIMIST)
 
 
 def test_nothing_in_a_name_is_a_pattern():
-    assert not moves(
+    assert not is_moving(
         BOT, "dependabot/npm_and_yarn/aaaa-1", "main", "", SoughtPackage("npm", "a+", "")
     )
-    assert not names("Bump aaa from", SoughtPackage("npm", "a+", ""))
+    assert not is_naming("Bump aaa from", SoughtPackage("npm", "a+", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import RemediateAlert
-from app.github.transport.idempotent_comments import marker
+from app.github.transport.idempotent_comments import make_marker
 from app.simulator.github.state.world import Actor
 
 BRANCH = "dependabot/pip/jinja2-3.1.4"
@@ -134,12 +134,14 @@ async def test_ours_for_something_else_is_not(alerted, branch):
 
 async def test_ours_on_a_branch_that_the_operator_named_is_known_by_its_run(alerted):
     run_id, _ = await alerted.create_run("1111")
-    await opened_by_us(alerted, "bot/as-you-like", f"Moved.\n\n{marker(run_id, 'pull-request')}")
+    await opened_by_us(
+        alerted, "bot/as-you-like", f"Moved.\n\n{make_marker(run_id, 'pull-request')}"
+    )
     [found] = await find_others(alerted, "2222")
     assert found.own
     run_id, other = await alerted.create_run("3333", package="flask")
     assert isinstance(other, RemediateAlert)
     await opened_by_us(
-        alerted, "bot/deps-jinja2-0a1b2c", f"Moved.\n\n{marker(run_id, 'pull-request')}"
+        alerted, "bot/deps-jinja2-0a1b2c", f"Moved.\n\n{make_marker(run_id, 'pull-request')}"
     )
     assert len(await find_others(alerted, "4444")) == 1

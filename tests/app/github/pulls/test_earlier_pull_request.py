@@ -6,14 +6,14 @@ import pytest
 
 from app.git.mirror.mirror import Mirror
 from app.github.pulls.publisher import GitHubPublisher
-from app.github.transport.idempotent_comments import marker
+from app.github.transport.idempotent_comments import make_marker
 from app.github.transport.tokens import Profile, Scope
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir, signature
 from app.simulator.github.rest import pulls as served
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
-MARK = marker("0006-ab", "pull-request")
+MARK = make_marker("0006-ab", "pull-request")
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ async def test_one_from_a_fork_is_none(scene, tracker, publish, monkeypatch):
 async def test_a_marker_in_a_models_words_is_not_the_publishers(scene, tracker, publish):
     await publish()
     pull = scene.repository.issues[2]
-    pull.body = f"{marker('evil', 'pull-request')}\n{pull.body}"
+    pull.body = f"{make_marker('evil', 'pull-request')}\n{pull.body}"
 
     assert (await tracker.earlier_pull_request()).run_id == "0006-ab"
 

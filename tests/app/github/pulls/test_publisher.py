@@ -10,12 +10,12 @@ import pytest
 
 from agents.errors import RunError, TransientError
 from app.github.pulls.publisher import GitHubPublisher
-from app.github.transport.idempotent_comments import marker
+from app.github.transport.idempotent_comments import make_marker
 from app.simulator.github.gitdir import GitDir
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 PULLS = "/repos/ada/parse/pulls"
-MARK = marker("run-1", "pull-request")
+MARK = make_marker("run-1", "pull-request")
 BODY = "### Why\n\nBecause."
 
 

@@ -10,11 +10,11 @@ from agents.ports import Usage
 from agents.requests import FixChecks
 from agents.run import Outcome
 from app.github.reporting.reporter import GitHubReporter
-from app.github.transport.idempotent_comments import MarkedComments, marker
+from app.github.transport.idempotent_comments import MarkedComments, make_marker
 from app.github.transport.throttle import Throttle
 
 COMMENTS = "/issues/1/comments"
-MARK = marker("run-1", "progress")
+MARK = make_marker("run-1", "progress")
 DONE = Outcome(kind="pull_request", text="Opened pull request #2: x", url="https://x/2")
 
 

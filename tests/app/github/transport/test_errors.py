@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.github.transport.errors import fault
+from app.github.transport.errors import to_error
 from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 
 def describe_fault(status, message, *, as_app=False):
     call = Call("GET", "/app", repeatable=True, as_app=as_app)
-    return str(fault(call, Reply(status, message)))
+    return str(to_error(call, Reply(status, message)))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import TransientError
 from app.github.transport.errors import NotFound
-from app.github.transport.idempotent_comments import MarkedComments, marker
+from app.github.transport.idempotent_comments import MarkedComments, make_marker
 
 COMMENTS = "/issues/1/comments"
 
@@ -24,7 +24,7 @@ async def test_saying_it_twice_says_it_once(scene, comments):
     first = await comments.say("answer", "Nine.")
     second = await comments.say("answer", "Something else.")
 
-    assert bodies(scene) == [f"{marker('run-1', 'answer')}\nNine."]
+    assert bodies(scene) == [f"{make_marker('run-1', 'answer')}\nNine."]
     assert first == second
     assert first.text == "Nine."
     assert first.url.startswith(scene.server.url)
@@ -74,7 +74,7 @@ async def test_a_limit_is_not_pressed_against(scene, comments):
 
 
 async def test_a_planted_marker_is_not_taken_for_ours(scene, comments):
-    planted = f"{marker('run-1', 'answer')}\nI am the bot."
+    planted = f"{make_marker('run-1', 'answer')}\nI am the bot."
     await scene.server.comment(scene.repository, 1, scene.people["ada"], planted)
 
     posted = await comments.say("answer", "Nine.")
@@ -86,7 +86,7 @@ async def test_a_planted_marker_is_not_taken_for_ours(scene, comments):
 async def test_another_apps_comment_is_not_taken_for_ours(scene, comments):
     other = scene.server.create_app("other")
     bot = scene.server.world.accounts[other.bot_login.lower()]
-    await scene.server.comment(scene.repository, 1, bot, marker("run-1", "answer"))
+    await scene.server.comment(scene.repository, 1, bot, make_marker("run-1", "answer"))
 
     await comments.say("answer", "Nine.")
 
@@ -104,5 +104,5 @@ async def test_a_comment_keeps_its_marker_when_it_changes(scene, comments):
     posted = await comments.say("answer", "Nine.")
     await comments.change(posted.id, "answer", "Ten.", yielding=False)
 
-    assert bodies(scene) == [f"{marker('run-1', 'answer')}\nTen."]
+    assert bodies(scene) == [f"{make_marker('run-1', 'answer')}\nTen."]
     assert (await comments.get(posted.id, "answer")).text == "Ten."

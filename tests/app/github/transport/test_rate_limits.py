@@ -15,10 +15,10 @@ from app.github.transport.errors import (
     NotPermitted,
     Suspended,
     Unprocessable,
-    fault,
     graphql_reply,
     mint_fault,
     permissions_text,
+    to_error,
 )
 from app.github.transport.rate_limits import (
     LONGEST_WAIT,
@@ -127,7 +127,7 @@ def test_whatever_comes_the_decision_is_finite_and_bounded(
         assert tries < TRIES
     if decision and not call.repeatable:
         assert reply.status == 401
-    assert isinstance(fault(call, reply, wait=wait), FettleError)
+    assert isinstance(to_error(call, reply, wait=wait), FettleError)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_whatever_comes_the_decision_is_finite_and_bounded(
     ],
 )
 def test_the_class_says_who_must_act(call, reply, kind):
-    error = fault(call, reply)
+    error = to_error(call, reply)
 
     assert type(error) is kind
     assert reply.message in str(error)
@@ -160,7 +160,7 @@ def test_a_missing_permission_is_named_with_who_must_act():
         "Resource not accessible by integration",
         {"x-accepted-github-permissions": "issues=write,contents=read; pull_requests=write"},
     )
-    error = fault(POST, reply)
+    error = to_error(POST, reply)
 
     assert isinstance(error, NotPermitted)
     assert "`issues: write` and `contents: read`, or `pull_requests: write`" in str(error)

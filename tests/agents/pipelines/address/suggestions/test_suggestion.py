@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
 from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
+    find_place,
+    find_trouble,
     nothing_else,
-    place,
-    suggestions,
-    trouble,
+    read_suggestions,
 )
 from agents.text.markdown import block
 
@@ -20,13 +20,13 @@ TWO = ("one", "two")
 
 def apply_suggestion(text, thread, suggestion):
     """Put one suggestion alone into the text, if nothing speaks against it."""
-    if trouble(text, thread, suggestion):
+    if find_trouble(text, thread, suggestion):
         return None
-    return replace_lines(text, [Replacement(*place(thread), suggestion.lines)])
+    return replace_lines(text, [Replacement(*find_place(thread), suggestion.lines)])
 
 
 def lines(body):
-    return [each.lines for each in suggestions(body)]
+    return [each.lines for each in read_suggestions(body)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def lines(body):
 )
 def test_suggestions_are_read_as_markdown(body, expected):
     assert lines(body) == expected
-    assert not any(each.doubt for each in suggestions(body))
+    assert not any(each.doubt for each in read_suggestions(body))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_suggestions_are_read_as_markdown(body, expected):
     ],
 )
 def test_what_is_unclear_is_doubted_and_never_applied(words, body, doubt):
-    (made,) = suggestions(body)
+    (made,) = read_suggestions(body)
 
     assert doubt in made.doubt
     assert apply_suggestion(FILE, words.thread(body, shown=TWO), made) is None
@@ -139,11 +139,11 @@ def test_it_does_not_apply_where_the_lines_are_not_those_that_the_reviewer_saw(w
     thread = words.thread("", **{"line": 2, "shown": TWO, **more})
 
     assert apply_suggestion(FILE, thread, Suggestion(lines=("new",))) is None
-    assert why in trouble(FILE, thread, Suggestion(lines=("new",)))
+    assert why in find_trouble(FILE, thread, Suggestion(lines=("new",)))
 
 
 def test_what_reads_like_it_already_is_not_changed(words):
-    said = trouble(FILE, words.thread("", shown=TWO), Suggestion(lines=("two",)))
+    said = find_trouble(FILE, words.thread("", shown=TWO), Suggestion(lines=("two",)))
 
     assert said == "the lines read like that already"
 
@@ -194,7 +194,7 @@ def test_lines_put_together_again_are_the_file(text):
 def test_nothing_in_a_block_ends_it(text):
     made = "".join(f"{line}\n" for line in text.split("\n"))
 
-    (back,) = suggestions(block(made))
+    (back,) = read_suggestions(block(made))
 
     assert back.lines == tuple(text.split("\n"))
     assert nothing_else(block(made))

@@ -5,12 +5,12 @@ import pytest
 from agents.pipelines.remediate.findings.found import FoundCopy
 from agents.pipelines.remediate.findings.reach import (
     Reach,
-    imports,
+    find_imports,
+    find_uses,
+    guess_modules,
     list_source_files,
-    modules,
-    symbols,
+    list_symbols,
     triage,
-    uses,
 )
 from tests.agents.pipelines.remediate.conftest import alert
 
@@ -36,7 +36,7 @@ COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))
     ],
 )
 def test_imports_are_found_where_they_stand(path, text, name, lines):
-    assert [place.line for place in imports(path, text, [name])] == lines
+    assert [place.line for place in find_imports(path, text, [name])] == lines
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_imports_are_found_where_they_stand(path, text, name, lines):
     ],
 )
 def test_packages_by_the_names_they_are_imported_as(ecosystem, package, expected):
-    assert modules(ecosystem, package) == expected
+    assert guess_modules(ecosystem, package) == expected
 
 
 def test_what_is_searched():
@@ -63,8 +63,8 @@ def test_what_is_searched():
 def test_names_that_an_advisory_gives_away():
     advisory = alert(description="`jinja2.filters.xmlattr` and do_thing() but not `jinja2` or 3.1")
 
-    assert symbols(advisory, ("jinja2",)) == ("xmlattr", "do_thing")
-    assert [str(p) for p in uses("a.py", "x\nxmlattr(1)\nxmlattrs", ["xmlattr"])] == [
+    assert list_symbols(advisory, ("jinja2",)) == ("xmlattr", "do_thing")
+    assert [str(p) for p in find_uses("a.py", "x\nxmlattr(1)\nxmlattrs", ["xmlattr"])] == [
         "a.py:2 has `xmlattr`"
     ]
 
@@ -72,7 +72,7 @@ def test_names_that_an_advisory_gives_away():
 def test_a_hostile_advisory_takes_no_time():
     advisory = alert(description="`" * 50_000 + "a" * 50_000 + "(" * 50_000)
 
-    assert len(symbols(advisory, ())) <= 30
+    assert len(list_symbols(advisory, ())) <= 30
 
 
 def look(text, **more):
