@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.pipelines import PIPELINES
 from agents.pipelines.flowchart import find_pipelines
+from agents.pipelines.registry import PIPELINES
 from tests.gears import FIXTURES, MARKS, of_folder
 from tests.verbs import is_no_verb
 

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
-from agents.tools import TOOLS
 from agents.tools.base import Capability
+from agents.tools.registry import TOOLS
 from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
 
 SYSTEM = Path(__file__).with_name("system.md")

@@ -21,10 +21,10 @@ from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
 from agents.text import printable, truncate
-from agents.tools import TOOLS, tool_named
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.mcp import Mcp, find_manner, tool_class
 from agents.tools.objections import Circumstances, list_objections
+from agents.tools.registry import TOOLS, tool_named
 from agents.tools.rules import Decision, Finding
 from agents.tools.rules_policy import owners_word
 from agents.tools.schema import describe_faults

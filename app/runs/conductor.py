@@ -13,7 +13,7 @@ from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
 from agents.loop.budget import RunLimits
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.pipelines.stages.save_unfinished import EarlyEnd
 from agents.ports import Json, Steps
 from agents.requests import Command, Request, request_of

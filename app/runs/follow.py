@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.ports import Block, Json, Reporter, Usage
 from agents.run import Stage
-from agents.tools import tool_named
+from agents.tools.registry import tool_named
 from app.runs import retry_from_stage as again
 from app.store.runs import History, KeptRun, KeptStep, KeptTurn
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from agents.loop.budget import RunLimits
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.run import Ports, Run, StageContext, Standing
 from tests.fakes.model import ListModel, MemoryJournal
 from tests.fakes.people import MemoryApprovals

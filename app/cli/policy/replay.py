@@ -13,13 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.errors import ConfigError
 from agents.loop.turns import calls_of, heard_outsiders, submits
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy, parse_policy, rule_lines
 from agents.ports import Manner, Turn
-from agents.tools import gate, tool_named
+from agents.tools import gate
 from agents.tools.base import Capability, Tool
 from agents.tools.mcp import Mcp, tool_class
 from agents.tools.objections import Circumstances
+from agents.tools.registry import tool_named
 from agents.tools.rules import source_lines
 
 Change = Literal["same", "weaker", "stricter", "other rule"]

@@ -8,7 +8,7 @@ from jinja2 import Environment, UndefinedError, meta
 
 import agents.pipelines
 from agents.loop.conversation import render, system_prompt
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.pipelines.resolve.decision.log import find_log
 from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
 

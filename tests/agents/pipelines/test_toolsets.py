@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.ports import Manner
 
 POLICY = """\

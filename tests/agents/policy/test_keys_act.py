@@ -10,7 +10,7 @@ from agents.errors import BudgetExceeded
 from agents.loop.budget import RunLimits, Spent
 from agents.policy import POLICY_PATH, parse_policy
 from agents.run.naming import to_conventional
-from agents.tools import tool_named
+from agents.tools.registry import tool_named
 from agents.tools.rules_policy import owners_word
 from tests.agents.pipelines.resolve.test_pipeline import (
     CHECK,

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from agents.policy import Policy, Rule, Toolset
 from agents.ports import Manner
-from agents.tools import gate, tool_named
+from agents.tools import gate
 from agents.tools import objections as circumstances
 from agents.tools.base import Capability, Effect
 from agents.tools.mcp import tool_class
+from agents.tools.registry import tool_named
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 
 CHANGE, READ_ONLY = Capability.CHANGE, Capability.READ_ONLY

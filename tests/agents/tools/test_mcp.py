@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from agents.errors import ToolError
 from agents.policy import Policy, Toolset
 from agents.ports import Manner
-from agents.tools import TOOLS
 from agents.tools.base import Effect
 from agents.tools.mcp import Mcp, find_manner, is_permitted, tool_class, tool_name
+from agents.tools.registry import TOOLS
 from tests.fakes.external import MemoryToolsets
 
 

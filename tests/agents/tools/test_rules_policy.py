@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.policy import Policy, Rule
-from agents.tools import tool_named
 from agents.tools.mcp import tool_class
+from agents.tools.registry import tool_named
 from agents.tools.rules_policy import may_match, owners_word
 from agents.tools.shell.variables import UNKNOWN
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import ToolError
 from agents.loop.conversation import Submission
-from agents.tools import TOOLS
 from agents.tools.base import Tool
+from agents.tools.registry import TOOLS
 
 
 class Part(BaseModel):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.loop.budget import RunLimits
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import ecosystem
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.loop.budget import RunLimits
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.ports import PullSnapshot
 from agents.requests import UpdateBranch
 from agents.run import Ports, Run, StageContext

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.pipelines import PIPELINES, Pipeline
+from agents.pipelines.pipeline import Pipeline
+from agents.pipelines.registry import PIPELINES
 from agents.policy import (
     InvalidPolicy,
     MissingPolicy,

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from agents.loop.conversation import AnyConversation, root_of, system_prompt, tool_list
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from app.simulator.model import LocalModel, Script
 
 AIM = 4000

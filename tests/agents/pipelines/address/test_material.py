@@ -1,6 +1,6 @@
 """What the model reads: how much of it, behind which fence, and what taints a run."""
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from tests.agents.pipelines.address.pull_scene import POLICY, feedback, straight, thread
 
 

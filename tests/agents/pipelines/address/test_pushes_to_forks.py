@@ -3,7 +3,7 @@
 import pytest
 
 from agents.errors import BudgetExceeded
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from tests.agents.pipelines.address.pull_scene import FORK, feedback, move, straight, thread
 
 

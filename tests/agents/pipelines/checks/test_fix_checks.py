@@ -5,8 +5,8 @@ import json
 import pytest
 
 import agents.pipelines.checks.sort_checks
-from agents.pipelines import PIPELINES
 from agents.pipelines.checks.fix import subject
+from agents.pipelines.registry import PIPELINES
 from agents.ports import Batch
 from agents.requests import FixChecks
 from tests.agents.pipelines.checks.conftest import BRANCH, MENDED, check

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import Stuck
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock

@@ -1,6 +1,6 @@
 """Words of advisories and models: fenced when read, harmless or left out when published."""
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from tests.agents.pipelines.remediate.conftest import (
     ADAPTED,
     GHSA,

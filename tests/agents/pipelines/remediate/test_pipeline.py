@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import Unfit
 from agents.remediation import result_of
 from agents.requests import RemediateAlert

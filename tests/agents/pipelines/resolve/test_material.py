@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.policy import POLICY_PATH
 from agents.ports import EarlierPull, LinkedIssue
 from agents.ports.issues import Picture, Pictures

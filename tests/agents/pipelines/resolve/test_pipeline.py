@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.errors import RunError, TransientError
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 
 FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n", "test_lib.py": "import lib\n"}
 RIGHT = "def add(a, b):\n    return a + b\n"

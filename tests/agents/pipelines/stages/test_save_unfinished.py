@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import BudgetExceeded, DayOver, RunError
-from agents.pipelines import Pipeline
+from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.run import Outcome
 

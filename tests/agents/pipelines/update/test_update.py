@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from agents.ports import Batch
 from agents.requests import UpdateBranch
 from tests.agents.pipelines.update.conftest import BRANCH, OURS, THEIRS

@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from agents.errors import Parked, Unanswered
 from agents.loop.budget import RunLimits
-from agents.pipelines import PIPELINES, Pipeline
+from agents.pipelines.pipeline import Pipeline
+from agents.pipelines.registry import PIPELINES
 from agents.policy import PinnedPolicy
 from agents.ports import Asking
 from agents.requests import ResolveIssue

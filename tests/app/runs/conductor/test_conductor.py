@@ -10,7 +10,8 @@ import pytest
 import structlog
 
 from agents.errors import ConfigError, RunError, TransientError
-from agents.pipelines import PIPELINES, Pipeline
+from agents.pipelines.pipeline import Pipeline
+from agents.pipelines.registry import PIPELINES
 from agents.requests import ResolveIssue
 from agents.run import Outcome, stage
 from handlers.access.issues import Refusal

@@ -8,7 +8,7 @@ import pytest
 import app.simulator.model
 from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.resolve import pipeline as resolving
-from agents.tools import TOOLS
+from agents.tools.registry import TOOLS
 from app.simulator.model import load_script
 
 SCRIPTS = Path(app.simulator.model.__file__).with_name("scripts")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines import PIPELINES
+from agents.pipelines.registry import PIPELINES
 from tests.agents.pipelines.resolve.conftest import messages_of, sub
 
 

@@ -1,0 +1,27 @@
+"""Which pipeline does which kind of request."""
+
+from __future__ import annotations
+
+from agents.pipelines.address import pipeline as addressing
+from agents.pipelines.checks import pipeline as checking
+from agents.pipelines.pipeline import Pipeline
+from agents.pipelines.remediate import pipeline as remediating
+from agents.pipelines.resolve import pipeline as resolving
+from agents.pipelines.update import pipeline as updating
+from agents.requests import (
+    AddressReview,
+    FixChecks,
+    RemediateAlert,
+    Request,
+    ResolveIssue,
+    UpdateBranch,
+)
+
+PIPELINES: dict[type[Request], Pipeline] = {
+    ResolveIssue: Pipeline(resolving.resolve, resolving.CONVERSATIONS),
+    AddressReview: Pipeline(addressing.address, addressing.CONVERSATIONS),
+    UpdateBranch: Pipeline(updating.update, updating.CONVERSATIONS),
+    FixChecks: Pipeline(checking.fix_checks, checking.CONVERSATIONS),
+    RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
+}
+"""The registration: one line for each kind of request."""
