@@ -101,8 +101,9 @@ class ClaudeModel:
             await self._client.close()
 
     async def _open(self) -> AsyncAnthropic:
-        # A thread imports the SDK, which takes a second: the loop goes on meanwhile.
-        await asyncio.to_thread(import_module, "anthropic")
+        # A thread imports the SDK and the prices, for a second or so: the loop goes on meanwhile.
+        for name in ("anthropic", "genai_prices"):
+            await asyncio.to_thread(import_module, name)
         from anthropic import AsyncAnthropic, Timeout
 
         if self._client is None:

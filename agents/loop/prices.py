@@ -6,8 +6,6 @@ import logging
 from functools import cache
 from typing import Any
 
-import genai_prices
-
 from agents.ports import Usage
 
 log = logging.getLogger(__name__)
@@ -34,6 +32,8 @@ def cost_of(model: str, usage: Usage) -> float:
     A guessed price would stop runs for money that nobody spends; the limits on turns and minutes
     hold all the same.
     """
+    import genai_prices  # noqa: PLC0415 - a megabyte that a server at rest does without
+
     writes = usage.cache_write_5m + usage.cache_write_1h
     tokens = genai_prices.Usage(
         input_tokens=usage.input + writes + usage.cache_read,

@@ -13,7 +13,6 @@ import structlog
 from pydantic import ValidationError
 
 from agents.errors import RunError
-from agents.pipelines.remediate.findings.still_open import why_still_open
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
 from app.github.transport import GitHub, Profile
@@ -21,6 +20,8 @@ from app.runs.conductor import Equip
 from app.store.alerts import Remediation, Remediations
 from app.store.runs import Runs
 from app.store.schedule_leases import PassLock, Sweeps
+
+# ruff: noqa: PLC0415 - the ladder takes megabytes, which a server at rest does without
 
 NAME = "merged"
 KEY = "still-open"
@@ -87,6 +88,8 @@ class FixConfirmation:
             every = await alerts.open(request.ecosystem, request.package)
             about = [advisory for advisory in every if advisory.alert in left]
             if about:
+                from agents.pipelines.remediate.findings.still_open import why_still_open
+
                 text = await why_still_open(source, request, each.base, about)
                 await alerts.say(each.number, KEY, text)
             return bool(about)

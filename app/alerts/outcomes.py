@@ -6,18 +6,21 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from agents.pipelines.remediate.findings.found import AlertGroup
-from agents.pipelines.remediate.work import Work
-from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Json
 from agents.remediation import result_of
 from agents.requests import Overruled, RemediateAlert, Retire
 from agents.run import Outcome
 from app.store.alerts import Overrides, Remediations
 from app.store.runs import History, KeptStep
+
+if TYPE_CHECKING:
+    from agents.pipelines.remediate.findings.found import AlertGroup
+
+# ruff: noqa: PLC0415 - the pipeline takes megabytes, and only what follows a run needs it
 
 SCAN, FIX = "stage/scan/1", "stage/fix/"
 CONCLUDED = ("fixed", "nothing_to_do", "fix_failed", "verify_failed")
@@ -41,6 +44,8 @@ class AlertOutcomes:
         """Record the outcome, unless the run never scanned; a repeated call changes nothing."""
         if request.dry_run or request.no_pr or outcome.kind == "refused":
             return
+        from agents.pipelines.stages.save_unfinished import DAY_OVER
+
         over = outcome.rule == DAY_OVER  # tomorrow it may come to its end
         pull = outcome.pull_request
         await self._note(
@@ -87,6 +92,8 @@ class AlertOutcomes:
 
 
 def _find_scanned_group(steps: Sequence[KeptStep]) -> AlertGroup | None:
+    from agents.pipelines.remediate.findings.found import AlertGroup
+
     for output in _outputs(steps, SCAN):
         try:
             return AlertGroup.model_validate(output)
@@ -97,6 +104,8 @@ def _find_scanned_group(steps: Sequence[KeptStep]) -> AlertGroup | None:
 
 def _find_last_override(steps: Sequence[KeptStep]) -> Overruled | None:
     """Return the override that the last fix of the run made, if it made one."""
+    from agents.pipelines.remediate.work import Work
+
     for output in reversed([*_outputs(steps, FIX)]):
         try:
             work = Work.model_validate(output)

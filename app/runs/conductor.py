@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
 from agents.loop.budget import RunLimits
-from agents.pipelines.registry import PIPELINES
-from agents.pipelines.stages.save_unfinished import EarlyEnd
 from agents.ports import Json, Steps
 from agents.requests import Command, Request, request_of
-from agents.run import Outcome, Run, StageContext, Standing
+from agents.run import Outcome, Standing
 from app.observability.logging import keys_of
 from app.observability.tracing import NoTracing, Tracing, run_ended
 from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Equipment, Withdrawn
@@ -26,6 +25,11 @@ from app.runs.failure_text import AGAIN, BROKEN, LOST, cancel_if_uninstalled, gi
 from app.runs.lifecycle import RunLifecycle
 from app.store.runs import Runs
 from handlers.notifications import KINDS, Notice, notice_of
+
+if TYPE_CHECKING:
+    from agents.run import Run
+
+# ruff: noqa: PLC0415 - the pipelines and the loop take megabytes, which a server at rest does without
 
 MOST_STARTS = 20
 """Starts in a row that get a run no further: then it is what brings the process down."""
@@ -137,6 +141,8 @@ class RunConductor:
 
     async def _run_admitted(self, run_id: str, request: Request, steps: Steps) -> Outcome:
         """Do the run if it may begin, and show how it ended."""
+        # A thread imports all that works on a run; the loop goes on meanwhile.
+        await asyncio.to_thread(import_module, "agents.pipelines.registry")
         equipment = await _insist(lambda: self.equip(run_id, request))
         lifecycle = RunLifecycle(run_id, equipment, steps, self.runs)
         try:
@@ -167,6 +173,9 @@ class RunConductor:
         lifecycle: RunLifecycle,
         admission: Admission,
     ) -> Run:
+        from agents.pipelines.registry import PIPELINES
+        from agents.run import Run, StageContext
+
         given = admission.policy
         named = given.policy().models.named if given is not None else {}
         context = StageContext(
@@ -184,6 +193,9 @@ class RunConductor:
         return Run(context)
 
     async def _run_pipeline(self, run: Run) -> Outcome:
+        from agents.pipelines.registry import PIPELINES
+        from agents.pipelines.stages.save_unfinished import EarlyEnd
+
         context = run.context
         pipeline = PIPELINES[type(context.request)]
         try:
