@@ -27,7 +27,7 @@ from sqlalchemy import make_url
 
 from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
-from app.runs.queue_watch import QueueWatch, look_into
+from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting_connection, sqlite_module
 from app.store.process_lock import Claim
@@ -167,6 +167,10 @@ class Engine:
         )
         await asyncio.to_thread(DBOS.trigger_schedule, name)
 
+    def is_conducting(self) -> bool:
+        """Return whether a run or a routine is at work, or waits, in this process."""
+        return bool(self._conducting)
+
     def wake(self, run_id: str) -> None:
         """Have the run look whether what it waits for is over, if it waits in this process."""
         if (woken := self.pool.waiting.get(run_id)) is not None:
@@ -253,8 +257,8 @@ class _Taking:
 
     def __init__(self, queue: Queue) -> None:
         system = (dbos := _get_dbos_instance())._sys_db  # noqa: SLF001 - no public call is as cheap
-        looks = look_into(system.engine, system.tables.workflow_status, queue.name)
-        self._watch, work = QueueWatch(looks), queue_worker_thread
+        self._look = QueueLook(system.engine, system.tables.workflow_status, queue.name)
+        self._watch, work = QueueWatch(self._look), queue_worker_thread
         self._thread = threading.Thread(target=work, args=(self._watch, dbos, queue), daemon=True)
         self._thread.start()
 
@@ -262,6 +266,7 @@ class _Taking:
         """Return once no further run is taken; blocks for one poll at most."""
         self._watch.set()
         self._thread.join(LET_GO_SECONDS)
+        self._look.close()
 
 
 def _record(name: str, work: Callable[[], Coroutine[Any, Any, Json]]) -> Awaitable[Json]:

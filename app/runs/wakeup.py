@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -12,6 +13,9 @@ import structlog
 from agents.errors import TransientError
 
 LOOK_SECONDS = 1.0
+IDLE_LOOK_SECONDS = 15.0
+"""For as long as no run is here that could be woken. A look reaches back behind the last one, so a
+run that comes meanwhile misses nothing."""
 OVERLAP_SECONDS = 120.0
 """How far each look reaches back behind the one before: a row is dated before it is committed, and
 by the clock of the machine that it was made on."""
@@ -43,7 +47,10 @@ class Steers(Protocol):
 
 
 class WakeupPoller:
-    """Asks once a second for all runs of this process: one that waits never asks by itself."""
+    """Asks once a second for all runs of this process: one that waits never asks by itself.
+
+    While `needed` says that there are none, it asks more rarely.
+    """
 
     def __init__(
         self,
@@ -52,8 +59,11 @@ class WakeupPoller:
         *,
         steers: Steers | None = None,
         ring: Callable[[str], None] = lambda _run_id: None,
+        needed: Callable[[], bool] = lambda: True,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        self._needed = needed
+        self._looked_at = -math.inf
         self._decisions = decisions
         self._wake = wake
         self._ring = ring
@@ -65,7 +75,9 @@ class WakeupPoller:
         """Go on until cancelled: a fault in here must not end anything else."""
         while True:
             try:
-                await self.look_once()
+                if self._needed() or time.monotonic() - self._looked_at >= IDLE_LOOK_SECONDS:
+                    self._looked_at = time.monotonic()
+                    await self.look_once()
             except TransientError as error:
                 log.warning("cannot see what was decided", reason=str(error))
             except Exception:

@@ -156,10 +156,7 @@ async def work(
     keeping = asyncio.create_task(
         Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days)).run()
     )
-    steers = StoredSteers(parts.database)
-    waking = asyncio.create_task(
-        WakeupPoller(parts.approvals, engine.wake, steers=steers, ring=runs.bells.ring).run()
-    )
+    waking = asyncio.create_task(make_wakeup(parts, engine, runs.bells.ring).run())
     labelling = asyncio.create_task(life.labels.run())
     try:
         if schedules is not None:
@@ -177,6 +174,19 @@ def make_engine(parts: SharedResources) -> Engine:
         executor=parts.settings.worker,
         stages_at_once=parts.settings.stages_at_once,
         seal=parts.settings.seal,
+    )
+
+
+def make_wakeup(
+    parts: SharedResources, engine: Engine, ring: Callable[[str], None]
+) -> WakeupPoller:
+    """Return what wakes the runs that wait in this process."""
+    return WakeupPoller(
+        parts.approvals,
+        engine.wake,
+        steers=StoredSteers(parts.database),
+        ring=ring,
+        needed=engine.is_conducting,
     )
 
 

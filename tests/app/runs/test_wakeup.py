@@ -51,6 +51,24 @@ async def test_a_decision_of_a_clock_that_is_late_is_seen():
     assert woken == ["run-a"]
 
 
+async def test_it_looks_rarely_while_no_run_is_here_and_misses_nothing():
+    decisions, woken, here = TimedDecisions(), [], []
+    waking = WakeupPoller(decisions, woken.append, needed=lambda: bool(here), look_seconds=0.001)
+    looking = asyncio.create_task(waking.run())
+    async with asyncio.timeout(PATIENCE):
+        while not decisions.since:
+            await asyncio.sleep(0.001)
+        decisions.decided["a"] = time.time()
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert len(decisions.since) < 10
+        here.append("run-a")
+        while not woken:
+            await asyncio.sleep(0.001)
+    looking.cancel()
+    assert woken == ["run-a"]
+
+
 async def test_no_trouble_ends_the_looking():
     decisions, woken = TimedDecisions(a=time.time()), []
     decisions.failing = [TransientError("The database is away"), KeyError("a slip")]

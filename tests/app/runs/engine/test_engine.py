@@ -9,12 +9,12 @@ import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import Column, MetaData, Table, Text, create_engine, insert, text
 
 from agents.errors import ConfigError
 from app.runs import queue_watch
 from app.runs.engine import Engine
-from app.runs.queue_watch import QueueWatch
+from app.runs.queue_watch import QueueLook, QueueWatch
 from tests.app.runs.engine.conftest import Recorder, change, patience, wait_until
 
 
@@ -132,3 +132,20 @@ def test_it_ends_at_once_when_the_thread_is_to_stop():
 def test_the_engine_polls_after_a_while_though_nothing_was_seen(monkeypatch):
     monkeypatch.setattr(queue_watch, "LONGEST_SECONDS", 0.0)
     assert QueueWatch(lambda: False).wait(0.001) is False
+
+
+def test_a_look_sees_what_others_commit_and_says_when_it_cannot_look(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path / 'engine.db'}")
+    status = Table("status", MetaData(), Column("queue_name", Text), Column("status", Text))
+    look = QueueLook(engine, status, "runs")
+    assert look(), "without its table it cannot tell"
+    status.create(engine)
+    assert not look()
+    with engine.begin() as other:
+        other.execute(insert(status).values(queue_name="other", status="ENQUEUED"))
+    assert not look()
+    with engine.begin() as other:
+        other.execute(insert(status).values(queue_name="runs", status="ENQUEUED"))
+    assert look()
+    look.close()
+    assert engine.pool.checkedout() == 0
