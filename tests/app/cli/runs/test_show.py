@@ -51,9 +51,9 @@ def test_the_newest_run_comes_first(fettle, store):
     names = ["ada/parse#3", "resolve_issue"]
     assert first[:5] == ["000660d62102a", *names, "running", "implement/1"]
     assert re.fullmatch(r"\d+ s", first[5])
-    assert first[6:] == ["$0.00", "bob", ""]
+    assert first[6:] == ["$0.00", "mara", ""]
     assert second[:4] == ["000660d62102b", *names, "done"]
-    assert second[6:] == ["$0.50", "bob", "It done."]
+    assert second[6:] == ["$0.50", "mara", "It done."]
 
 
 def test_states_repository_and_number_narrow_it(fettle, store):
