@@ -202,6 +202,16 @@ async def _idle(run_id, request, steps):
 
 
 @pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory):
+    """A database file with all tables, empty: a copy costs a tenth of making one."""
+    path = tmp_path_factory.mktemp("tables") / "fettle.db"
+    database = Database(f"sqlite:///{path}")
+    database.migrate()
+    database.close()
+    return path
+
+
+@pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory):
     """A database file as a server leaves it that had nothing to do."""
     path = tmp_path_factory.mktemp("template") / "fettle.db"

@@ -45,6 +45,7 @@ FIXTURES = {
     "sandbox": "sandbox",
     "scene": "slow",
     "serve": "slow",
+    "sqlite_tables": "slow",
     "sqlite_template": "slow",
     "store_url": "slow",
 }

@@ -119,9 +119,9 @@ def sender():
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(tmp_path, sqlite_tables):
+    shutil.copy(sqlite_tables, tmp_path / "fettle.db")
     made = Database(f"sqlite:///{tmp_path / 'fettle.db'}")
-    made.migrate()
     yield made
     made.close()
 

@@ -9,18 +9,14 @@ import pytest
 from agents.errors import RunError, ToolError, TransientError
 from agents.text.markdown import parse_markdown
 from app.github.transport.idempotent_comments import make_marker
-from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, GitHubApprovals, make_asking
 
 
 @pytest.fixture
-def store(tmp_path):
-    database = Database(f"sqlite:///{tmp_path / 'fettle.db'}")
-    database.migrate()
-    yield StoredApprovals(database)
-    database.close()
+def store(database):
+    return StoredApprovals(database)
 
 
 @pytest.fixture

@@ -5,19 +5,15 @@ from __future__ import annotations
 import pytest
 
 from app.github.approvals.expire import OpenQuestions
-from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, GitHubApprovals, make_asking
 
 
 @pytest.fixture
-async def store(scene, tmp_path):
-    database = Database(f"sqlite:///{tmp_path / 'fettle.db'}")
-    database.migrate()
+async def store(scene, database):
     await Runs(database).create(RUN, scene.request)
-    yield StoredApprovals(database)
-    database.close()
+    return StoredApprovals(database)
 
 
 @pytest.fixture
