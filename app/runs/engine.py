@@ -95,7 +95,7 @@ class Engine:
         self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
-        self._stop_taking: Callable[[], None] = lambda: None
+        self._taking: _Taking | None = None
         self._config: DBOSConfig = {
             "name": "fettle",
             "system_database_url": database_url,
@@ -142,12 +142,14 @@ class Engine:
             polling_interval_sec=POLL_SECONDS,
             on_conflict="always_update",
         )
-        self._stop_taking = _Taking(queue).stop
+        self._taking = _Taking(queue)
 
     async def enqueue(self, run_id: str, lane: str, request: Json) -> None:
         """Queue the run in its lane; a run id that is known already changes nothing."""
         with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=lane):
             await DBOS.enqueue_workflow_async(QUEUE, self._run, run_id, request)
+        if self._taking is not None:
+            self._taking.ring()
 
     async def schedule(self, name: str, every: int, routine: Routine) -> None:
         """Have the routine done now, and each time the clock shows a multiple of `every` seconds.
@@ -212,7 +214,8 @@ class Engine:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
-        await asyncio.to_thread(self._stop_taking)
+        if self._taking is not None:
+            await asyncio.to_thread(self._taking.stop)
         await self._let_go()
         # DBOS made its threads those of the whole loop, and takes them along.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
@@ -261,6 +264,10 @@ class _Taking:
         self._watch, work = QueueWatch(self._look), queue_worker_thread
         self._thread = threading.Thread(target=work, args=(self._watch, dbos, queue), daemon=True)
         self._thread.start()
+
+    def ring(self) -> None:
+        """Have the queue polled now."""
+        self._watch.ring()
 
     def stop(self) -> None:
         """Return once no further run is taken; blocks for one poll at most."""

@@ -12,24 +12,42 @@ from sqlalchemy.exc import SQLAlchemyError
 
 LONGEST_SECONDS = 30.0
 """After which the engine polls in any case."""
+REST_SECONDS = 1.0
+"""From one look to the next while nothing is queued."""
 
 
 class QueueWatch(threading.Event):
     """The stop event of a queue's thread, which waits on it from one poll to the next.
 
-    The wait ends once something is queued, by whichever process, and that is looked for as often
-    as the engine would poll: nothing begins later, and a server at rest does without the polls.
+    The wait ends at once when this process queues something, and at the next look when another
+    has. While something is queued, it may wait for its lane: then the engine polls as it would
+    without a watch. A server at rest does without the polls.
     """
 
-    def __init__(self, is_queued: Callable[[], bool]) -> None:
+    def __init__(self, is_queued: Callable[[], bool], *, rest: float = REST_SECONDS) -> None:
         super().__init__()
-        self._is_queued = is_queued
+        self._is_queued, self._rest = is_queued, rest
+        self._rung, self._held = threading.Event(), False
+
+    def set(self) -> None:
+        """End the wait for good."""
+        super().set()
+        self._rung.set()
+
+    def ring(self) -> None:
+        """Say that something is queued now."""
+        self._rung.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return whether it is set; if not, it is time to poll. Looks every `timeout` seconds."""
+        """Return whether it is set; if not, it is time to poll."""
         until = time.monotonic() + LONGEST_SECONDS
-        while not super().wait(timeout):
-            if self._is_queued() or time.monotonic() >= until:
+        while not self.is_set():
+            rung = self._rung.wait(timeout if self._held else self._rest)
+            if self.is_set():
+                break
+            self._rung.clear()  # before the look, which sees whatever was queued before the ring
+            self._held = rung or self._is_queued()
+            if self._held or time.monotonic() >= until:
                 return False
         return True
 
@@ -37,8 +55,8 @@ class QueueWatch(threading.Event):
 class QueueLook:
     """Tells whether the queue holds anything, by the engine's table of all runs.
 
-    It keeps one connection, without transactions: four times a second, taking one from the pool
-    and beginning a transaction would cost more than the query.
+    It keeps one connection, without transactions: at each look, taking one from the pool and
+    beginning a transaction would cost more than the query.
     """
 
     def __init__(self, engine: Engine, status: Table, queue: str) -> None:
