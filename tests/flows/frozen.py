@@ -1,7 +1,7 @@
 """The code that servers are forked from, warm and frozen.
 
-They have read a model's answer, for which the SDK builds its types and the prices are read. No
-server does that again, and none collects garbage in it.
+What a server imports when its first run comes is here, and a model's answer was read, for which
+the SDK builds its types. No server does that again, and none collects garbage in it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import asyncio
 import gc
 from pathlib import Path
 
+import agents.pipelines.registry  # noqa: F401 a server imports it when its first run comes
+import app.cli.serve
+import app.runs.conductor  # noqa: F401 a server imports it when its first run comes
 from agents.loop.model import ClaudeModel
 from agents.ports import Query
 from app.simulator.model import LocalModel
