@@ -47,8 +47,8 @@ async def test_a_run_that_ended_just_before_the_kill_stays_as_it_ended(machine, 
     assert len(machine.given) == 1, "the report was touched again"
 
 
-async def lose(machine, wish, spoil):
-    """Have the engine give up a run that it does not hand to anybody any more."""
+async def queue_behind_another(machine, wish):
+    """Queue a run while another holds its lane; return the event that lets that one end."""
     begun, over = asyncio.Event(), asyncio.Event()
 
     async def hold():
@@ -60,6 +60,12 @@ async def lose(machine, wish, spoil):
     await machine.queue.submit("0001-run", wish)
     await asyncio.wait_for(begun.wait(), PATIENCE)
     await machine.queue.submit("0002-run", wish)
+    return over
+
+
+async def lose(machine, wish, spoil):
+    """Have the engine give up a run that it does not hand to anybody any more."""
+    over = await queue_behind_another(machine, wish)
     await machine.sql(spoil)
     over.set()
     await machine.end("0001-run")
@@ -101,17 +107,7 @@ async def test_a_lost_run_whose_report_fails_is_ended_all_the_same(machine, wish
 
 async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
     keeping = asyncio.create_task(Reaper(machine.conductor, machine.engine, look_seconds=0.1).run())
-    begun, over = asyncio.Event(), asyncio.Event()
-
-    async def hold():
-        begun.set()
-        await over.wait()
-        return "held"
-
-    machine.works = [hold]
-    await machine.queue.submit("0001-run", wish)
-    await asyncio.wait_for(begun.wait(), PATIENCE)
-    await machine.queue.submit("0002-run", wish)
+    over = await queue_behind_another(machine, wish)
     await machine.sql("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = '0002-run'")
     over.set()
     assert (await machine.end("0002-run")).kind == "failed"
