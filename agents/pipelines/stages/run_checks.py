@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
 from agents.analysis.check_failures import (
     FailuresByProgram,
     confirm_failures,
     find_new_failures,
     read_failures,
 )
-from agents.analysis.repository_files import RepositoryFiles
-from agents.policy import POLICY_PATH, Check
+from agents.pipelines.stages.find_checks import find_checks
+from agents.policy import Check
 from agents.ports import CommandResult, SetupResult, WorkTree
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -113,7 +112,7 @@ class CheckComparison(Frozen):
 @stage
 async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     """Run the checks as things were before."""
-    checks, unavailable, source = await _find_checks(run)
+    checks, unavailable, source = await find_checks(run)
     runs = await _measure(run, run.base, checks)
     other = await _measure(run, run.merging, checks) if run.merging else ()
     return Baseline(runs=runs, other=other, unavailable=unavailable, source=source, setup=setup)
@@ -162,39 +161,6 @@ async def _measure(
         runs.append(await _run_check(tree, check))
     run.summarize(_say(runs) if runs else "no checks that can run here")
     return tuple(runs)
-
-
-async def _find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], str]:
-    policy = await run.policy()
-    if policy.quality is not None:
-        return list(policy.quality), (), f"`{POLICY_PATH}`"
-    tree = await run.tree(run.base)
-    chosen: dict[str, Check] = {}
-    missing: dict[str, str] = {}
-    for candidate in detect(await _files(run)):
-        if candidate.subject in chosen:
-            continue
-        if await _available(tree, candidate):
-            chosen[candidate.subject] = candidate.check
-        else:
-            missing.setdefault(candidate.subject, candidate.check.run)
-    return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
-
-
-async def _files(run: StageContext) -> RepositoryFiles:
-    source = run.ports.source
-    paths = frozenset(await source.files(run.base))
-    texts = {
-        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace")
-        for path in SETTINGS_FILES
-        if path in paths
-    }
-    return RepositoryFiles(paths, texts)
-
-
-async def _available(tree: WorkTree, candidate: SuggestedCheck) -> bool:
-    result = await tree.run(["bash", "-c", candidate.available], timeout=30, writable=False)
-    return result.exit_code == 0
 
 
 async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
