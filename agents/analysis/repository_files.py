@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from agents.text.toml import toml_in
@@ -17,6 +18,25 @@ class RepositoryFiles:
 
     paths: frozenset[str]
     texts: dict[str, str]
+    folder: str = ""
+    """The folder that these paths are relative to; empty for the root."""
+    others: tuple[str, ...] = ()
+    """Folders in it that are left out, since they are projects of their own."""
+
+    def narrow_to(self, folder: str, without: Collection[str] = ()) -> RepositoryFiles:
+        """Return the files below a folder as if it was the root, but for those of some folders."""
+        start = f"{folder}/" if folder else ""
+        cut, left_out = len(start), tuple(f"{each}/" for each in without)
+
+        def is_inside(path: str) -> bool:
+            return path.startswith(start) and not path.startswith(left_out)
+
+        return RepositoryFiles(
+            frozenset(path[cut:] for path in self.paths if is_inside(path)),
+            {path[cut:]: text for path, text in self.texts.items() if is_inside(path)},
+            folder,
+            tuple(sorted(each[cut:] for each in without)),
+        )
 
     def mentions(self, path: str, pattern: str) -> bool:
         """Return whether that settings file exists and has a match."""

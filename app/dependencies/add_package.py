@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.analysis.dependency_install import CAN_MAKE_VENV, MAKE_VENV, VENV
+from agents.analysis.languages import CAN_MAKE_VENV, MAKE_VENV, VENV
 from agents.errors import ConfigError, ToolError
 from app.dependencies.cache_entry import MODULES, PARTS, Manifest
 from app.dependencies.indexes.finder import READERS

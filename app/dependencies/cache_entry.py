@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
-from agents.analysis.dependency_install import VENV
+from agents.analysis.languages import VENV
 from agents.errors import ToolError
 from agents.ports import SetupResult
 from agents.requests import Frozen
@@ -217,15 +218,24 @@ def _programs(building: Path, within: Iterable[str]) -> Iterator[str]:
 
 
 def _let_see(setup: Path, toolchains: Iterable[Path]) -> None:
-    """Let the virtual environment import what the machine's toolchains bring, after its own."""
-    for packages in (p for tool in toolchains for p in tool.glob("lib/python3.*/site-packages")):
-        beside = f"venv/lib/{packages.parent.name}/site-packages"
+    """Let virtual environments import what the machine's toolchains bring, after their own."""
+    brought = [p for tool in toolchains for p in tool.glob("lib/python3.*/site-packages")]
+    for packages, venv in product(brought, _list_venvs(setup)):
+        beside = f"{venv}/lib/{packages.parent.name}/site-packages"
         try:
             if not is_absent(setup, beside):
                 owner = (os.geteuid(), os.getegid())
                 write_file(setup, f"{beside}/{_TOOLCHAINS_FILE}", f"{packages}\n".encode(), owner)
         except ToolError:  # something odd stands there: then it is as it is
             continue
+
+
+def _list_venvs(setup: Path) -> list[str]:
+    """Return the virtual environments: the root's, and those of other folders."""
+    others = setup / "venvs"
+    if others.is_symlink() or not others.is_dir():
+        return ["venv"]
+    return ["venv", *sorted(f"venvs/{each.name}" for each in os.scandir(others))]
 
 
 _ALL, _READ = 0o755, 0o644

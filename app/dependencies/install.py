@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from agents.analysis.dependency_install import TOOLS, VENV, InstallPlan, InstallRecipe
+from agents.analysis.failure_cause import add_cause, shorten_cause
+from agents.analysis.languages import TOOLS, VENV, InstallPlan, InstallRecipe
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
@@ -37,10 +38,18 @@ _REFUSED = (
 )
 _FAILED = {
     "exit": "`{command}` ended with exit code {code}.",
-    "timeout": "`{command}` was stopped: the set-up took longer than its {timeout:.0f} s.",
+    "timeout": "`{command}` was stopped: {share}.",
     "output": "`{command}` was stopped: it wrote far too much.",
     "killed": "`{command}` was killed: out of memory, processor time or disk, or by a signal.",
 }
+_ALL_TIME = "the set-up took longer than its {timeout:.0f} s"
+_SHARE = "it had used up its share of the set-up's {timeout:.0f} s"
+_CAUSE = " It says: {cause}."
+_SECOND_WAY = (
+    "{problem} So `{command}` was used instead: what it installs may differ from what the "
+    "repository's files name."
+)
+_WORTH_A_TRY = 2.0  # seconds that have to be left
 
 
 class Way(Protocol):
@@ -81,6 +90,30 @@ class _Record:
     commands: list[SetupCommand] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    locked: bool = True
+    """Whether all that was installed is what lock files name."""
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left for all recipes."""
+        return self.until - time.monotonic()
+
+    def add_problems(self, outcome: _Outcome) -> None:
+        """Keep what went wrong, each thing once."""
+        new = dict.fromkeys(outcome.problems)
+        self.problems += [each for each in new if each not in self.problems]
+
+    def add_way(self, recipe: InstallRecipe) -> None:
+        """Keep whether lock files name what this way of installing installs."""
+        self.locked = self.locked and recipe.locked
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """How the commands of one recipe ended."""
+
+    problems: tuple[str, ...] = ()
+    out_of_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,17 +128,16 @@ class Builder:
     async def build(self, mirror: Mirror, folder: Path, base: str, plan: InstallPlan) -> Manifest:
         """Run the plan on a checkout of `base`, keep the result in `folder`, and report on it.
 
-        A failed recipe does not stop the others.
+        A failed recipe does not stop the others, and a slow one does not take their time.
         """
         for name in PLACES:
             _make(folder / name, self.sandbox.owner)
         began = time.monotonic()
-        record = _Record(began + plan.timeout, plan.timeout)
+        record = _Record(began + plan.timeout, plan.timeout, notes=[*plan.notes])
         async with self.open_way(plan.tools) as way:
             tree = await self._checkout(mirror, folder, base, way)
             try:
-                for recipe in plan.recipes:
-                    await self._follow(tree, recipe, record)
+                await self._follow_all(tree, plan.recipes, record)
                 leavings = await self._taken_over(folder, tree)
             finally:
                 await tree.close()
@@ -122,7 +154,7 @@ class Builder:
         return Manifest(
             result=result,
             base=base,
-            locked=all(recipe.locked for recipe in plan.recipes),
+            locked=record.locked,
             made=time.time(),
             size=leavings.size,
             within=tuple(leavings.within),
@@ -162,29 +194,85 @@ class Builder:
         except RecursionError as error:
             raise RunError("What the set-up made is nested too deep to be kept.") from error
 
-    async def _follow(self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record) -> None:
+    async def _follow_all(
+        self, tree: GitWorkTree, recipes: Sequence[InstallRecipe], record: _Record
+    ) -> None:
+        """Follow each recipe for its share of the time; then, with what is left, those stopped."""
+        stopped: list[tuple[InstallRecipe, _Outcome]] = []
+        for number, recipe in enumerate(recipes):
+            waiting = len(recipes) - number
+            outcome = await self._follow(tree, recipe, record, record.left / waiting)
+            if outcome.out_of_time and waiting > 1:
+                stopped.append((recipe, outcome))
+            else:
+                record.add_problems(outcome)
+        for number, (recipe, outcome) in enumerate(stopped):
+            seconds = record.left / (len(stopped) - number)
+            if seconds > _WORTH_A_TRY:
+                outcome = await self._follow(tree, recipe, record, seconds)  # noqa: PLW2901 the last one counts
+            record.add_problems(outcome)
+
+    async def _follow(
+        self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record, seconds: float
+    ) -> _Outcome:
+        """Follow a recipe; where a command of it fails, its second way."""
+        until = time.monotonic() + seconds
         chosen = await _available(tree, recipe)
         if chosen is None:
-            record.problems.append(f"{recipe.missing}.")
-            return
-        for command in chosen.commands:
-            seconds = max(record.until - time.monotonic(), 1.0)
+            record.add_way(recipe)
+            return _Outcome((f"{recipe.missing}.",))
+        outcome = await self._run_all(tree, chosen, record, until)
+        second = chosen.otherwise
+        if not outcome.problems or outcome.out_of_time or second is None:
+            record.add_way(chosen)
+            return outcome
+        other = await self._follow(tree, second, record, until - time.monotonic())
+        if other.problems:
+            more = other.problems if second.kind != chosen.kind else ()
+            return _Outcome((*outcome.problems, *more), other.out_of_time)
+        first = outcome.problems[0]
+        record.notes.append(_SECOND_WAY.format(problem=first, command=second.commands[-1]))
+        return other
+
+    async def _run_all(
+        self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record, until: float
+    ) -> _Outcome:
+        problems: list[str] = []
+        for number, command in enumerate(recipe.commands):
+            seconds = max(until - time.monotonic(), 1.0)
             result = await tree.run(["bash", "-c", command], timeout=seconds)
             record.commands.append(self._to_setup_command(command, result))
             if result.exit_code:
-                record.problems.append(
-                    _FAILED[result.why].format(
-                        command=command, code=result.exit_code, timeout=record.timeout
-                    )
-                )
-                return
+                problems.append(self._describe_failure(command, result, record))
+                timed_out = result.why == "timeout"
+                if timed_out or number == 0 or not recipe.carries_on:
+                    return _Outcome(tuple(problems), timed_out)
+        return _Outcome(tuple(problems))
+
+    def _describe_failure(self, command: str, result: CommandResult, record: _Record) -> str:
+        over = record.left < _WORTH_A_TRY
+        text = _FAILED.get(result.why, _FAILED["killed"]).format(
+            command=command,
+            code=result.exit_code,
+            share=(_ALL_TIME if over else _SHARE).format(timeout=record.timeout),
+        )
+        cause = shorten_cause(self._clean(result)) if result.why == "exit" else ""
+        return text + (_CAUSE.format(cause=cause.rstrip(".")) if cause else "")
+
+    def _clean(self, result: CommandResult) -> str:
+        return printable(plain_output(self.redactor.clean(result.output)))
 
     def _to_setup_command(self, command: str, result: CommandResult) -> SetupCommand:
+        """Return what is kept of a command; of one that failed, its cause stands at the end."""
+        written = self._clean(result)
+        output = written[-_OUTPUT_KEPT:]
+        if result.exit_code:
+            output = add_cause(output, written)
         return SetupCommand(
             command=command,
             exit_code=result.exit_code,
             seconds=round(result.seconds, 1),
-            output=printable(plain_output(self.redactor.clean(result.output)))[-_OUTPUT_KEPT:],
+            output=output,
         )
 
 

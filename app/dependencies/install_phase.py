@@ -18,7 +18,7 @@ from pathlib import Path
 
 import structlog
 
-from agents.analysis.dependency_install import READ, InstallPlan, make_plan
+from agents.analysis.languages import InstallPlan, list_read_paths, make_plan
 from agents.analysis.repository_files import RepositoryFiles
 from agents.errors import ConfigError, RunError, ToolError, TransientError
 from agents.policy import Policy
@@ -200,8 +200,10 @@ class RunSetUp:
     async def _plan(self, base: str, policy: Policy) -> tuple[InstallPlan, str]:
         if base not in self._plans:
             blobs = await self._mirror.blobs(base)
-            texts = {path: await self._text(base, path) for path in READ if path in blobs}
-            plan = make_plan(RepositoryFiles(frozenset(blobs), texts), policy)
+            read = await asyncio.to_thread(list_read_paths, blobs)
+            texts = {path: await self._text(base, path) for path in read}
+            files = RepositoryFiles(frozenset(blobs), texts)
+            plan = await asyncio.to_thread(make_plan, files, policy)
             origins = await self._all.origins(plan.tools) if plan.recipes else ()
             self._plans[base] = (plan, self._key(blobs, plan, origins))
         return self._plans[base]

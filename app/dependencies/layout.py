@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.analysis.dependency_install import TOOLS, VENV
+from agents.analysis.languages import TOOLS, VENV
 from app.sandbox.port import HOME
 
 PLACE = "/setup"
@@ -24,7 +24,6 @@ INSTALLING: Mapping[str, str] = {
     **_STAYS,
     "VIRTUAL_ENV": VENV,
     "TMPDIR": SCRATCH,
-    "CI": "1",
     "DO_NOT_TRACK": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_NO_INPUT": "1",

@@ -152,6 +152,7 @@ def build_environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> d
         "HOME": HOME,
         "USER": "agent",
         "LANG": "C.UTF-8",
+        "CI": "1",  # what watches for changes, or asks, unless it is told that nobody is there
         "TMPDIR": "/tmp",  # noqa: S108 # the sandbox's own
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
+import asyncio
+import posixpath
+from collections.abc import Iterable, Sequence
+
+from agents.analysis.ci_checks import list_ci_checks, list_ci_paths, list_hooks
+from agents.analysis.languages import (
+    SuggestedCheck,
+    find_folder,
+    list_read_paths,
+    list_suggestions,
+)
 from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Check
 from agents.ports import WorkTree
 from agents.run import StageContext
+
+_DETECTED = "found in the repository's files"
 
 
 async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], str]:
@@ -15,25 +27,53 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
     if policy.quality is not None:
         return list(policy.quality), (), f"`{POLICY_PATH}`"
     tree = await run.tree(run.base)
-    chosen: dict[str, Check] = {}
+    chosen: dict[str, SuggestedCheck] = {}
     missing: dict[str, str] = {}
-    for candidate in detect(await _files(run)):
+    probed: dict[str, bool] = {}
+    for candidate in await asyncio.to_thread(_list_candidates, await _files(run)):
         if candidate.subject in chosen:
             continue
-        if await _available(tree, candidate):
-            chosen[candidate.subject] = candidate.check
+        if candidate.available not in probed:
+            probed[candidate.available] = await _available(tree, candidate)
+        if probed[candidate.available]:
+            chosen[candidate.subject] = candidate
         else:
             missing.setdefault(candidate.subject, candidate.check.run)
-    return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
+    checks = [each.check for each in chosen.values()]
+    return checks, tuple(missing.values()), _describe_source(chosen.values())
+
+
+def order_by_touched(commands: Sequence[str], changed: Iterable[str]) -> list[int]:
+    """Return the places of these commands, those of the folders that a change touches first."""
+    folders = [find_folder(command) for command in commands]
+    nearest = {_find_nearest(path, folders) for path in changed}
+    return sorted(range(len(commands)), key=lambda at: folders[at] not in nearest)
+
+
+def _find_nearest(path: str, folders: Sequence[str]) -> str:
+    """Return the deepest of these folders that the path lies in; empty for the root."""
+    parent = posixpath.dirname(path)
+    while parent and parent not in folders:
+        parent = posixpath.dirname(parent)
+    return parent
+
+
+def _list_candidates(files: RepositoryFiles) -> list[SuggestedCheck]:
+    """Return what maintainers run themselves before what the files merely suggest."""
+    return [*list_ci_checks(files), *list_suggestions(files), *list_hooks(files)]
+
+
+def _describe_source(checks: Iterable[SuggestedCheck]) -> str:
+    named = dict.fromkeys(f"`{each.source}`" for each in checks if each.source)
+    return f"{_DETECTED}, of them {', '.join(named)}" if named else _DETECTED
 
 
 async def _files(run: StageContext) -> RepositoryFiles:
     source = run.ports.source
     paths = frozenset(await source.files(run.base))
+    read = [*await asyncio.to_thread(list_read_paths, paths), *list_ci_paths(paths)]
     texts = {
-        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace")
-        for path in SETTINGS_FILES
-        if path in paths
+        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace") for path in read
     }
     return RepositoryFiles(paths, texts)
 

@@ -5,6 +5,7 @@ It is told what was installed, and how the repository's contributors are to work
 
 from __future__ import annotations
 
+from agents.analysis.failure_cause import read_cause
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean, one_line, printable
@@ -71,12 +72,12 @@ def list_failed_commands(setup: SetupResult) -> list[SetupCommand]:
 
 
 def cut_output(command: SetupCommand) -> str:
-    """Return the end of what a command wrote."""
-    return command.output.strip()[-TAIL:]
+    """Return what a command says is wrong, or the end of what it wrote."""
+    return read_cause(command.output, TAIL)
 
 
 def _failure(command: SetupCommand) -> str:
-    return f"`{command.command}` wrote at the end:\n{cut_output(command)}"
+    return f"`{command.command}` wrote:\n{cut_output(command)}"
 
 
 def _summary(setup: SetupResult) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.analysis.dependency_install.plan import make_plan
+from agents.analysis.languages.registry import make_plan
 from agents.analysis.repository_files import RepositoryFiles
 from agents.errors import BudgetExceeded
 from agents.loop.budget import RunLimits, Spent

@@ -29,7 +29,7 @@ async def test_the_environment_is_small_and_known(bash):
         "_",
         "",
     }
-    known = {"PATH", "HOME", "USER", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
+    known = {"PATH", "HOME", "USER", "LANG", "CI", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
     assert names == known | {"GIT_CONFIG_NOSYSTEM", "EXTRA"}
 
 

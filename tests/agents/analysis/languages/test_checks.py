@@ -2,12 +2,12 @@
 
 import pytest
 
-from agents.analysis.check_commands import detect
+from agents.analysis.languages import list_suggestions
 from agents.analysis.repository_files import RepositoryFiles
 
 
 def detect_commands(paths, texts=None):
-    return [c.check.run for c in detect(RepositoryFiles(frozenset(paths), texts or {}))]
+    return [c.check.run for c in list_suggestions(RepositoryFiles(frozenset(paths), texts or {}))]
 
 
 def test_python_tests_run_with_pytest_first_and_unittest_last():
@@ -40,7 +40,6 @@ def test_tox_and_nox_stand_between():
         ("Makefile", "all: x\ntest : x\n", "make test"),
         ("go.mod", "module x", "go test ./..."),
         ("Cargo.toml", "[package]", "cargo test --offline --no-fail-fast"),
-        (".pre-commit-config.yaml", "repos: []", "pre-commit run --all-files"),
     ],
 )
 def test_settings_files_suggest_their_tools(path, text, expected):
@@ -64,6 +63,6 @@ def test_broken_or_unrelated_files_suggest_nothing(path, text):
 
 
 def test_each_candidate_says_how_to_see_whether_it_can_run():
-    paths = ["test_a.py", "tox.ini", "go.mod", "Cargo.toml", ".pre-commit-config.yaml"]
+    paths = ["test_a.py", "tox.ini", "go.mod", "Cargo.toml"]
 
-    assert all(c.available for c in detect(RepositoryFiles(frozenset(paths), {})))
+    assert all(c.available for c in list_suggestions(RepositoryFiles(frozenset(paths), {})))

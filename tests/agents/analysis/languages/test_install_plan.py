@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.analysis.dependency_install.plan import DETECTED, make_plan
+from agents.analysis.languages.registry import DETECTED, make_plan
 from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import Policy
 
@@ -85,7 +85,11 @@ def test_constraints_decide_without_being_installed():
 
 def test_a_project_is_installed_editable_with_what_its_tests_need():
     text = BUILD + PROJECT + '[project.optional-dependencies]\ntest = ["x"]\ndocs = ["y"]\n'
-    assert commands(pyproject__toml=text) == [VENV, "pip install -e '.[test]'"]
+    assert commands(pyproject__toml=text) == [
+        VENV,
+        "pip install -e '.[test]'",
+        "pip show --quiet a >/dev/null 2>&1 || { pip install 'numpy>=1' attrs x; }",
+    ]
 
 
 def test_a_project_without_a_build_is_installed_as_its_dependencies():
@@ -176,7 +180,8 @@ def test_other_ecosystems(files, command):
 
 
 def test_all_modules_of_a_workspace_decide():
-    [recipe] = plan(["Cargo.toml", "Cargo.lock", "crates/a/Cargo.toml"]).recipes
+    workspace = {"Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n'}
+    [recipe] = plan(["Cargo.lock", "crates/a/Cargo.toml"], workspace).recipes
     assert "crates/a/Cargo.toml" in recipe.decided_by
 
 

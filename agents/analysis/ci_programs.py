@@ -1,0 +1,159 @@
+"""The programs of a workflow's steps that check a repository, as data.
+
+A line is a subject with the commands that are about it, by how they begin. Whatever else a step
+runs (installs, uploads, deploys, programs that nobody knows) is left to the workflow. So are tox,
+nox and their like, which install what they need with each run, and tests of a build in other steps.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SUBJECTS = {
+    "tests": """
+        pytest, py.test, python -m pytest, python -m unittest, python manage.py test, make test,
+        make check, coverage run, nosetests, stestr run
+    """,
+    "lint": """
+        ruff check, ruff format --check, flake8, python -m flake8, pylint, python -m pylint,
+        black --check, isort --check, bandit, make lint
+    """,
+    "types": "mypy, python -m mypy, pyright, basedpyright, pyre check, make typecheck, make mypy",
+    "npm tests": """
+        npm test, npm t, npm run test, npm run test:unit, npm run test:ci, yarn test, yarn run test,
+        pnpm test, pnpm run test, pnpm -r test, bun test, bun run test, npx jest, npx vitest run,
+        npx mocha, node --test, yarn jest, pnpm vitest run
+    """,
+    "npm lint": """
+        npm run lint, yarn lint, yarn run lint, pnpm lint, pnpm run lint, bun run lint, npx eslint,
+        yarn eslint, npx prettier --check
+    """,
+    "npm types": """
+        npm run typecheck, npm run type-check, npm run tsc, npm run types, yarn typecheck,
+        yarn type-check, yarn tsc, pnpm typecheck, pnpm type-check, pnpm tsc, npx tsc, tsc,
+        bun run typecheck
+    """,
+    "npm build": "npm run build, yarn build, yarn run build, pnpm build, pnpm run build",
+    "npm check": "npm run check, yarn check, pnpm check, pnpm run check",
+    "go tests": "go test, gotestsum",
+    "go vet": "go vet",
+    "go lint": "golangci-lint run, staticcheck",
+    "go build": "go build",
+    "cargo tests": "cargo test, cargo nextest run",
+    "cargo lint": "cargo clippy",
+    "cargo format": "cargo fmt --check, cargo fmt --all -- --check, cargo fmt -- --check",
+    "cargo build": "cargo build, cargo check",
+    "maven tests": "mvn test, mvn verify, ./mvnw test, ./mvnw verify",
+    "gradle tests": "gradle test, gradle check, gradle build, ./gradlew test, ./gradlew check,"
+    " ./gradlew build",
+    "ruby tests": "bundle exec rspec, rspec, bundle exec rake test, bundle exec rake, rake test",
+    "ruby lint": "bundle exec rubocop, rubocop",
+    "php tests": "vendor/bin/phpunit, composer test, composer run test, phpunit, php artisan test",
+    "php types": "vendor/bin/phpstan, vendor/bin/psalm, composer phpstan",
+    "dotnet tests": "dotnet test",
+    "mix tests": "mix test",
+    "mix format": "mix format --check-formatted",
+}
+_RUNNERS = (  # what may stand before a program, to run it in the project's environment
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("pdm", "run"),
+    ("pipenv", "run"),
+    ("hatch", "run"),
+    ("rye", "run"),
+    ("xvfb-run",),
+    ("time",),
+)
+_FETCHES = re.compile(r"(mvn|gradle|\./mvnw|\./gradlew) ")  # unless it is told not to
+_WRAPPERS = {
+    "./mvnw": "ls ~/.m2/wrapper/dists/*/*/*/bin/mvn",
+    "./gradlew": "ls ~/.gradle/wrapper/dists/*/*/*/bin/gradle",
+}
+_ACTS = re.compile(
+    r"(?:^|\s)(?:install|upload|publish|deploy|push|login|sudo|release|--fix|--watch)(?=\s|$)|codecov"
+)
+_PYTHON = re.compile(r"python3?(?:\.\d+)?")
+
+
+@dataclass(frozen=True)
+class JudgedCommand:
+    """What a command checks, and how to see whether it can run."""
+
+    subject: str
+    command: str
+    """As it is run without a network."""
+    available: str
+
+
+def _entries() -> list[tuple[str, tuple[str, ...]]]:
+    listed = [
+        (subject, tuple(entry.split()))
+        for subject, text in SUBJECTS.items()
+        for entry in text.split(",")
+    ]
+    return sorted(listed, key=lambda each: -len(each[1]))
+
+
+_ENTRIES = _entries()
+
+
+def judge_command(command: str) -> JudgedCommand | None:
+    """Return what a plain command of a workflow checks; None where it is not taken."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    while words and re.fullmatch(r"[A-Z_][A-Z0-9_]*=.*", words[0]):
+        words = words[1:]
+    if not words or _ACTS.search(command):
+        return None
+    program, own = words[0], _strip_runner(words)
+    for subject, entry in _ENTRIES:
+        if _begins_with(own, entry):
+            offline = _FETCHES.sub(r"\1 --offline ", command, count=1)
+            return JudgedCommand(subject, offline, _probe(command, program, own))
+    return None
+
+
+def _strip_runner(words: Sequence[str]) -> list[str]:
+    """Return the command without what runs it in the project's environment."""
+    for runner in _RUNNERS:
+        if tuple(words[: len(runner)]) == runner:
+            rest = list(words[len(runner) :])
+            while rest and rest[0].startswith("-"):
+                rest.pop(0)
+            return rest
+    return list(words)
+
+
+def _begins_with(words: Sequence[str], entry: Sequence[str]) -> bool:
+    """Return whether the command has these words first; options may stand in between."""
+    if not words:
+        return False
+    first = "python" if _PYTHON.fullmatch(words[0]) else words[0]
+    if first != entry[0]:
+        return False
+    if words[1 : len(entry)] == list(entry[1:]):
+        return True
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    options = any(each.startswith("-") for each in entry)
+    return not options and len(entry) > 1 and plain[: len(entry) - 1] == list(entry[1:])
+
+
+def _probe(command: str, program: str, own: Sequence[str]) -> str:
+    """Return a command that tells whether this one can start, with its options, too."""
+    if "pytest" in own[:3] or own[0] == "py.test":
+        # An option of a plugin that is not there would fail it before and after any change.
+        return f"{command} --help"
+    needs = [each for each in dict.fromkeys((program, own[0])) if each not in ("time", "xvfb-run")]
+    probes = [_WRAPPERS.get(each, f"command -v {shlex.quote(each)}") for each in needs]
+    if _PYTHON.fullmatch(own[0]) and own[1:2] == ["-m"] and own[2].isidentifier():
+        probes.append(f"{own[0]} -c 'import {own[2]}'")
+    if own[0] in ("npm", "npx", "yarn", "pnpm"):
+        probes.append("{ test -d node_modules || test -e .pnp.cjs; }")
+    if own[0] == "make":
+        probes.append(f"make --dry-run {' '.join(map(shlex.quote, own[1:]))}")
+    return " && ".join(probes)

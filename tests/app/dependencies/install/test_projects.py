@@ -1,0 +1,133 @@
+"""Set-ups of repositories with several projects, of locks that their tool refuses, and of time."""
+
+import json
+import shutil
+
+import pytest
+
+from agents.analysis.languages import InstallPlan, InstallRecipe, go_to
+from agents.pipelines.stages.onboarding import cut_output
+from agents.policy import Policy
+from tests.app.dependencies.install.conftest import bash, wheel
+
+DETECT = Policy()
+has_npm = pytest.mark.skipif(
+    not str(shutil.which("npm")).startswith("/usr/"), reason="sandboxes see no npm here"
+)
+LIBRARY = {"web/lib/package.json": '{"name": "lib", "version": "1.0.0"}', "web/lib/index.js": ""}
+STALE_LOCK = {
+    "name": "web",
+    "lockfileVersion": 3,
+    "requires": True,
+    "packages": {"": {"name": "web"}},
+}
+
+
+def lay_web(**more):
+    manifest = {"name": "web", "dependencies": {"lib": "file:./lib"}, **more}
+    return {**LIBRARY, "web/package.json": json.dumps(manifest)}
+
+
+async def serve(ground, index, name, module):
+    served = await index("localhost", tls=False)
+    file, data = wheel(name, "1.0", {f"{module}.py": "VALUE = 41\n"})
+    served.page(f"/simple/{name.replace('_', '-')}/", f'<a href="/files/{file}">{file}</a>')
+    served.page(f"/files/{file}", data)
+    ground.indexes(PIP_INDEX_URL=f"{served.url}/simple")
+
+
+@has_npm
+async def test_each_project_is_installed_where_it_lies(ground, index):
+    await serve(ground, index, "demo_dep", "demo_dep")
+    ground.commit({
+        **lay_web(),
+        "api/requirements.txt": "demo-dep==1.0\n",
+        "api/tests/test_a.py": "",
+        "requirements.txt": "demo-dep==1.0\n",
+    })  # fmt: skip
+
+    result, tree = await ground.run(policy=DETECT)
+    look = "python3 -c 'import demo_dep, sys; print(sys.prefix)'"
+    seen = await bash(tree, f"{look}; {go_to('api')}{look}; cd ../web && ls node_modules")
+
+    assert [each for each in result.problems if "pytest" not in each] == []
+    assert seen.output.split() == ["/setup/venv", "/setup/venvs/api", "lib"]
+    assert "cd api && export PATH=/setup/venvs/api/bin:$PATH" in result.commands[2].command
+
+
+@has_npm
+async def test_a_lock_that_npm_refuses_has_a_second_way_that_leaves_the_tree_alone(ground):
+    lock = json.dumps(STALE_LOCK)
+    ground.commit({**lay_web(), "web/package-lock.json": lock})
+
+    result, tree = await ground.run(policy=DETECT)
+
+    assert result.problems == ()
+    [note] = result.notes
+    assert note.startswith("`cd web && ")
+    assert "ended with exit code 1. It says: " in note
+    assert "in sync" in note
+    assert "npm install --ignore-scripts" in note
+    assert (await tree.read("web/package-lock.json")).decode() == lock
+    assert (await bash(tree, "ls web/node_modules")).output.split() == ["lib"]
+    failed = cut_output(result.commands[0])
+    assert "Missing: lib@1.0.0 from lock file" in failed
+    assert "--include" not in failed, "npm's list of options says nothing"
+
+
+async def test_a_project_that_cannot_be_built_keeps_nothing_else_from_its_tests(ground, index):
+    await serve(ground, index, "pytest", "pytest")
+    project = '[project]\nname = "a"\nversion = "1"\nrequires-python = ">=99"\n'
+    project += '[build-system]\nrequires = []\nbuild-backend = "no"\nbackend-path = ["."]\n'
+    ground.commit({"pyproject.toml": project, "test_a.py": ""})
+
+    result, tree = await ground.run(policy=DETECT)
+
+    [problem] = result.problems
+    assert problem.startswith("`pip install -e .` ended with exit code 2. It says: ")
+    assert problem.endswith("No module named 'no'.")
+    assert (await bash(tree, "python3 -c 'import pytest; print(pytest.VALUE)'")).output == "41\n"
+
+
+async def build(ground, *recipes, timeout):
+    """Follow these recipes as one plan; return the report."""
+    await ground._fetch()
+    folder = ground.place / "building"
+    folder.mkdir()
+    plan = InstallPlan(recipes, "here", timeout)
+    return await ground.set_ups().builder.build(ground.mirror, folder, ground.base, plan)
+
+
+def recipe(kind, *commands, **more):
+    return InstallRecipe(kind, commands, "true", "", **more)
+
+
+async def test_a_slow_recipe_does_not_take_the_time_of_the_others(ground):
+    slow, quick = recipe("slow", "sleep 60"), recipe("quick", "mkdir ~/quick")
+    manifest = await build(ground, slow, quick, timeout=8)
+
+    assert [each.command for each in manifest.result.commands] == [
+        "sleep 60",
+        "mkdir ~/quick",
+        "sleep 60",
+    ], "with the time that is left it is tried once more"
+    assert [each.exit_code == 0 for each in manifest.result.commands] == [False, True, False]
+    [problem] = manifest.result.problems
+    assert problem.startswith("`sleep 60` was stopped: ")
+    assert "of the set-up's 8 s" in problem or "longer than its 8 s" in problem
+    assert manifest.home == ("quick",)
+
+
+async def test_what_a_second_way_installs_is_no_longer_what_the_lock_names(ground):
+    second = recipe("a", "true")
+    first = recipe("a", "echo 'error: x is not in sync' >&2; exit 2", locked=True, otherwise=second)
+    manifest = await build(ground, first, recipe("b", "true", locked=True), timeout=30)
+
+    assert not manifest.locked
+    assert manifest.result.problems == ()
+    assert "It says: x is not in sync. So `true` was used instead" in manifest.result.notes[0]
+
+
+async def test_runs_are_told_that_nobody_watches(ground):
+    _, tree = await ground.run("true")
+    assert (await bash(tree, "echo $CI")).output == "1\n"
