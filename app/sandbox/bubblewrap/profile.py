@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.sandbox.port import HOME, Mount, SandboxCommand, build_environment
@@ -40,21 +41,46 @@ ETC = {
 }
 """Files written anew for each sandbox, since this machine's own tell who its users are."""
 
-_ETC_SHARED = ("alternatives", "ssl/certs")
-_ETC_COPIED = ("ld.so.cache", "ca-certificates.conf")
+_ETC_SHARED = ("alternatives", "ssl/certs", "fonts")
+_ETC_COPIED = (
+    "ld.so.cache",
+    "ca-certificates.conf",
+    # Not the folder: settings.xml and toolchains.xml beside them may hold passwords of servers.
+    "maven/m2.conf",
+    "maven/logging/simplelogger.properties",
+)
+_JDKS = "java-*"
+"""Debian's folders of JDKs, without which none starts."""
+_HIDDEN_IN_JDK = "management"
+"""The folder of a JDK that may hold jmxremote.password."""
+_PHP_EXTENSION = re.compile(r"^\s*(?:zend_)?extension\s*=[^\n]*", re.MULTILINE)
 
 
-def build_etc_files() -> dict[str, bytes]:
+def build_etc_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
     """Return the files of /etc inside: those made up, and those copied as they are now.
 
-    bwrap writes a file faster than it mounts one.
+    bwrap writes a file faster than it mounts one. `etc` is this machine's.
     """
     made_up = {path: text.encode() for path, text in ETC.items()}
-    copied = {f"/etc/{name}": Path("/etc", name) for name in _ETC_COPIED}
-    return made_up | {name: path.read_bytes() for name, path in copied.items() if path.is_file()}
+    copied = {f"/etc/{name}": etc / name for name in _ETC_COPIED}
+    files = {name: path.read_bytes() for name, path in copied.items() if path.is_file()}
+    return {**made_up, **files, **dict(_name_php_extensions(etc))}
 
 
-def build_system_options() -> list[str]:
+def _name_php_extensions(etc: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield for each PHP a file that loads its extensions, and says nothing else.
+
+    The machine's own settings may hold passwords and licence keys.
+    """
+    for folder in sorted(etc.glob("php/*/cli/conf.d")):
+        files = sorted(path for path in folder.glob("*.ini") if path.is_file())
+        texts = (path.read_text("utf-8", "replace") for path in files)
+        lines = [line for text in texts for line in _PHP_EXTENSION.findall(text)]
+        path = f"/etc/{folder.relative_to(etc)}/extensions.ini"
+        yield path, "".join(f"{line}\n" for line in lines).encode()
+
+
+def build_system_options(etc: Path = Path("/etc")) -> list[str]:
     """Return the options for the read-only system: /usr, its links in /, a little of /etc."""
     options = ["--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc"]
     options += ["--perms", "0755", "--dir", "/home"]
@@ -65,7 +91,13 @@ def build_system_options() -> list[str]:
         elif path.is_dir():
             options += ["--ro-bind", str(path), str(path)]
     for name in _ETC_SHARED:
-        options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        if (etc / name).is_dir():
+            options += ["--ro-bind-try", str(etc / name), f"/etc/{name}"]
+    for jdk in sorted(path for path in etc.glob(_JDKS) if path.is_dir()):
+        options += ["--ro-bind-try", str(jdk), f"/etc/{jdk.name}"]
+        if (jdk / _HIDDEN_IN_JDK).is_dir():
+            hidden = f"/etc/{jdk.name}/{_HIDDEN_IN_JDK}"
+            options += ["--perms", "0755", "--tmpfs", hidden, "--remount-ro", hidden]
     return options
 
 
