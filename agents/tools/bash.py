@@ -89,8 +89,9 @@ class Bash(Tool):
                 )
             case "disk":
                 return (
-                    f"exit code {result.exit_code}: stopped {after} because the repository's folder"
-                    " became too large. Remove what it wrote before you go on."
+                    f"exit code {result.exit_code}: stopped {after} because the repository, /tmp"
+                    " and the home folder became too large together. Remove what it wrote before"
+                    " you go on."
                 )
 
 

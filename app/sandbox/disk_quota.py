@@ -54,6 +54,7 @@ class DiskQuota:
         """Return what a command may still fill. Raises TransientError when the disk is full."""
         folders = tuple(mount.source for mount in command.mounts if mount.writable)
         if folders:
+            folders += command.kept
             self.require_free(folders[0], self.bounds.reserve)
         return DiskAllowance(self, folders)
 

@@ -12,6 +12,7 @@ from agents.errors import ConfigError
 from agents.ports import CommandResult
 
 HOME = "/home/agent"
+SCRATCH = "/tmp"  # noqa: S108 # inside, not ours
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -65,6 +66,8 @@ class SandboxCommand:
     argv: tuple[str, ...]
     folder: str = "/workspace"
     mounts: tuple[Mount, ...] = ()
+    kept: tuple[Path, ...] = ()
+    """Folders of its run that it may not write to, but that count in the run's disk."""
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 120.0
     """Seconds."""
@@ -153,7 +156,7 @@ def build_environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> d
         "USER": "agent",
         "LANG": "C.UTF-8",
         "CI": "1",  # what watches for changes, or asks, unless it is told that nobody is there
-        "TMPDIR": "/tmp",  # noqa: S108 # the sandbox's own
+        "TMPDIR": SCRATCH,
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's
         **extra,

@@ -17,7 +17,21 @@ from agents.errors import ToolError
 from app.git.worktree.installed_dependencies import CommandMounts
 from app.git.worktree.safe_open import is_absent, make_folder, write_file
 from app.git.worktree.untrusted_git import RunFolders
-from app.sandbox.port import Mount
+from app.sandbox.path_permissions import make_passable
+from app.sandbox.port import HOME, SCRATCH, Mount
+
+
+def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]) -> list[Mount]:
+    """Return the mounts of the run's own home and /tmp, which are kept from command to command.
+
+    A furnishing that brings its own takes their place.
+    """
+    brought = {mount.target for mount in furnishing.mounts}
+    room = {HOME: places.home, SCRATCH: places.tmp}
+    for folder in room.values():
+        if not folder.is_dir():
+            _make(folder, owner, 0o700)
+    return [Mount(room[at], at, writable=True) for at in room if at not in brought]
 
 
 def lay_folders(
@@ -53,13 +67,13 @@ def _scratch(
         if folder.startswith(f"{path}/"):
             own = places.scratch / str(number)
             if not own.is_dir():
+                make_passable(places.scratch)
                 _make(own, owner)
             yield Mount(own, f"/workspace/{folder}", writable=True)
 
 
-def _make(folder: Path, owner: tuple[int, int]) -> None:
-    for each in (folder.parent, folder):
-        each.mkdir(exist_ok=True)
-        each.chmod(0o755)
+def _make(folder: Path, owner: tuple[int, int], mode: int = 0o755) -> None:
+    folder.mkdir(exist_ok=True)
+    folder.chmod(mode)
     if os.geteuid() == 0:
         os.chown(folder, *owner)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
 from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy, LentTools
-from app.git.worktree.overlay import lay_folders
+from app.git.worktree.overlay import lay_folders, lay_room
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
@@ -63,7 +63,8 @@ class SandboxCommands:
     ) -> CommandResult:
         """Run a command that reads from package indexes with these kits; its files are dropped."""
         async with self.lend(argv, kits) as lent:
-            result = await self._run(argv, lent.furnishing, timeout, True, max_output)
+            # Not the run's own home, where an agent may have left settings for Fettle's tools.
+            result = await self._run(argv, lent.furnishing, timeout, True, max_output, own=False)
             notes = lent.note
         return replace(result, output=f"{notes}{result.output}")
 
@@ -74,9 +75,13 @@ class SandboxCommands:
         timeout: float,
         writable: bool,
         max_output: int,
+        *,
+        own: bool = True,
     ) -> CommandResult:
+        room = lay_room(self.places, furnishing, self.sandbox.owner) if own else []
         added, notes = lay_folders(self.places, furnishing, self.sandbox.owner, writable)
         mounts = (
+            *room,
             Mount(self.places.files, "/workspace", writable),
             Mount(self.places.agent_git, "/workspace/.git", writable),
             Mount(self.objects, "/git/objects"),
@@ -86,6 +91,7 @@ class SandboxCommands:
         command = SandboxCommand(
             argv=furnishing.argv(argv),
             mounts=mounts,
+            kept=() if writable else (self.places.files, self.places.agent_git),
             environment=furnishing.environment,
             timeout=timeout,
             max_output=max_output,

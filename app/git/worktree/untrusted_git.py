@@ -52,6 +52,16 @@ class RunFolders:
         return self.run / "agent.git"
 
     @property
+    def home(self) -> Path:
+        """Return the home folder of the run's commands."""
+        return self.run / "home"
+
+    @property
+    def tmp(self) -> Path:
+        """Return what the run's commands see as /tmp."""
+        return self.run / "tmp"
+
+    @property
     def scratch(self) -> Path:
         """Return the folders that tools write to within the installed dependencies."""
         return self.run / "scratch"

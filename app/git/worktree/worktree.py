@@ -134,7 +134,8 @@ class GitWorkTree:
             await self._inside.restore(tree)
             if pristine:
                 await self._inside.scrub()
-                await asyncio.to_thread(remove_tree, self._places.scratch)
+                for folder in (self._places.scratch, self._places.home, self._places.tmp):
+                    await asyncio.to_thread(remove_tree, folder)
                 self._lay_copies(await self._furnish())
 
     async def commit(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.sandbox.port import HOME, Mount, SandboxCommand, build_environment
+from app.sandbox.port import HOME, SCRATCH, Mount, SandboxCommand, build_environment
 
 UID = 1000
 """The user inside, whoever it is outside."""
@@ -102,17 +102,30 @@ def build_system_options(etc: Path = Path("/etc")) -> list[str]:
 
 
 def build_fresh_options() -> list[str]:
-    """Return the options for the folders that are empty at the start and bounded in size."""
-    options = ["--proc", "/proc", "--dev", "/dev"]
-    for size, target in ((256, "/dev/shm"), (256, "/tmp"), (256, HOME), (16, "/run")):  # noqa: S108 # inside, not ours
-        options += ["--perms", "0700" if target == HOME else "1777"]
-        options += ["--size", str(size * 1024 * 1024), "--tmpfs", target]
-    return options
+    """Return the options for what every command has anew, empty and bounded in size."""
+    return [
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        *_make_memory("/dev/shm", 256),  # noqa: S108 # inside
+        *_make_memory("/run", 16),
+    ]
+
+
+def _make_memory(target: str, size: int, mode: str = "1777") -> list[str]:
+    """Return the options for an empty folder in memory of `size` MB."""
+    return ["--perms", mode, "--size", str(size * 1024 * 1024), "--tmpfs", target]
 
 
 def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
     """Return the options for one command: its mounts, its environment, its folder."""
     options: list[str] = []
+    mounted = {mount.target for mount in command.mounts}
+    if SCRATCH not in mounted:
+        options += _make_memory(SCRATCH, 256)
+    if HOME not in mounted:
+        options += _make_memory(HOME, 256, "0700")
     for mount in (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts):
         options += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]

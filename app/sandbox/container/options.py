@@ -19,7 +19,14 @@ from typing import Any
 
 from agents.errors import ConfigError
 from app.sandbox.container.engines import ContainerEngine
-from app.sandbox.port import HOME, Mount, ResourceLimits, SandboxCommand, build_environment
+from app.sandbox.port import (
+    HOME,
+    SCRATCH,
+    Mount,
+    ResourceLimits,
+    SandboxCommand,
+    build_environment,
+)
 from app.sandbox.seccomp import list_denied_calls
 
 GRACE = 30
@@ -27,7 +34,7 @@ GRACE = 30
 
 PROFILE = "seccomp.json"
 _NAMED = ("passwd", "group")
-_FRESH = (("/tmp", 256), (HOME, 256), ("/run", 16))  # noqa: S108 # inside, in MB
+_FRESH = ((SCRATCH, 256), (HOME, 256), ("/run", 16))  # in MB
 _LEFT_OVER = 0.25  # processors that no single command gets, so that Fettle itself goes on
 _FAMILIES = {1, 2, 10, 16}  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _MOST_FAMILIES = 64
@@ -64,6 +71,8 @@ def build_create_arguments(
     `files` is a folder filled by `write_files`, which must stay until the container is gone.
     Raises ConfigError for a mount whose path an engine cannot take.
     """
+    mounted = {mount.target for mount in command.mounts}
+    fresh = [(path, size) for path, size in _FRESH if path not in mounted]
     return [
         "create",
         f"--name={name}",
@@ -71,7 +80,7 @@ def build_create_arguments(
         *_build_isolation_flags(files / PROFILE),
         *_build_user_flags(config),
         *_build_limit_flags(command.limits, config.memory),
-        *(f"--tmpfs={path}:rw,nosuid,nodev,mode=1777,size={size}m" for path, size in _FRESH),
+        *(f"--tmpfs={path}:rw,nosuid,nodev,mode=1777,size={size}m" for path, size in fresh),
         *_build_mount_flags(config, files, command),
         f"--workdir={command.folder}",
         "--entrypoint=",

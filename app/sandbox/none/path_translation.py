@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agents.errors import ConfigError
-from app.sandbox.port import HOME, Mount, SandboxCommand
+from app.sandbox.port import HOME, SCRATCH, Mount, SandboxCommand
 
 _SHELLS = {"bash", "sh", "dash"}
-_SCRATCH = {HOME: "home", "/tmp": "tmp"}  # noqa: S108 # inside, not ours
+_OWN = {HOME: "home", SCRATCH: "tmp"}
 _HARMLESS = re.compile(r"[\w./@+:-]+")
 
 # Not in `./q`, `a/q` or `${X}/q`, but behind an option's letter, as in `-I/workspace/include`.
@@ -24,11 +24,17 @@ _BEFORE = r"(?:(?<![\w./~}*?-])|(?<=\s-[A-Za-z])|(?<=^-[A-Za-z]))"
 
 
 class PathTranslation:
-    """Translates one command's paths; its home and /tmp are `home` and `tmp` in `scratch`."""
+    """Translates one command's paths.
+
+    Where no mount gives it a home and /tmp, those are `home` and `tmp` in `scratch`.
+    """
 
     def __init__(self, mounts: Sequence[Mount], scratch: Path) -> None:
-        self._mounted = {mount.target: str(mount.source) for mount in mounts}
-        self._fresh = {target: str(scratch / name) for target, name in _SCRATCH.items()}
+        real = {mount.target: str(mount.source) for mount in mounts}
+        self._mounted = {target: source for target, source in real.items() if target not in _OWN}
+        self._fresh = {
+            target: real.get(target, str(scratch / name)) for target, name in _OWN.items()
+        }
         for path in (*self._mounted.values(), *self._fresh.values()):
             _require_harmless(path)
         self._paths = _compile_pattern(self._mounted)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,17 @@ async def test_all_folders_of_a_run_count_together(tree, tmp_path):
     fill(tree / "a", 75)
     fill(tmp_path / "git" / "b", 75)
     assert await ends(room)
+
+
+@pytest.mark.usefixtures("disk_of_its_own")
+async def test_what_a_command_only_reads_counts_as_well_if_it_is_the_runs(tree, tmp_path):
+    (tmp_path / "home").mkdir()
+    fill(tree / "sources", 60)
+    reading = replace(command(tmp_path / "home"), kept=(tree,))
+    room = DiskQuota(OperatorLimits(disk=100 * MB, reserve=0)).allow(reading)
+    watching = asyncio.create_task(ends(room))
+    fill(tmp_path / "home" / "big", 80)
+    assert await watching
 
 
 @pytest.mark.usefixtures("disk_of_its_own")

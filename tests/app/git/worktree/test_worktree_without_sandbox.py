@@ -51,6 +51,13 @@ async def test_snapshot_restore_and_commit(unmounted):
     assert (await sh(again, "ls")).output == "README.md\nsrc\n"
 
 
+async def test_home_and_tmp_are_kept_for_the_run_alone(unmounted):
+    tree, other = await unmounted.open("r"), await unmounted.open("other")
+    await sh(tree, "echo 1 >/tmp/a; echo 2 >~/b; echo 3 >$TMPDIR/c")
+    assert (await sh(tree, "cat /tmp/a ~/b /tmp/c; echo ~")).output == "1\n2\n3\n/home/agent\n"
+    assert (await sh(other, "ls -A ~ /tmp | grep -v :")).output.split() == []
+
+
 async def test_output_knows_no_path_of_this_machine(unmounted):
     tree = await unmounted.open("r")
     result = await sh(

@@ -103,6 +103,17 @@ async def test_every_hold_is_asked_for(engine, tmp_path, monkeypatch):
     assert "of-our-own" not in (engine.folder / "calls").read_text()
 
 
+async def test_a_runs_own_home_and_tmp_take_the_place_of_those_in_memory(engine, tmp_path):
+    own = [(tmp_path / "home", "/home/agent"), (tmp_path / "tmp", "/tmp")]
+    for folder, _ in own:
+        folder.mkdir()
+    mounts = tuple(Mount(folder, at, writable=True) for folder, at in own)
+    await engine.sandbox().run(SandboxCommand(("true",), folder="/", mounts=mounts))
+    (call,) = engine.calls("create")
+    assert [option.split(":")[0] for option in call if "tmpfs" in option] == ["--tmpfs=/run"]
+    assert {f"--mount=type=bind,source={folder},target={at}" for folder, at in own} <= set(call)
+
+
 @pytest.mark.parametrize(
     ("name", "rootless", "mapping", "user"),
     [
