@@ -89,7 +89,7 @@ def take_over(
             _take_folder(building, tree, path.rstrip("/"), leavings)
         else:
             _take_file(building, tree, path, leavings)
-    leavings.size = sum(seal(building / part) for part in PARTS)
+    leavings.size = _seal_parts(building)
     leavings.home += _home_parts(building / "home")
     _let_see(building / "setup", tools)
     leavings.path += _programs(building, leavings.within)
@@ -115,7 +115,7 @@ def sealed_again(
     building: Path, manifest: Manifest, tools: Iterable[Path], command: str
 ) -> Manifest:
     """Take over a command's changes to a copy, and return what the copy holds now."""
-    size = sum(seal(building / part) for part in PARTS)
+    size = _seal_parts(building)
     _let_see(building / "setup", tools)
     within = list(manifest.within)
     if within and not any((building / "tree" / str(len(within) - 1)).iterdir()):
@@ -236,6 +236,25 @@ def _list_venvs(setup: Path) -> list[str]:
     if others.is_symlink() or not others.is_dir():
         return ["venv"]
     return ["venv", *sorted(f"venvs/{each.name}" for each in os.scandir(others))]
+
+
+def _seal_parts(building: Path) -> int:
+    """Seal an entry; each run then adds to the folders of HOME in a layer of its own.
+
+    The kernel asks the folder below a layer who may write, so those stay the sandbox's user's.
+    """
+    about = (building / "home").stat()
+    size = sum(seal(building / part) for part in PARTS)
+    for part in _home_parts(building / "home"):
+        _give_back(building / "home" / part, (about.st_uid, about.st_gid))
+    return size
+
+
+def _give_back(folder: Path, owner: tuple[int, int]) -> None:
+    os.chown(folder, *owner)
+    for _, folders, files, parent in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            os.chown(name, *owner, dir_fd=parent, follow_symlinks=False)
 
 
 _ALL, _READ = 0o755, 0o644

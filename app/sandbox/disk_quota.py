@@ -52,7 +52,8 @@ class DiskQuota:
 
     def allow(self, command: SandboxCommand) -> DiskAllowance:
         """Return what a command may still fill. Raises TransientError when the disk is full."""
-        folders = tuple(mount.source for mount in command.mounts if mount.writable)
+        written = (m.changes or (m.source if m.writable else None) for m in command.mounts)
+        folders = tuple(folder for folder in written if folder)
         if folders:
             folders += command.kept
             self.require_free(folders[0], self.bounds.reserve)

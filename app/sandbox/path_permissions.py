@@ -27,6 +27,15 @@ def make_passable(folder: Path) -> None:
         folder.chmod(0o711)
 
 
+def give(folder: Path, owner: tuple[int, int], mode: int = 0o755) -> None:
+    """Make a folder that belongs to this user, where Fettle may give it away."""
+    make_passable(folder.parent)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(folder, *owner)
+
+
 def make_data_folder(folder: Path) -> None:
     """Make the operator's data folder. Raises ConfigError, which says what to do."""
     try:
@@ -71,7 +80,9 @@ class WritablePaths:
 
     def check(self, mounts: Sequence[Mount]) -> None:
         """Raise ConfigError for a mount whose source an agent could have swapped."""
-        above = {parent: mount for mount in mounts for parent in mount.source.parents}
+        shown = [(mount, mount.source) for mount in mounts]
+        shown += [(mount, mount.changes) for mount in mounts if mount.changes]
+        above = {parent: mount for mount, source in shown for parent in source.parents}
         for parent, mount in above.items():
             if parent in self._known or self._belongs_to_agents(parent):
                 raise ConfigError(

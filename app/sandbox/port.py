@@ -16,6 +16,13 @@ SCRATCH = "/tmp"  # noqa: S108 # inside, not ours
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
+NO_LAYERS = (
+    "Stages that only read see the repository read-only, so what builds in its folder fails there, "
+    "and installed caches at home cannot be added to: writable layers cannot be had, because {why}."
+)
+"""A note for operators."""
+
+
 @dataclass(frozen=True)
 class Mount:
     """A directory or file of this machine that the sandbox sees at `target`.
@@ -26,6 +33,9 @@ class Mount:
     source: Path
     target: str
     writable: bool = False
+    changes: Path | None = None
+    """A folder of the run that takes what commands write here, while `source` stays as it is; it is
+    made if need be. Where a sandbox cannot do that, the mount is read-only."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def make_backend(name: str, settings: Settings) -> Sandbox:
     given = (settings.sandbox_uid, settings.toolchains, bounds)
     match name:
         case "bubblewrap":
-            return Bubblewrap(*given)
+            return Bubblewrap(*given, place=settings.data_dir)
         case "container":
             return Container(*given, image=settings.sandbox_image)
         case _:

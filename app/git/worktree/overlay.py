@@ -8,34 +8,57 @@ sandbox, and exposes nothing of this machine.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import os
-from collections.abc import Iterator
-from pathlib import Path
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from urllib.parse import quote
 
 from agents.errors import ToolError
 from app.git.worktree.installed_dependencies import CommandMounts
+from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.safe_open import is_absent, make_folder, write_file
 from app.git.worktree.untrusted_git import RunFolders
-from app.sandbox.path_permissions import make_passable
+from app.sandbox.path_permissions import give
 from app.sandbox.port import HOME, SCRATCH, Mount
 
 
 def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]) -> list[Mount]:
-    """Return the mounts of the run's own home and /tmp, which are kept from command to command.
+    """Return the mounts outside of the tree, on the run's own home and /tmp.
 
-    A furnishing that brings its own takes their place.
+    Those two are kept from command to command; a furnishing that brings its own takes their place.
+    What it only shows at home, like the packages that a compiler has fetched, the run adds to in a
+    layer of its own.
     """
     brought = {mount.target for mount in furnishing.mounts}
     room = {HOME: places.home, SCRATCH: places.tmp}
     for folder in room.values():
         if not folder.is_dir():
-            _make(folder, owner, 0o700)
-    return [Mount(room[at], at, writable=True) for at in room if at not in brought]
+            give(folder, owner, 0o700)
+    own = (Mount(room[at], at, writable=True) for at in room if at not in brought)
+    return [*own, *(_add_layer(places, mount) for mount in furnishing.mounts)]
+
+
+def _add_layer(places: RunFolders, mount: Mount) -> Mount:
+    if mount.writable or not mount.target.startswith(f"{HOME}/"):
+        return mount
+    return replace(mount, changes=places.layers / quote(mount.target, safe=""))
+
+
+@contextlib.asynccontextmanager
+async def lay_tree(places: RunFolders, *, writable: bool, layered: bool) -> AsyncIterator[Mount]:
+    """Yield the mount of the files; what is written into a layer is dropped at the end."""
+    dropped = places.run / f"dropped-{secrets.token_hex(6)}" if layered else None
+    try:
+        yield Mount(places.files, "/workspace", writable, dropped)
+    finally:
+        if dropped:
+            await asyncio.to_thread(remove_tree, dropped)
 
 
 def lay_folders(
-    places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int], writable: bool
+    places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]
 ) -> tuple[list[Mount], str]:
     """Return the mounts of installed folders in the tree, and a note on those that do not fit."""
     mounts, notes = [], ""
@@ -46,7 +69,7 @@ def lay_folders(
             notes += f"[What was installed in `{path}` is not there: {error}]\n"
             continue
         mounts.append(Mount(installed, f"/workspace/{path}", furnishing.writable))
-        if writable and not furnishing.writable:
+        if not furnishing.writable:
             mounts += _scratch(places, path, furnishing, owner)
     return mounts, notes
 
@@ -67,13 +90,5 @@ def _scratch(
         if folder.startswith(f"{path}/"):
             own = places.scratch / str(number)
             if not own.is_dir():
-                make_passable(places.scratch)
-                _make(own, owner)
+                give(own, owner)
             yield Mount(own, f"/workspace/{folder}", writable=True)
-
-
-def _make(folder: Path, owner: tuple[int, int], mode: int = 0o755) -> None:
-    folder.mkdir(exist_ok=True)
-    folder.chmod(mode)
-    if os.geteuid() == 0:
-        os.chown(folder, *owner)

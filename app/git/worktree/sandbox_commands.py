@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
 from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy, LentTools
-from app.git.worktree.overlay import lay_folders, lay_room
+from app.git.worktree.overlay import lay_folders, lay_room, lay_tree
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
@@ -20,6 +20,8 @@ Add = Callable[[Sequence[str]], AbstractAsyncContextManager[DependencyCopy]]
 Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[LentTools]]
 """Lends these kits to this command, with a way to the package indexes."""
 
+_SHELL = "bash"
+"""What agents' commands and checks are run by."""
 _NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.]\n"
 
 
@@ -64,7 +66,7 @@ class SandboxCommands:
         """Run a command that reads from package indexes with these kits; its files are dropped."""
         async with self.lend(argv, kits) as lent:
             # Not the run's own home, where an agent may have left settings for Fettle's tools.
-            result = await self._run(argv, lent.furnishing, timeout, True, max_output, own=False)
+            result = await self._run(argv, lent.furnishing, timeout, True, max_output, room=False)
             notes = lent.note
         return replace(result, output=f"{notes}{result.output}")
 
@@ -76,27 +78,30 @@ class SandboxCommands:
         writable: bool,
         max_output: int,
         *,
-        own: bool = True,
+        room: bool = True,
     ) -> CommandResult:
-        room = lay_room(self.places, furnishing, self.sandbox.owner) if own else []
-        added, notes = lay_folders(self.places, furnishing, self.sandbox.owner, writable)
-        mounts = (
-            *room,
-            Mount(self.places.files, "/workspace", writable),
-            Mount(self.places.agent_git, "/workspace/.git", writable),
-            Mount(self.objects, "/git/objects"),
-            *furnishing.mounts,
-            *added,
-        )
-        command = SandboxCommand(
-            argv=furnishing.argv(argv),
-            mounts=mounts,
-            kept=() if writable else (self.places.files, self.places.agent_git),
-            environment=furnishing.environment,
-            timeout=timeout,
-            max_output=max_output,
-            limits=ResourceLimits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
-        )
-        result = await self.sandbox.run(furnishing.wrap(command))
+        owner = self.sandbox.owner
+        script = argv[0] == _SHELL  # else it is a search of Fettle's, which writes nothing
+        laid = lay_room(self.places, furnishing, owner) if room and script else furnishing.mounts
+        added, notes = lay_folders(self.places, furnishing, owner)
+        layered = script and not writable
+        async with lay_tree(self.places, writable=writable, layered=layered) as tree:
+            mounts = (
+                *laid,
+                tree,
+                Mount(self.places.agent_git, "/workspace/.git", writable),
+                Mount(self.objects, "/git/objects"),
+                *added,
+            )
+            command = SandboxCommand(
+                argv=furnishing.argv(argv),
+                mounts=mounts,
+                kept=() if writable else (self.places.files, self.places.agent_git),
+                environment=furnishing.environment,
+                timeout=timeout,
+                max_output=max_output,
+                limits=ResourceLimits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
+            )
+            result = await self.sandbox.run(furnishing.wrap(command))
         self.on_command(result.seconds)
         return replace(result, output=f"{notes}{result.output}")

@@ -62,9 +62,19 @@ class RunFolders:
         return self.run / "tmp"
 
     @property
+    def layers(self) -> Path:
+        """Return what the run has added to installed folders that it only borrows."""
+        return self.run / "layers"
+
+    @property
     def scratch(self) -> Path:
         """Return the folders that tools write to within the installed dependencies."""
         return self.run / "scratch"
+
+    @property
+    def kept(self) -> tuple[Path, ...]:
+        """Return the folders outside of the tree that commands leave to later ones."""
+        return self.home, self.tmp, self.layers, self.scratch
 
     @property
     def exclude(self) -> Path:

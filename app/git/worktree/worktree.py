@@ -134,7 +134,7 @@ class GitWorkTree:
             await self._inside.restore(tree)
             if pristine:
                 await self._inside.scrub()
-                for folder in (self._places.scratch, self._places.home, self._places.tmp):
+                for folder in self._places.kept:
                     await asyncio.to_thread(remove_tree, folder)
                 self._lay_copies(await self._furnish())
 

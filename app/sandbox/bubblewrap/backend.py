@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +23,7 @@ from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
 from app.sandbox.bubblewrap import profile
 from app.sandbox.bubblewrap.errors import diagnose
+from app.sandbox.bubblewrap.layers import LayerMounter
 from app.sandbox.cgroups.cgroup import CgroupFactory, CgroupLimits
 from app.sandbox.cgroups.delegation import find_cgroups
 from app.sandbox.cgroups.scope import CommandCgroup, open_cgroup
@@ -30,12 +32,13 @@ from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.parent_watch import Lifeline, build_guard, open_lifeline
 from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
-from app.sandbox.port import OperatorLimits, ProbeReport, SandboxCommand
+from app.sandbox.port import NO_LAYERS, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.privilege_drop import UnprivilegedLauncher, choose_owner
 from app.sandbox.process_group import FLOOD, build_result, make_memory_file, run_group
 from app.sandbox.seccomp import build_filter
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+_ANYWHERE = Path(tempfile.gettempdir())
 _LEFT_OVER = 0.25
 """Processors that no single command gets, so that Fettle itself goes on working."""
 
@@ -85,9 +88,12 @@ class Bubblewrap:
         toolchains: Sequence[Path] = (),
         bounds: OperatorLimits | None = None,
         find: Callable[[], tuple[CgroupFactory | None, str]] = find_cgroups,
+        place: Path = _ANYWHERE,
     ) -> None:
         self.owner = choose_owner(sandbox_uid)
         self._launcher = UnprivilegedLauncher(self.owner) if os.geteuid() == 0 else None
+        self._place = place
+        self._layers = LayerMounter(self.owner, self._launcher)
         self._toolchains = tuple(toolchains)
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
@@ -108,7 +114,8 @@ class Bubblewrap:
         if self._report is None:
             self._require_toolchains()
             report = await probe.attack(self)
-            self._report = replace(report, notes=self._describe_limits())
+            notes = (*self._describe_limits(), *await self._describe_layers())
+            self._report = replace(report, notes=notes)
         return self._report
 
     async def run(self, command: SandboxCommand) -> CommandResult:
@@ -148,6 +155,7 @@ class Bubblewrap:
         With `keep_stdin` the command reads what is sent over the lifeline; otherwise it has no
         input. Raises TransientError when this machine has no room for a command now.
         """
+        command = replace(command, mounts=await self._layers.settle(command.mounts))
         self._writable_paths.check(command.mounts)
         disk = self._disk.allow(command)
         make_mount_points(command.mounts, self.owner)
@@ -176,6 +184,12 @@ class Bubblewrap:
         """Return the bytes for each process, where no control group holds all together."""
         return self._bounds.memory if self._cgroups is None else None
 
+    async def _describe_layers(self) -> tuple[str, ...]:
+        fault = await self._layers.find_fault(self._place if self._place.is_dir() else _ANYWHERE)
+        return (NO_LAYERS.format(why=f"this machine refuses them on its disk: {fault}"),) * bool(
+            fault
+        )
+
     def _describe_limits(self) -> tuple[str, ...]:
         cgroups, memory = self._cgroups, f"{self._bounds.memory // MB} MB"
         if cgroups is None:
@@ -202,7 +216,8 @@ class Bubblewrap:
             options += ["--seccomp", str(add(self._filter))]
             # Options go through a file: the command line of process 1 can be read inside.
             listed = add(b"".join(option.encode() + b"\0" for option in options))
-            yield [self._program, "--args", str(listed), "--"], add.fds
+            layers = self._layers.build_argv(command.mounts)
+            yield [*layers, self._program, "--args", str(listed), "--"], add.fds
 
     @cached_property
     def _program(self) -> str:

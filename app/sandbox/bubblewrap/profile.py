@@ -127,7 +127,8 @@ def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -
     if HOME not in mounted:
         options += _make_memory(HOME, 256, "0700")
     for mount in (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts):
-        options += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
+        writable = mount.writable or mount.changes
+        options += ["--bind" if writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]
     for name, value in build_environment(command.environment, toolchains).items():
         options += ["--setenv", name, value]

@@ -35,7 +35,7 @@ from app.sandbox.disk_quota import DiskQuota
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.parent_watch import build_pipe_guard, open_handshake
 from app.sandbox.path_permissions import WritablePaths
-from app.sandbox.port import OperatorLimits, Probe, ProbeReport, SandboxCommand
+from app.sandbox.port import NO_LAYERS, OperatorLimits, Probe, ProbeReport, SandboxCommand
 from app.sandbox.privilege_drop import choose_owner
 from app.sandbox.process_group import FLOOD, ProcessExit, build_result, run_group
 
@@ -157,7 +157,9 @@ class Container:
         others = [name for name in devices if name != "lo"]
         network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
         report = await probe.attack(self)
-        return self._name_causes(replace(report, probes=(*report.probes, network)))
+        notes = (NO_LAYERS.format(why="containers of an engine are made without"),)
+        probes = (*report.probes, network)
+        return self._name_causes(replace(report, probes=probes, notes=notes))
 
     def _report_start_error(self, error: ConfigError) -> ProbeReport:
         what, _, why = str(error).partition("\nLikely cause: ")

@@ -224,7 +224,8 @@ async def test_links_that_it_leaves_lead_nowhere(ground, served):
     assert "pipe" not in seen.output
     for folder, _, files in os.walk(ground.entries()[-1]):
         for path in (folder, *(f"{folder}/{name}" for name in files)):
-            assert os.lstat(path).st_uid == os.geteuid()
+            if "/home/" not in path:  # there, runs add to layers, whose floor is the sandbox's
+                assert os.lstat(path).st_uid == os.geteuid()
 
 
 async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):

@@ -150,16 +150,25 @@ async def test_runs_cannot_change_what_other_runs_see(ground):
 
     tried = await bash(
         one,
-        "for at in node_modules/a ~/.tool /setup/b; do"
+        "for at in node_modules/a /setup/b; do"
         " echo evil >$at/x && echo WROTE; touch $at/new && echo WROTE; rm -rf $at/x && echo WROTE;"
         " chmod 777 $at && echo WROTE; mv $at $at.old && echo WROTE; done;"
-        " mv node_modules nm && echo WROTE; rm -rf node_modules /setup ~/.tool; exit 0",
+        " mv node_modules nm && echo WROTE; mv ~/.tool ~/t && echo WROTE;"
+        " rm -rf node_modules /setup; exit 0",
     )
+    # What lies at home a run may add to, in a layer that is its own.
+    own = "cd ~/.tool && echo evil >x && touch new && chmod 777 . && rm x && ls"
+    assert (await bash(one, own)).output == "new\n"
     _, two = await ground.run(INSTALL, run_id="run-2")
 
     assert "WROTE" not in tried.output
     held = (await bash(one, "grep -E 'node_modules |/setup|tool' /proc/self/mounts")).output
-    assert [line.split()[3].split(",")[0] for line in held.splitlines()] == ["ro"] * 3
+    modes = {line.split()[1]: line.split()[3].split(",")[0] for line in held.splitlines()}
+    assert modes == {
+        "/setup": "ro",
+        "/workspace/node_modules": "ro",
+        "/home/agent/.tool": "rw",
+    }
     assert _state(ground.entries()[0]) == before
     seen = await bash(two, "ls -A node_modules/a /setup/b ~/.tool; cat node_modules/a/x")
     assert seen.output.split() == [
@@ -181,7 +190,9 @@ async def test_what_runs_see_belongs_to_us(ground):
     for folder, _, files in os.walk(ground.entries()[0]):
         for path in (folder, *(f"{folder}/{name}" for name in files)):
             about = os.lstat(path)
-            assert about.st_uid == os.geteuid()
+            # Below a layer the kernel asks who owns it; only the way there has to be ours.
+            layered = f"{path}/".startswith(f"{ground.entries()[0]}/home/.tool/")
+            assert about.st_uid == (ground.sandbox.owner[0] if layered else os.geteuid())
             assert about.st_mode & 0o7022 == 0
 
 

@@ -73,10 +73,24 @@ async def test_the_agent_cannot_harm_the_mirror_or_its_mount_points(estate):
 async def test_a_read_only_command_changes_nothing(estate):
     tree = await estate.open()
     before = await tree.snapshot()
-    result = await sh(
-        tree, "echo x >new; echo y >>src/a.py; touch .git/x; git status --short", writable=False
+    script = "echo x >new; echo y >>src/a.py; touch .git/x; git status --short"
+    result = await sh(tree, script, writable=False)
+    assert result.output.count("Read-only") == 1  # the git directory, to which no build writes
+    assert result.output.endswith(" M src/a.py\n?? new\n")  # what it wrote was there for itself
+    assert await tree.snapshot() == before
+    assert (await sh(tree, "git status --short", writable=False)).output == ""
+    assert not list((tree.files.parent).glob("dropped-*"))
+
+
+async def test_a_build_in_a_stage_that_only_reads_works_and_leaves_nothing(estate):
+    tree = await estate.open()
+    before = await tree.snapshot()
+    build = (
+        "mkdir -p target/debug && cp -r src target/debug/ && rm -rf src && mv target/debug/src ."
     )
-    assert result.output.count("Read-only") == 3
+    result = await sh(tree, f"{build} && cat src/a.py", writable=False)
+    assert (result.exit_code, result.output) == (0, "A = 1\n")
+    assert (await sh(tree, "ls", writable=False)).output == "README.md\nsrc\n"
     assert await tree.snapshot() == before
 
 
