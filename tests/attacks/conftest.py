@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import yaml
 from sqlalchemy import select
 
 from app.simulator.model import Script
@@ -23,7 +22,8 @@ from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.tables import turns
 from tests.attacks.board import tell
-from tests.flows.conftest import CALC, PATIENCE, SCRIPT, make_place
+from tests.flows.conftest import CALC, PATIENCE, make_place
+from tests.flows.scripted import KNOWN
 
 __all__ = ["make_place"]
 
@@ -144,8 +144,7 @@ def make_script(*parts, inside=None):
 
     `inside` is {"# Triage": [calls, ...]}: each list of calls is an answer of its own.
     """
-    by_prompt = {part["when"]: part for part in yaml.safe_load(SCRIPT.read_text())}
-    by_prompt |= {part["when"]: part for part in parts}
+    by_prompt = KNOWN | {part["when"]: part for part in parts}
     for when, answers in (inside or {}).items():
         usual = by_prompt[when]["turns"]
         by_prompt[when] = {"when": when, "turns": [{"call": calls} for calls in answers] + usual}

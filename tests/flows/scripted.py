@@ -7,6 +7,8 @@ import yaml
 from app.simulator.model import Script
 from tests.flows.conftest import SCRIPT
 
+KNOWN = {each["when"]: each for each in yaml.safe_load(SCRIPT.read_text())}
+
 
 def part(when, *answers):
     """Return what answers a prompt: each answer is one call, or a list of calls at once."""
@@ -16,8 +18,7 @@ def part(when, *answers):
 
 def usual(*parts):
     """Return the usual script with these parts, instead of those for the same prompts."""
-    known = {each["when"]: each for each in yaml.safe_load(SCRIPT.read_text())}
-    return Script.model_validate(list((known | {each["when"]: each for each in parts}).values()))
+    return Script.model_validate(list((KNOWN | {each["when"]: each for each in parts}).values()))
 
 
 def triage(decision, *calls, when="# Triage", **more):

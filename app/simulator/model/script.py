@@ -141,7 +141,7 @@ def load_script(path: Path) -> Script:
     """Return the script in this YAML file, or raise ScriptError."""
     try:
         text = path.read_text(encoding="utf-8")
-        return Script.model_validate(yaml.safe_load(text))
+        return Script.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
     except OSError as error:
         raise ScriptError(f"{path}: cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:

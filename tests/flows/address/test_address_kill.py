@@ -33,17 +33,22 @@ EVERY = script(
     ),
 )
 
-MOMENTS = {
-    "before the push": ("before", "git-receive-pack", b"", 1),
-    "after the push": ("after", "git-receive-pack", b"", 1),
-    "before the first reply": ("before", r"/replies$", b"", 1),
-    "after the first reply": ("after", r"/replies$", b"", 1),
-    "before the second reply": ("before", r"/replies$", b"", 2),
-    "after a thread is resolved": ("after", r"/graphql$", b"resolveReviewThread", 1),
-    "after the last reply": ("after", r"/replies$", b"", 3),
-    "after a reviewer is asked again": ("after", r"/requested_reviewers$", b"", 1),
-    "after the summary": ("after", r"/issues/\d+/comments$", b"key=ledger", 1),
+RUNS = {
+    "at odd moments": {
+        "before the push": ("before", "git-receive-pack", b""),
+        "before the first reply": ("before", r"/replies$", b""),
+        "after a thread is resolved": ("after", r"/graphql$", b"resolveReviewThread"),
+        "after a reviewer is asked again": ("after", r"/requested_reviewers$", b""),
+    },
+    "at even moments": {
+        "after the push": ("after", "git-receive-pack", b""),
+        "after the first reply": ("after", r"/replies$", b""),
+        "before the second reply": ("before", r"/replies$", b""),
+        "after the last reply": ("after", r"/replies$", b""),
+        "after the summary": ("after", r"/issues/\d+/comments$", b"key=ledger"),
+    },
 }
+"""The moments of a run, in the order in which it comes to them; what was done is not done again."""
 
 
 async def end_state(at):
@@ -87,27 +92,37 @@ async def expected_end(make_place, undisturbed):
     return undisturbed
 
 
-@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS.keys())
-async def test_a_kill_while_it_is_let_out_changes_nothing(make_place, undisturbed, moment):
+def kill_at(at, moment):
+    """Have the server killed at the next such request; return an event that tells when it was."""
+    when, path, words = moment
+    killed = asyncio.Event()
+
+    async def hook(request):
+        if words in await request.read() and not killed.is_set():
+            await at.place.server.kill()
+            killed.set()
+
+    at.github.faults.clear()
+    getattr(at.github.faults, f"call_{when}")("POST", path, hook, times=1000)
+    return killed
+
+
+@pytest.mark.parametrize("moments", RUNS.values(), ids=RUNS.keys())
+async def test_kills_while_it_is_let_out_change_nothing(make_place, undisturbed, moments):
     expected = dict(await expected_end(make_place, undisturbed))
     answers = expected.pop("answers")
-    when, path, words, number = moment
     async with open_reviewed(make_place, EVERY) as at:
-        killed, met = asyncio.Event(), []
-
-        async def hook(request):
-            if words not in await request.read():
-                return
-            met.append(request.path)
-            if len(met) == number:
-                await at.place.server.kill()
-                killed.set()
-
-        planned = getattr(at.github.faults, f"call_{when}")
-        planned("POST", path, hook, times=1000)
-        await review(at)
-        async with asyncio.timeout(PATIENCE):
-            await killed.wait()
+        for number, (name, moment) in enumerate(moments.items()):
+            killed = kill_at(at, moment)
+            if number:
+                await at.place.server.start(at.place.app)
+            else:
+                await review(at)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await killed.wait()
+            except TimeoutError:
+                pytest.fail(f"It did not come to this moment: {name}")
         at.github.faults.clear()
         await at.place.server.start(at.place.app)
         assert await at.all_over() == ["comment"]

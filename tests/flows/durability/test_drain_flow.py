@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-import pytest
-
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
@@ -38,23 +36,32 @@ def in_the_push(place, stop):
     place.github.faults.call_before("POST", "git-receive-pack", hook)
 
 
-@pytest.mark.parametrize("moment", [in_a_model_call, in_a_command, in_the_push])
-async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place, moment):
-    async with make_place() as place:
-        stopping = []
-        watching = moment(place, lambda: stopping.append(asyncio.create_task(place.server.stop())))
-        await place.label()
-        await place.wait_until(lambda: stopping)
-        began = time.monotonic()
-        await stopping[0]
+MOMENTS = [in_a_model_call, in_a_command, in_the_push]
+"""In the order in which a run comes to them."""
 
-        assert time.monotonic() - began < DRAIN_SECONDS
-        assert place.server.process.returncode == 0
-        assert watching is None or watching.done()
-        log = place.server.log.read_text()
-        assert "draining" in log
-        assert "Traceback" not in log
-        assert "run ended" not in log
+
+async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place):
+    async with make_place() as place:
+        for number, moment in enumerate(MOMENTS):
+            stopping = []
+            watching = moment(
+                place, lambda to=stopping: to.append(asyncio.create_task(place.server.stop()))
+            )
+            if number:
+                await place.server.start(place.app)
+            else:
+                await place.label()
+            await place.wait_until(lambda to=stopping: to)
+            began = time.monotonic()
+            await stopping[0]
+
+            assert time.monotonic() - began < DRAIN_SECONDS
+            assert place.server.process.returncode == 0
+            assert watching is None or watching.done()
+            log = place.server.log.read_text()
+            assert log.count("draining") == number + 1
+            assert "Traceback" not in log
+            assert "run ended" not in log
 
         await place.server.start(place.app)
         outcome = await place.wait_for_end()

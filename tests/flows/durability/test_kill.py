@@ -1,4 +1,4 @@
-"""kill -9 at ten kinds of moment: the end is the same as if nothing had happened."""
+"""kill -9 at fourteen moments of three runs: each ends as if nothing had happened."""
 
 import asyncio
 import random
@@ -14,10 +14,17 @@ from tests.flows.conftest import PATIENCE, patience
 UNSURE = 0.3  # seconds: asked for that short a time ago, an answer may not have arrived
 
 
+def answered(place):
+    """Return how many answers the model has given whole."""
+    return sum(asked.answered for asked in place.model.requests)
+
+
 def at_model_request(number):
+    """Kill when this answer is asked for, and not there: earlier kills have some asked twice."""
+
     def plan(place, kill):
-        async def hook(asked):
-            if asked.number == number:
+        async def hook(_asked):
+            if answered(place) == number - 1:
                 await kill()
 
         place.model.on_request(hook)
@@ -27,8 +34,8 @@ def at_model_request(number):
 
 def after_model_answer(number):
     def plan(place, kill):
-        async def hook(asked):
-            if asked.number == number:
+        async def hook(_asked):
+            if answered(place) == number:
                 await wait_for_answers(place, number)
                 await kill()
 
@@ -96,22 +103,25 @@ def at_random(seed):
     return plan
 
 
-MOMENTS = {
-    "before the first answer": at_model_request(1),
-    "after an answer, before its tools": after_model_answer(2),
-    "while a submission is made": after_model_answer(3),
-    "in a model call of a step": at_model_request(6),
-    "in a command that changes files": in_a_command,
-    "at a commit": at_a_commit,
-    "before the push": before_github("POST", "git-receive-pack"),
-    "after the push": after_github("POST", "git-receive-pack"),
-    "before the pull request is opened": before_github("POST", r"/pulls$"),
-    "after the pull request is opened": after_github("POST", r"/pulls$"),
-    "after the progress comment is made": after_github("POST", r"/comments$"),
-    "at a random moment (1)": at_random(1),
-    "at a random moment (2)": at_random(2),
-    "at a random moment (3)": at_random(3),
+RUNS = {
+    "while it thinks, and writes": {
+        "before the first answer": at_model_request(1),
+        "after an answer, before its tools": after_model_answer(2),
+        "while a submission is made": after_model_answer(3),
+        "in a model call of a step": at_model_request(6),
+        "before the push": before_github("POST", "git-receive-pack"),
+        "after the pull request is opened": after_github("POST", r"/pulls$"),
+    },
+    "while it works, and tells": {
+        "after the progress comment is made": after_github("POST", r"/comments$"),
+        "in a command that changes files": in_a_command,
+        "at a commit": at_a_commit,
+        "after the push": after_github("POST", "git-receive-pack"),
+        "before the pull request is opened": before_github("POST", r"/pulls$"),
+    },
+    "at random moments": {f"at a random moment ({n})": at_random(n) for n in (1, 2, 3)},
 }
+"""The moments of a run, in the order in which it comes to them."""
 
 
 @pytest.fixture(scope="module")
@@ -130,33 +140,55 @@ async def expected_end(make_place, undisturbed):
     return undisturbed
 
 
-@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS.keys())
-async def test_a_kill_changes_nothing(make_place, undisturbed, moment):
+class Kills:
+    """The kills of a run, and what the model was asked before them."""
+
+    def __init__(self, place):
+        self.place = place
+        self.seen = 0
+        self.lost, self.unsure = [], []
+
+    def plan(self, moment):
+        """Have the server killed once, at this moment; return what ends when it was."""
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        async def kill(unsure=0.0):
+            if begun.is_set():
+                return
+            begun.set()
+            before, self.seen = self.seen, len(self.place.model.requests)
+            for asked in self.place.model.requests[before : self.seen]:
+                if not asked.answered:
+                    self.lost.append(asked)
+                elif time.time() - asked.at < unsure:
+                    self.unsure.append(asked)
+            await self.place.server.kill()
+            over.set()
+
+        return asyncio.gather(*filter(None, [moment(self.place, kill), over.wait()]))
+
+
+@pytest.mark.parametrize("moments", RUNS.values(), ids=RUNS.keys())
+async def test_kills_change_nothing(make_place, undisturbed, moments):
     expected = dict(await expected_end(make_place, undisturbed))
     answers = expected.pop("answers")
     async with make_place() as place:
-        killed = asyncio.Event()
-        open_questions, unsure_answers = [], []
-
-        async def kill(unsure=0.0):
-            for asked in place.model.requests:
-                if not asked.answered:
-                    open_questions.append(asked)
-                elif time.time() - asked.at < unsure:
-                    unsure_answers.append(asked)
-            await place.server.kill()
-            killed.set()
-
-        watching = moment(place, kill)
-        watch = asyncio.create_task(watching) if watching else None
-        await place.label()
-        async with asyncio.timeout(PATIENCE):
-            await killed.wait()
-        if watch:
-            await watch
+        kills, names = Kills(place), []
+        for name, moment in moments.items():
+            kill = kills.plan(moment)
+            if names:
+                await place.server.start(place.app)
+            else:
+                await place.label()
+            names.append(name)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await kill
+            except TimeoutError:
+                pytest.fail(f"It did not come to this moment: {name}, after {names[:-1]}")
         await place.server.start(place.app)
         await place.wait_for_end()
 
         assert await place.end_state() == expected
-        repeated = len(place.model.requests) - answers - len(open_questions)
-        assert 0 <= repeated <= len(unsure_answers), "a received answer was asked for again"
+        repeated = len(place.model.requests) - answers - len(kills.lost)
+        assert 0 <= repeated <= len(kills.unsure), "a received answer was asked for again"
