@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.pipelines.stages.run_checks import CheckComparison, check_quality
+from agents.pipelines.stages.quality import CheckComparison, check_quality
 from agents.ports import Json, PullRequest, Reporter, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish

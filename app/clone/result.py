@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pipelines.stages.run_checks import CheckComparison
+from agents.pipelines.stages.quality import CheckComparison
 from agents.ports import Usage
 from agents.run import Outcome
 

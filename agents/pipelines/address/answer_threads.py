@@ -10,7 +10,7 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, tally, to_code
+from agents.pipelines.stages.quality import CheckComparison, CheckResult, tally, to_code
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
 

@@ -8,7 +8,7 @@ from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.implement import StepDone, StepResult
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.pipelines.stages.run_checks import CheckResult, format_output
+from agents.pipelines.stages.quality import CheckResult, format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 

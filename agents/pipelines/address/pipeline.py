@@ -18,9 +18,8 @@ from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_bac
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import land, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
+from agents.pipelines.stages.quality import VerifiedChange, check_quality, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.run_checks import check_quality, measure_base
-from agents.pipelines.stages.verification import VerifiedChange
 from agents.ports import SetupResult
 from agents.requests import AddressReview
 from agents.run import Outcome, Run

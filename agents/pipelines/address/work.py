@@ -11,8 +11,7 @@ from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison
-from agents.pipelines.stages.verification import VerifiedChange
+from agents.pipelines.stages.quality import CheckComparison, VerifiedChange
 from agents.ports import Feedback, PullSnapshot, Thread
 from agents.requests import Frozen
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from agents.pipelines.checks.consider import MOST, ChecksDue, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import to_code
+from agents.pipelines.stages.quality import VerifiedChange, checks_table, to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.requests import FixChecks
 from agents.run import Outcome, StageContext, stage
 from agents.text import publish

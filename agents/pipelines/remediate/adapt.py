@@ -10,7 +10,7 @@ from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.pipelines.stages.run_checks import format_output
+from agents.pipelines.stages.quality import format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import one_line

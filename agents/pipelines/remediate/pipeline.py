@@ -23,7 +23,7 @@ from agents.pipelines.remediate.verify import VERIFY, verify
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base
+from agents.pipelines.stages.quality import Baseline, check_quality, measure_base
 from agents.requests import RemediateAlert
 from agents.run import Outcome, Run
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.run_checks import to_code
-from agents.pipelines.stages.verification import checks_table
+from agents.pipelines.stages.quality import checks_table, to_code
 from agents.text import one_line, publish
 
 WORDS = 500

@@ -12,7 +12,7 @@ from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.onboarding import read_instructions
-from agents.pipelines.stages.run_checks import CheckResult, some_names
+from agents.pipelines.stages.quality import CheckResult, some_names
 from agents.requests import RemediateAlert, Severity
 from agents.run import StageContext, stage
 

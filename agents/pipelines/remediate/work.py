@@ -7,7 +7,7 @@ from typing import Literal
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
-from agents.pipelines.stages.run_checks import CheckComparison
+from agents.pipelines.stages.quality import CheckComparison
 from agents.ports import SetupResult
 from agents.remediation import Result
 from agents.requests import Frozen, Overruled, Severity

@@ -43,9 +43,9 @@ from agents.pipelines.stages.inspect_weakening import PUT_BACK
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine
 from agents.pipelines.stages.prepare import prepare
+from agents.pipelines.stages.quality import Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.run_checks import Baseline, measure_base
 from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run

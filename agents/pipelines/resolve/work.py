@@ -7,8 +7,8 @@ from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.quality import CheckComparison
 from agents.pipelines.stages.regression_proof import RegressionProof
-from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from agents.pipelines.stages.inspect_weakening import inspect, put_back
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.push_update import PushResult, catch_up, push_update
-from agents.pipelines.stages.repair_checks import quality_fix
-from agents.pipelines.stages.run_checks import (
+from agents.pipelines.stages.quality import (
     Baseline,
     CheckComparison,
+    VerifiedChange,
     check_quality,
     measure_base,
 )
-from agents.pipelines.stages.verification import VerifiedChange
+from agents.pipelines.stages.repair_checks import quality_fix
 from agents.run import Run
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agents.pipelines.stages.run_checks import CheckResult
+from agents.pipelines.stages.quality import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable
 from agents.tools.shell.options import word_set

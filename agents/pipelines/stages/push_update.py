@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agents.errors import Moved
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.pipelines.stages.run_checks import CheckComparison
+from agents.pipelines.stages.quality import CheckComparison
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import code_span, one_line

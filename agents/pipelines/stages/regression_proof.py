@@ -18,8 +18,8 @@ from agents.pipelines.stages.proof_run import (
     says_too_little,
     without_tests,
 )
+from agents.pipelines.stages.quality import CheckResult
 from agents.pipelines.stages.regression_proof_text import proof_section
-from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
 from agents.run import StageContext, stage

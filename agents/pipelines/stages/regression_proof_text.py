@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.run_checks import CheckResult
+from agents.pipelines.stages.quality import CheckResult
 from agents.text import one_line, publish
 
 COMMAND_LIMIT = 200

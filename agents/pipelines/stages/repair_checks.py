@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.run_checks import CheckComparison, format_output
+from agents.pipelines.stages.quality import CheckComparison, format_output
 from agents.run import StageContext, stage
 
 

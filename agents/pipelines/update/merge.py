@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.run_checks import to_code
+from agents.pipelines.stages.quality import to_code
 from agents.requests import Frozen
 
 

@@ -6,9 +6,8 @@ from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, put_back
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.quality import Baseline, VerifiedChange, check_quality, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base
-from agents.pipelines.stages.verification import VerifiedChange
 from agents.pipelines.update.inspect_merge import inspect_merge
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import merge_base

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, format_output, to_code
+from agents.pipelines.stages.quality import CheckComparison, CheckResult, format_output, to_code
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection

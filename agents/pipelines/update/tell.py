@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import to_code
+from agents.pipelines.stages.quality import VerifiedChange, checks_table, to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.pipelines.update.merge import BaseMerge, FileStatement
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage

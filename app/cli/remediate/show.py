@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
-from agents.pipelines.stages.run_checks import to_code
+from agents.pipelines.stages.quality import to_code
 from agents.text import one_line, publish
 from app.cli.terminal import redact, to_line
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport

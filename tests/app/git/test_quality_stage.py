@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.pipelines.stages.onboarding import SetupResult
-from agents.pipelines.stages.run_checks import check_quality, measure_base
+from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.policy import POLICY_PATH
 from tests.app.git.test_proof import at_head
 

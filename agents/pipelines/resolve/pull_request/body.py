@@ -9,7 +9,7 @@ from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
-from agents.pipelines.stages.run_checks import (
+from agents.pipelines.stages.quality import (
     Baseline,
     CheckComparison,
     CheckResult,

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
-from agents.pipelines.stages.run_checks import format_output
+from agents.pipelines.stages.quality import format_output
 from agents.run import StageContext, stage
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

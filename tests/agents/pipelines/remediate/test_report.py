@@ -22,7 +22,7 @@ from agents.pipelines.remediate.work import (
     Work,
     failure_of,
 )
-from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
+from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import URL, alert

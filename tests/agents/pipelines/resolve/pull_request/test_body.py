@@ -11,8 +11,8 @@ from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SubIssueWork
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.regression_proof import RegressionProof
-from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupCommand, SetupResult, SubIssue, Usage
 
 FINDING = Triage(decision="action_direct", kind="feature", reasoning="I ran it.", detail="-")

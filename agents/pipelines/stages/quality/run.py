@@ -16,7 +16,7 @@ from agents.analysis.check_failures import (
     find_new_failures,
     read_failures,
 )
-from agents.pipelines.stages.find_checks import find_checks
+from agents.pipelines.stages.quality.find import find_checks
 from agents.policy import Check
 from agents.ports import CommandResult, SetupResult, WorkTree
 from agents.requests import Frozen

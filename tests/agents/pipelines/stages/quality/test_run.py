@@ -4,17 +4,18 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.run_checks import (
-    NEW_TOLD,
+from agents.pipelines.stages.quality import (
     Baseline,
     CheckComparison,
     CheckResult,
+    VerifiedChange,
     check_quality,
+    checks_table,
     format_output,
     measure_base,
     tally,
 )
-from agents.pipelines.stages.verification import VerifiedChange, checks_table
+from agents.pipelines.stages.quality.run import NEW_TOLD
 from agents.policy import POLICY_PATH
 from agents.ports import SetupResult
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agents.pipelines.stages.inspect_weakening import Inspection
-from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.run_checks import CheckComparison, CheckResult, tally, to_code
+from agents.pipelines.stages.quality.run import CheckComparison, CheckResult, tally, to_code
 from agents.requests import Frozen
+
+if TYPE_CHECKING:  # it holds what the checks say, so it imports this package
+    from agents.pipelines.stages.push_update import PushResult
 
 _WORSE = "These checks of the repository fail now that passed before: {checks}."
 _MORE = "These checks failed before and fail in more places now: {checks}."

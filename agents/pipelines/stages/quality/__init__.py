@@ -1,0 +1,30 @@
+"""The repository's own checks: find them, run them, and say in words what they say of a change."""
+
+from __future__ import annotations
+
+from agents.pipelines.stages.quality.run import (
+    Baseline,
+    CheckComparison,
+    CheckResult,
+    check_quality,
+    format_output,
+    measure_base,
+    some_names,
+    tally,
+    to_code,
+)
+from agents.pipelines.stages.quality.verification import VerifiedChange, checks_table
+
+__all__ = [
+    "Baseline",
+    "CheckComparison",
+    "CheckResult",
+    "VerifiedChange",
+    "check_quality",
+    "checks_table",
+    "format_output",
+    "measure_base",
+    "some_names",
+    "tally",
+    "to_code",
+]
