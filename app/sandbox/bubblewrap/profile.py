@@ -126,7 +126,9 @@ def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -
         options += _make_memory(SCRATCH, 256)
     if HOME not in mounted:
         options += _make_memory(HOME, 256, "0700")
-    for mount in (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts):
+    mounts = (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts)
+    # What lies inside of another mount comes after it, or it would be hidden.
+    for mount in sorted(mounts, key=lambda each: each.target.rstrip("/").count("/")):
         writable = mount.writable or mount.changes
         options += ["--bind" if writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]

@@ -97,6 +97,19 @@ async def test_toolchains_come_first_and_are_read_only(open_folder, sandbox):
     assert "Read-only" in result.output
 
 
+async def test_a_toolchain_inside_of_a_mounted_folder_is_not_hidden(open_folder, sandbox):
+    outer = open_folder / "outer"
+    tool = outer / "kit" / "bin" / "git"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho from the kit\n")
+    tool.chmod(0o755)
+    (open_folder / "other" / "kit").mkdir(parents=True)
+    mount = Mount(open_folder / "other", str(outer), writable=True)
+    kitted = Bubblewrap(sandbox.owner[0], (outer / "kit",))
+    result = await kitted.run(SandboxCommand(("git",), folder="/", mounts=(mount,)))
+    assert result.output == "from the kit\n"
+
+
 # --- who it is ------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,133 @@
+"""Run again what fails newly, before anybody is asked to mend it: tests may fail now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agents.analysis.check_failures import compare, confirm_failures, select_tests
+from agents.pipelines.stages.quality.results import CheckResult
+from agents.text import code_span, one_line
+
+ALONE = 3  # times that a test which fails newly is run by itself
+PATIENCE = 300.0  # seconds of whole runs after which no further one is begun
+LONG, MANY = 60.0, 5  # seconds, and times the tests asked for: then it runs all of them each time
+SHOWN, NAME_LIMIT = 3, 90  # names in a reason, and characters of each
+
+_UNSURE = (
+    "with the change, {names} failed at first and then in one of {times} runs by itself, and in"
+    " none before the change, so nothing says whether the change is the cause"
+)
+
+RunCheck = Callable[[str, Mapping[str, str]], Awaitable[CheckResult]]
+"""Runs the check on a commit, with these variables besides."""
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Runs one check again until it is as certain as it can be what fails newly in it."""
+
+    before: Sequence[CheckResult]
+    base: str
+    head: str
+    run_check: RunCheck
+    known: frozenset[str] = frozenset()
+    """The names of what is known to fail now and then in this repository."""
+
+    async def confirm(self, now: CheckResult) -> CheckResult:
+        """Return how the check ended with what it says of the change.
+
+        A test that fails newly is run alone three times. Where it fails each time, it is new. Where
+        it fails sometimes, how it does alone before the change decides. Where it never does, the
+        whole check runs again: tests can fail because of each other.
+        """
+        found = compare(self.before, now)
+        if found.verdict != "worse" or _is_repeatable(now, found.new):
+            return _judge(now, found.verdict, found.new, why=found.why)
+        alone = await self._run_alone(self.head, now, found.new)
+        if alone is None:
+            return await self._run_whole(now, found.new)
+        certain = [name for name, failed in alone.items() if failed == ALONE]
+        sometimes = [n for n, failed in alone.items() if 0 < failed < ALONE and n not in self.known]
+        earlier = await self._run_alone(self.base, now, sometimes) if sometimes else {}
+        stable = [name for name in sometimes if not (earlier or {}).get(name)]
+        certain += [name for name in stable if alone[name] > 1]
+        if certain:
+            return _judge(now, "worse", certain, seen=found.new)
+        unsure = [name for name in stable if alone[name] == 1]
+        if unsure:
+            why = _UNSURE.format(names=_list_names(unsure), times=ALONE)
+            return _judge(now, "unknown", why=why, seen=found.new)
+        return await self._run_together(found.new)
+
+    async def _run_alone(
+        self, commit: str, now: CheckResult, names: Sequence[str]
+    ) -> dict[str, int] | None:
+        """Return how often each of these tests failed by itself; None where that cannot be."""
+        variables = select_tests(now.failures, names)
+        if variables is None:
+            return None
+        failed = dict.fromkeys(names, 0)
+        for _ in range(ALONE):
+            run = await self.run_check(commit, variables)
+            ran = run.failures.ran
+            if run.stopped or not ran or (ran > len(names) * MANY and run.seconds > LONG):
+                return None
+            for name in set(run.failures.names) & failed.keys():
+                failed[name] += 1
+        return failed
+
+    async def _run_together(self, names: Sequence[str]) -> CheckResult:
+        """Return what comes of tests that can pass alone: they may fail beside the others only."""
+        again = await self.run_check(self.head, {})
+        found = compare(self.before, again, tolerated=self.known)
+        both = confirm_failures(names, found.new)
+        if both or (found.verdict == "worse" and not found.new):
+            return _judge(again, "worse", both, seen=(*names, *found.new))
+        return self._tolerate(again, (*names, *found.new))
+
+    async def _run_whole(self, now: CheckResult, names: Sequence[str]) -> CheckResult:
+        """Return what comes of running all of it again, where no test can be run by itself."""
+        rest, spent = tuple(names), 0.0
+        for _ in range(ALONE):
+            again = await self.run_check(self.head, {})
+            found = compare(self.before, again, tolerated=self.known)
+            if found.verdict != "worse":
+                return self._tolerate(again, names or (now.name,))
+            rest = confirm_failures(rest, found.new)
+            if names and not rest:
+                return self._tolerate(again, (*names, *found.new))
+            spent += again.seconds
+            if spent > PATIENCE:
+                break
+        return _judge(now, "worse", rest, seen=names)
+
+    def _tolerate(self, run: CheckResult, flaky: Sequence[str]) -> CheckResult:
+        """Return what a run says where these names are known to come and go."""
+        found = compare(self.before, run, tolerated=self.known.union(flaky))
+        return _judge(run, found.verdict, found.new, seen=flaky, why=found.why)
+
+
+def _judge(
+    run: CheckResult,
+    verdict: str,
+    new: Sequence[str] = (),
+    *,
+    seen: Iterable[str] = (),
+    why: str = "",
+) -> CheckResult:
+    """Return the run with its verdict; what was seen to fail and is not new is flaky."""
+    flaky = tuple(name for name in dict.fromkeys(seen) if name not in new)
+    said = {"verdict": verdict, "new": tuple(new), "flaky": flaky, "why": why}
+    return run.model_copy(update=said)
+
+
+def _is_repeatable(run: CheckResult, names: Sequence[str]) -> bool:
+    """Return whether linters or compilers found some of it: they say the same each time."""
+    found = {name for told in run.failures.programs if told.ran is None for name in told.names}
+    return not found.isdisjoint(names)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(code_span(one_line(name, NAME_LIMIT)) for name in names[:SHOWN])
+    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown

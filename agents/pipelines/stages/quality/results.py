@@ -1,0 +1,126 @@
+"""What the repository's checks say: of one commit, and of a change against what was before."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agents.analysis.check_failures import FailuresByProgram, Verdict
+from agents.ports import SetupResult
+from agents.requests import Frozen
+from agents.text import code_span, one_line
+
+NAME_LIMIT, COMMAND_LIMIT = 60, 120  # characters of a check's name, and of its command
+COMMANDS_SHOWN = 4
+
+NO_CHECKS = "no check of the repository was found"
+_NOT_HERE = "{commands} cannot run here"
+
+
+class CheckResult(Frozen):
+    """One check as it ran on one commit."""
+
+    name: str
+    command: str
+    timeout: float
+    exit_code: int
+    seconds: float
+    output: str
+    stopped: bool = False
+    """Whether it was ended by somebody else, such as by a limit."""
+    failures: FailuresByProgram = FailuresByProgram()
+    """What it says fails, by name."""
+    new: tuple[str, ...] = ()
+    """The names of what fails in it and did not before the change, so far as that can be told."""
+    flaky: tuple[str, ...] = ()
+    """Those that fail now and then, with the change or without: nothing is held against them."""
+    verdict: Verdict | Literal[""] = ""
+    """What it says of the change; empty on the commit before it, and in records of old versions."""
+    why: str = ""
+    """Why it could not be told what it says of the change: Markdown that is safe to publish."""
+
+
+class Baseline(Frozen):
+    """What the checks say about the default branch."""
+
+    runs: tuple[CheckResult, ...]
+    other: tuple[CheckResult, ...] = ()
+    """What they say about the other branch of a merge; empty where nothing is merged."""
+    unavailable: tuple[str, ...] = ()
+    """Commands that the repository suggests but that cannot run in the sandbox."""
+    source: str
+    """Where the list of checks comes from, for people."""
+    setup: SetupResult
+    """What was installed for them."""
+
+    @property
+    def before(self) -> tuple[tuple[CheckResult, ...], ...]:
+        """Return how each check ended before, in both branches of a merge."""
+        return tuple(zip(self.runs, self.other or self.runs, strict=True))
+
+
+class CheckComparison(Frozen):
+    """What the checks say about the change, against the default branch."""
+
+    commit: str
+    runs: tuple[CheckResult, ...]
+    baseline: Baseline
+    added: tuple[str, ...] = ()
+    """Commands that installed something, with people's approval, which the checks could use."""
+
+    @property
+    def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
+        """Return each check as it ran before and after the change."""
+        return tuple(zip(self.baseline.runs, self.runs, strict=True))
+
+    @property
+    def failing(self) -> tuple[CheckResult, ...]:
+        """Return the checks that are worse than before, in both branches of a merge.
+
+        They fail and passed there, or tests and findings fail in them that did not fail there.
+        """
+        return tuple(
+            now
+            for before, now in zip(self.baseline.before, self.runs, strict=True)
+            if now.verdict == "worse" or (not now.verdict and _is_worse(before, now))
+        )
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """Return what could not be told, each a sentence's part in Markdown that can be published.
+
+        What no check looked at, and what a check says nothing about, counts as good for nobody.
+        """
+        missing = self.baseline.unavailable
+        commands = ", ".join(_code(each, COMMAND_LIMIT) for each in missing[:COMMANDS_SHOWN])
+        if len(missing) > COMMANDS_SHOWN:
+            commands += f" and {len(missing) - COMMANDS_SHOWN} more"
+        reasons = [_NOT_HERE.format(commands=commands)] if missing else []
+        if not self.runs and not missing:
+            reasons.append(NO_CHECKS)
+        reasons += [
+            f"{_code(each.name, NAME_LIMIT)}: {each.why}"
+            for each in self.runs
+            if each.verdict == "unknown"
+        ]
+        return tuple(reasons)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return what all of them say of the change together."""
+        if self.failing:
+            return "worse"
+        return "unknown" if self.untold else "no worse"
+
+    def red_before(self, check: CheckResult) -> bool:
+        """Return whether one of these checks failed before the change, too."""
+        pairs = zip(self.baseline.before, self.runs, strict=True)
+        return any(each.exit_code for before, now in pairs if now == check for each in before)
+
+
+def _is_worse(before: tuple[CheckResult, ...], now: CheckResult) -> bool:
+    """Return what records of old versions say, in which no verdict stands."""
+    return bool(now.exit_code and (now.new or not any(each.exit_code for each in before)))
+
+
+def _code(text: str, limit: int) -> str:
+    return code_span(one_line(text, limit))
