@@ -10,6 +10,7 @@ from agents.requests import RemediateAlert
 
 Result = Literal[
     "fixed",  # a fix stands: published, or only made where that was asked for
+    "unverified",  # a fix was made, and nothing could say that the repository still works with it
     "nothing_to_do",  # no alert, no vulnerable copy, or others are at it
     "fix_failed",  # no way was found
     "verify_failed",  # ways were found, and none of them stood
@@ -31,6 +32,7 @@ def result_of(rule: str | None) -> Result:
     """Return the result that an outcome says by its rule; one that says none never got that far."""
     results: tuple[Result, ...] = (
         "fixed",
+        "unverified",
         "nothing_to_do",
         "fix_failed",
         "verify_failed",

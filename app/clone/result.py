@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pipelines.stages.quality import CheckComparison
+from agents.pipelines.stages.quality import CheckComparison, headline
 from agents.ports import Usage
 from agents.run import Outcome
 
@@ -47,8 +47,12 @@ class CloneResult:
         if pull is None:
             return self.outcome.text
         if not pull.draft:
-            return "Done: the change is on a branch, and the repository's checks pass."
-        return "The change is on a branch, as a draft: its text says what is not done."
+            return f"Done: the change is on a branch. {self._checked}"
+        return f"The change is on a branch, as a draft: its text says why. {self._checked}"
+
+    @property
+    def _checked(self) -> str:
+        return headline(self.quality) if self.quality else "No check was run."
 
     @property
     def notes(self) -> list[str]:

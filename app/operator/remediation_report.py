@@ -24,13 +24,15 @@ EXIT_CODES: dict[Ending, int] = {
     "fixed": 0,
     "scanned": 0,
     "waits": 2,
+    "unverified": 2,
     "nothing_to_do": 3,
     "fix_failed": 4,
     "verify_failed": 5,
     "infra_error": 6,
 }
+MADE = ("fixed", "unverified")
 WORST: tuple[Ending, ...] = (
-    *("infra_error", "verify_failed", "fix_failed", "waits"),
+    *("infra_error", "verify_failed", "fix_failed", "waits", "unverified"),
     *("fixed", "scanned", "nothing_to_do"),
 )
 """Of several, the first of these is how all of it ended."""
@@ -173,7 +175,7 @@ def report_ended(
     details = outcome.details if isinstance(outcome.details, dict) else {}
     found = _read_group(details.get("found") or details)
     bump = details.get("bump")
-    fixed = bump if isinstance(bump, dict) and result_of(outcome.rule) == "fixed" else {}
+    fixed = bump if isinstance(bump, dict) and result_of(outcome.rule) in MADE else {}
     pull = outcome.pull_request
     return GroupReport.model_validate(
         {

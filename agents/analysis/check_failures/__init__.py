@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
+from agents.analysis.check_failures.compare import (
+    Comparison,
+    Verdict,
+    compare,
+    confirm_failures,
+)
+from agents.analysis.check_failures.junit import read_junit
 from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
+from agents.analysis.check_failures.select import select_tests
 
-__all__ = ["FailuresByProgram", "confirm_failures", "find_new_failures", "read_failures"]
+__all__ = [
+    "Comparison",
+    "FailuresByProgram",
+    "Verdict",
+    "compare",
+    "confirm_failures",
+    "read_failures",
+    "read_junit",
+    "select_tests",
+]

@@ -1,14 +1,35 @@
-"""Compare two outcomes of a check: which failures are new."""
+"""Compare two outcomes of a check: no worse, worse, or it could not be told."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from agents.analysis.check_failures.reported import ALL_OF_IT, FailuresByProgram, ReportedFailures
+from agents.analysis.check_failures.other_tools import HOOKS
+from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
+from agents.text import code_span, one_line
+
+Verdict = Literal["no worse", "worse", "unknown"]
 
 SILENT = "{name} no longer says which tests fail"
+REPORT = "the tests"
+"""What a report for programs is called, whichever runner wrote it."""
+
 _SILENCE = SILENT.format(name="")
+_NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
+_SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
+
+_NOTHING_RAN = "it ran no test"
+_WHEN = ("before the change", "with the change")
+_NO_START = "{when}, the command could not be started"
+_STOPPED = "{when}, it was stopped before it had ended"
+_NO_NAMES = "{when}, it failed without saying what fails in a form that Fettle reads"
+_NO_TESTS = "{when}, it failed and ran no test"
+_NOT_ALL = "{when}, it did not say all that fails"
+_UNREAD = "{when}, the tests in {names} could not be run"
+_HOOKS = "{when}, it names the hooks that fail, but not what they found"
+_FURTHER = "with the change it got further than before, so nothing says whether what fails is new"
 
 
 class CheckEnding(Protocol):
@@ -20,9 +41,42 @@ class CheckEnding(Protocol):
         ...
 
     @property
+    def stopped(self) -> bool:
+        """Return whether it was ended by somebody else, such as by a limit."""
+        ...
+
+    @property
     def failures(self) -> FailuresByProgram:
         """Return what failed by name."""
         ...
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a check says of a change."""
+
+    verdict: Verdict
+    new: tuple[str, ...] = ()
+    """The names of what fails in it and did not before the change, so far as that can be told."""
+    why: str = ""
+    """Why it could not be told."""
+
+
+def compare(
+    before: Sequence[CheckEnding], now: CheckEnding, *, tolerated: Collection[str] = ()
+) -> Comparison:
+    """Return what this check says of the change, against the runs before it.
+
+    What passed before and fails now is worse, whatever it writes. What failed before, too, is no
+    worse only where each run told all that failed in it, test by test. `tolerated`: the names of
+    what fails now and then, which is held against nobody.
+    """
+    new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
+    red = any(each.exit_code for each in before)
+    if now.exit_code and (new or not (red or _consists_of(now, tolerated))):
+        return Comparison("worse", new)
+    why = _explain_untold(before, now) if red or not now.exit_code else ""
+    return Comparison("unknown", why=why) if why else Comparison("no worse")
 
 
 def find_new_failures(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
@@ -33,15 +87,15 @@ def find_new_failures(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[
     """
     if not now.exit_code:
         return ()
-    red = [each.failures for each in before if each.exit_code]
+    *red, told_now = _comparable([*(each for each in before if each.exit_code), now])
     new = [
         name
-        for program, told in now.failures.told.items()
+        for program, told in told_now.items()
         if all(_tells(each, program, told) for each in red)
         for name, count in told.names.items()
-        if all(_failed_less_often(each.told[program], name, count) for each in red)
+        if all(_failed_less_often(each[program], name, count) for each in red)
     ]
-    return tuple(dict.fromkeys(new)) or _silent(red, now.failures)
+    return tuple(dict.fromkeys(new)) or _silent(red, told_now)
 
 
 def confirm_failures(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
@@ -54,9 +108,73 @@ def confirm_failures(first: Sequence[str], second: Sequence[str]) -> tuple[str, 
     return tuple(name for name in first if name in set(second))
 
 
-def _tells(before: FailuresByProgram, program: str, now: ReportedFailures) -> bool:
+def _consists_of(ending: CheckEnding, names: Collection[str]) -> bool:
+    """Return whether the run failed by some of these names, and by nothing else."""
+    [told] = _comparable([ending])
+    failed = {name for each in told.values() for name in each.names}
+    whole = all(_said_all(each) for each in told.values()) and not ending.stopped
+    return whole and bool(failed) and failed <= {*names}
+
+
+Told = Mapping[str, ReportedFailures]
+
+
+def _comparable(endings: Sequence[CheckEnding]) -> list[Told]:
+    """Return what each of them told, from the same source: reports only where all have one."""
+    if not all(each.failures.report for each in endings):
+        return [each.failures.told for each in endings]
+    return [_with_report(each.failures) for each in endings]
+
+
+def _with_report(failures: FailuresByProgram) -> Told:
+    """Return the report instead of what runners of tests wrote for people."""
+    assert failures.report is not None, "all have one"
+    rest = {name: told for name, told in failures.told.items() if told.ran is None}
+    return {**rest, REPORT: failures.report}
+
+
+def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
+    """Return why nothing follows from these runs, of which none is known to be worse."""
+    if not now.exit_code:
+        return _NOTHING_RAN if now.failures.ran == 0 else ""
+    red = [each for each in before if each.exit_code]
+    for when, ending in (*((_WHEN[0], each) for each in red), (_WHEN[1], now)):
+        if why := _explain_unread(when, ending):
+            return why
+    *earlier, told_now = _comparable([*red, now])
+    further = any(
+        program not in each or not _tells(each, program, told)
+        for each in earlier
+        for program, told in told_now.items()
+    )
+    return _FURTHER if further else ""
+
+
+def _explain_unread(when: str, ending: CheckEnding) -> str:
+    """Return why it is not known what failed in this run; nothing where it is known."""
+    [told] = _comparable([ending])
+    unread = [name for each in told.values() for name in each.unread]
+    reasons = (
+        (ending.stopped, _STOPPED),
+        (ending.exit_code in _NOT_STARTED, _NO_START),
+        (not told, _NO_NAMES),
+        (bool(unread), _UNREAD),
+        (ending.failures.ran == 0, _NO_TESTS),
+        (not all(each.whole for each in told.values()), _NOT_ALL),
+        (told.keys() == {HOOKS}, _HOOKS),
+    )
+    why = next((why for holds, why in reasons if holds), "")
+    return why.format(when=when, names=_list_names(unread))
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(code_span(one_line(name, _NAME_LIMIT)) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+def _tells(before: Told, program: str, now: ReportedFailures) -> bool:
     """Return whether what the program told before can be compared with what it tells now."""
-    told = before.told.get(program)
+    told = before.get(program)
     if told is None or not told.whole:
         return False
     return not told.sessions or now.sessions <= told.sessions  # else it got further than before
@@ -66,15 +184,19 @@ def _failed_less_often(before: ReportedFailures, name: str, count: int) -> bool:
     """Return whether it failed less often before, and not as a part of something that did."""
     if before.names.get(name, 0) >= count:
         return False
-    wholes = (each.removesuffix(ALL_OF_IT) for each in before.names if each.endswith(ALL_OF_IT))
-    return not any(name.startswith(each) for each in wholes)
+    return not any(_belongs(name, each) for each in before.unread)
 
 
-def _silent(red: Sequence[FailuresByProgram], now: FailuresByProgram) -> tuple[str, ...]:
+def _belongs(name: str, whole: str) -> bool:
+    rest = name[len(whole) :]
+    return name.startswith(whole) and not (rest[:1].isalnum() or rest.startswith("_"))
+
+
+def _silent(red: Sequence[Told], now: Told) -> tuple[str, ...]:
     """Return a sentence where a program that always says how it ended says that no more."""
-    for program in red[0].told if red else ():
-        all_said = all(_said_all(each.told.get(program)) for each in red)
-        told = now.told.get(program)
+    for program in red[0] if red else ():
+        all_said = all(_said_all(each.get(program)) for each in red)
+        told = now.get(program)
         if all_said and not (told and told.ended):
             return (SILENT.format(name=program),)
     return ()

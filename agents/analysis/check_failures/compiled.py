@@ -18,18 +18,18 @@ _GO_TEST = re.compile(r" *--- FAIL: (\S+)")
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S+)(.*)$")
 
 _CARGO_TARGET = re.compile(r" +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
-_CARGO_RESULT = re.compile(r"test result: \w+\. \d+ passed; (\d+) failed;")
+_CARGO_RESULT = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 _CARGO_BUILD = re.compile(r"error: could not compile `([^`]+)`")
 _CARGO_EARLY = re.compile(r"error: (?:test|doctest) failed, to rerun")
 _CARGO_ALL = re.compile(r"error: \d+ targets? failed:")
 
 _NEXTEST_BAD = re.compile(r" +(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT|LEAK-FAIL) \[[^\]]*\] (\S.*)$")
-_NEXTEST_END = re.compile(r" +Summary \[[^\]]*\] +\d+(?:/(\d+))? tests? run:")
+_NEXTEST_END = re.compile(r" +Summary \[[^\]]*\] +(\d+)(?:/(\d+))? tests? run:")
 _NEXTEST_COUNT = re.compile(r"(\d+) (?:failed|timed out)")
 _NEXTEST_PLACE = re.compile(r"\( *\d+/\d+\) ")
 
 _DOTNET_BAD = re.compile(r" {1,2}Failed (\S.*)$")
-_DOTNET_END = re.compile(r"(?:Failed|Passed)! +- Failed: +(\d+),")
+_DOTNET_END = re.compile(r"(?:Failed|Passed)! +- Failed: +(\d+),(?: +Passed: +(\d+),)?")
 
 
 def _go(lines: Sequence[str]) -> ReportedFailures | None:
@@ -38,6 +38,7 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
         return None
     names: list[str] = []
     tests: list[str] = []
+    ran = sum(found[1] == "ok  " and "[no tests to run]" not in found[3] for found in packages)
     early = left_out(lines)  # it says at its end which packages fail, but not how many tests
     for line in lines:
         if found := _GO_TEST.match(line):
@@ -50,12 +51,14 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
                 names += [normalize_name(f"{package} {test}") for test in tests]
                 names += [] if tests else [f"{package}{ALL_OF_IT}"]
             tests = []
-    result = count_each_once(report_failures(names, said=len(names), early=early))
+    ran += sum(not name.endswith(ALL_OF_IT) for name in names)  # of a good package: at least one
+    result = count_each_once(report_failures(names, said=len(names), early=early, ran=ran))
     return result and result.model_copy(update={"ended": True})
 
 
 def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
-    counts = [int(found[1]) for line in lines if (found := _CARGO_RESULT.match(line))]
+    ends = [found for line in lines if (found := _CARGO_RESULT.match(line))]
+    counts = [int(found[2]) for found in ends]
     builds = [
         f"{normalize_name(found[1])}{ALL_OF_IT}"
         for line in lines
@@ -67,8 +70,9 @@ def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
     stops = early and not any(_CARGO_ALL.match(line) for line in lines)
     names = [*_cargo_names(lines), *builds]
     said = sum(counts) + len(builds) if counts else None
+    ran = sum(int(found[1]) for found in ends) + sum(counts)
     result = count_each_once(
-        report_failures(names, said=said, sessions=len(counts) if stops else 0)
+        report_failures(names, said=said, sessions=len(counts) if stops else 0, ran=ran)
     )
     # What was not built was not run either, so nothing is known of its tests.
     return result and result.model_copy(update={"whole": result.whole and not builds})
@@ -98,17 +102,21 @@ def _nextest(lines: Sequence[str]) -> ReportedFailures | None:
         if (found := _NEXTEST_BAD.match(line))
     ]
     said = sum(int(n) for _, line in ends for n in _NEXTEST_COUNT.findall(line))
-    stopped = any(found[1] for found, _ in ends)  # `3/10 tests run`
-    result = count_each_once(report_failures(names, said=said, early=stopped, sessions=len(ends)))
+    stopped = any(found[2] for found, _ in ends)  # `3/10 tests run`
+    ran = sum(int(found[1]) for found, _ in ends)
+    result = count_each_once(
+        report_failures(names, said=said, early=stopped, sessions=len(ends), ran=ran)
+    )
     return result and result.model_copy(update={"whole": not stopped and said <= result.total})
 
 
 def _dotnet(lines: Sequence[str]) -> ReportedFailures | None:
-    counts = [int(found[1]) for line in lines if (found := _DOTNET_END.match(line))]
-    if not counts:
+    ends = [found for line in lines if (found := _DOTNET_END.match(line))]
+    if not ends:
         return None
     names = [normalize_name(found[1]) for line in lines if (found := _DOTNET_BAD.match(line))]
-    return report_failures(names, said=sum(counts))
+    said = sum(int(found[1]) for found in ends)
+    return report_failures(names, said=said, ran=said + sum(int(found[2] or 0) for found in ends))
 
 
 FORMATS = (

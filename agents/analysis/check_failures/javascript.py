@@ -19,22 +19,25 @@ _JEST_FILE = re.compile(r"(?:FAIL|PASS) (\S.*)$")
 _JEST_TEST = re.compile(r"  ● (\S.*)$")
 _JEST_COUNT = re.compile(r"Tests: +(?:.*, )?\d+ total$")
 _FAILED = re.compile(r"\b(\d+) failed\b")
+_RAN = re.compile(r"\b(\d+) (?:failed|passed)\b")
 
 _VITEST_FAIL = re.compile(r" FAIL  (\S.*)$")
 _VITEST_COUNT = re.compile(r" +Tests  (?:no tests|\d+ \w+.*)$")
 _VITEST_FILES = re.compile(r" +Test Files  \d+ \w+.*$")
 
-_MOCHA_PASSING = re.compile(r" {1,4}\d+ passing\b")
+_MOCHA_PASSING = re.compile(r" {1,4}(\d+) passing\b")
 _MOCHA_FAILING = re.compile(r" {1,4}(\d+) failing$")
 _MOCHA_ENTRY = re.compile(r" {1,4}\d+\) (\S.*)$")
 
 _INFO = "\N{INFORMATION SOURCE}"
 _NODEJS_TESTS = f"{_INFO} tests "
 _NODEJS_COUNT = re.compile(rf"(?:{_INFO}|#) fail (\d+)$")
+_NODEJS_PASSED = re.compile(rf"(?:{_INFO}|#) pass (\d+)$")
 _NODEJS_CANCELLED = re.compile(rf"(?:{_INFO}|#) cancelled (\d+)$")
 _NODEJS_AT = re.compile(r"test at (\S.*?):\d+:\d+$")
 _NODEJS_BAD = re.compile(r" *✖ (\S.*)$")
 _TODO = re.compile(r" # (?:TODO|SKIP)\b", re.IGNORECASE)
+_SKIP = re.compile(r" # SKIP", re.IGNORECASE)
 
 _TAP_POINT = re.compile(r"( *)(not )?ok\b(?: \d+)?(?: -)?(.*)$")
 _TAP_PLAN = re.compile(r"1\.\.(\d+)")
@@ -42,6 +45,7 @@ _TAP_GROUP = re.compile(r"( *)# Subtest: (\S.*)$")
 
 _BUN_BAD = re.compile(r"\(fail\) (\S.*)$")
 _BUN_COUNT = re.compile(r" *(\d+) fail$")
+_BUN_PASSED = re.compile(r" *(\d+) pass$")
 
 
 def _jest(lines: Sequence[str]) -> ReportedFailures | None:
@@ -58,7 +62,10 @@ def _jest(lines: Sequence[str]) -> ReportedFailures | None:
     said = sum(int(n) for line in counts for n in _FAILED.findall(line))
     tests = dict.fromkeys(name for name in names if not name.endswith(ALL_OF_IT))
     files = dict.fromkeys(name for name in names if name.endswith(ALL_OF_IT))
-    result = count_each_once(report_failures([*tests, *files], said=said, sessions=len(counts)))
+    ran = sum(int(n) for line in counts for n in _RAN.findall(line))
+    result = count_each_once(
+        report_failures([*tests, *files], said=said, sessions=len(counts), ran=ran)
+    )
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
@@ -74,18 +81,22 @@ def _vitest(lines: Sequence[str]) -> ReportedFailures | None:
             names.append(normalize_name(found[1]) if inside else lost)
     counts = [line for line in lines if _VITEST_COUNT.match(line)]
     said = sum(int(n) for line in counts for n in _FAILED.findall(line))
+    ran = sum(int(n) for line in counts for n in _RAN.findall(line))
     tests = {name for name in names if not name.endswith(ALL_OF_IT)}
-    result = count_each_once(report_failures(names, said=said, sessions=len(ends)))
+    result = count_each_once(report_failures(names, said=said, sessions=len(ends), ran=ran))
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
 def _mocha(lines: Sequence[str]) -> ReportedFailures | None:
-    sessions = sum(1 for line in lines if _MOCHA_PASSING.match(line))
+    passed = [int(found[1]) for line in lines if (found := _MOCHA_PASSING.match(line))]
     counts = [int(found[1]) for line in lines if (found := _MOCHA_FAILING.match(line))]
-    if not sessions and not counts:
+    if not passed and not counts:
         return None
     return report_failures(
-        _mocha_names(lines), said=sum(counts), sessions=max(sessions, len(counts))
+        _mocha_names(lines),
+        said=sum(counts),
+        sessions=max(len(passed), len(counts)),
+        ran=sum(passed) + sum(counts),
     )
 
 
@@ -122,7 +133,10 @@ def _nodejs(lines: Sequence[str]) -> ReportedFailures | None:
             elif test != "failing tests:":
                 loose.append(test)
             file = ""
-    result = report_failures(placed or loose, said=said, sessions=len(counts))
+    passed = sum(int(found[1]) for line in lines if (found := _NODEJS_PASSED.match(line)))
+    result = report_failures(
+        placed or loose, said=said, sessions=len(counts), ran=passed + sum(counts)
+    )
     return result and result.model_copy(update={"whole": said <= len(loose)})
 
 
@@ -130,7 +144,7 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
     plans = [int(found[1]) for line in lines if (found := _TAP_PLAN.match(line))]
     if not plans:
         return None
-    names, points, groups = [], 0, dict[int, str]()
+    names, points, skipped, groups = [], 0, 0, dict[int, str]()
     for line in lines:
         if found := _TAP_GROUP.match(line):
             groups = {at: name for at, name in groups.items() if at < len(found[1])}
@@ -138,11 +152,13 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
         elif found := _TAP_POINT.match(line):
             depth = len(found[1])
             points += not depth
+            skipped += not depth and bool(_SKIP.search(f" {found[3]}"))
             if found[2] and not _TODO.search(f" {found[3]}"):
                 above = [name for at, name in groups.items() if at < depth]
                 names.append(normalize_name(" > ".join((*above, found[3].strip() or "(no name)"))))
     early = points < sum(plans) or any(line.startswith("Bail out!") for line in lines)
-    result = report_failures(names, said=len(names), early=early, sessions=len(plans))
+    ran = points - skipped
+    result = report_failures(names, said=len(names), early=early, sessions=len(plans), ran=ran)
     return result and result.model_copy(update={"ended": not early})
 
 
@@ -151,7 +167,9 @@ def _bun(lines: Sequence[str]) -> ReportedFailures | None:
     if not counts:
         return None
     names = [normalize_name(found[1]) for line in lines if (found := _BUN_BAD.match(line))]
-    return report_failures(names, said=sum(counts), sessions=len(counts))
+    passed = sum(int(found[1]) for line in lines if (found := _BUN_PASSED.match(line)))
+    ran = passed + sum(counts)
+    return report_failures(names, said=sum(counts), sessions=len(counts), ran=ran)
 
 
 FORMATS = (

@@ -15,15 +15,19 @@ from agents.analysis.check_failures.reported import (
 
 _RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
 _RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")
-_RSPEC_END = re.compile(r"\d+ examples?, (\d+) failures?(.*)$")
+_RSPEC_END = re.compile(r"(\d+) examples?, (\d+) failures?(.*)$")
+_RSPEC_PENDING = re.compile(r"(\d+) pending")
 _RSPEC_OUTSIDE = re.compile(r"(\d+) errors? occurred outside of examples")
 
 _RUBY_BAD = re.compile(r"([A-Z][\w:]*#[^\[]{1,300})(?: \[[^\]]*\])?:$")
 _RUBY_OLD = re.compile(r"(?:Failure|Error): (test[^\s(]*\([^\s()]+\))")
-_RUBY_END = re.compile(r"\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors\b")
+_RUBY_END = re.compile(
+    r"(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors\b(?:.*\b(\d+) skips)?"
+)
 
 _PHP_BAD = re.compile(r"\d+\) ([\w\\]+::\S.*)$")
-_PHP_END = re.compile(r"(?:OK \(\d+ tests?, |Tests: \d+, Assertions: \d+)")
+_PHP_END = re.compile(r"(?:OK \((\d+) tests?, |Tests: (\d+), Assertions: \d+)")
+_PHP_SKIPPED = re.compile(r"(?:Skipped|Incomplete): (\d+)")
 _PHP_COUNT = re.compile(r"(?:Failures|Errors): (\d+)")
 _PHP_NOT = re.compile(r"There (?:was|were) \d+ (?!failures?:|errors?:)")
 _PHP_YES = re.compile(r"There (?:was|were) \d+ (?:failures?|errors?):")
@@ -31,12 +35,12 @@ _PHP_YES = re.compile(r"There (?:was|were) \d+ (?:failures?|errors?):")
 _MAVEN_BAD = ("<<< FAILURE!", "<<< ERROR!")
 _MAVEN_OLD = re.compile(r"(\w+)\(([\w.$]+)\)$")
 _MAVEN_END = re.compile(
-    r"(?:\[\w+\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+$"
+    r"(?:\[\w+\] +)?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$"
 )
 _MAVEN_SKIPPED = re.compile(r"\[INFO\] \S.* SKIPPED$")
 
 _GRADLE_STEP = re.compile(r"> Task (:\S+) FAILED$")
-_GRADLE_END = re.compile(r"\d+ tests? completed, (\d+) failed")
+_GRADLE_END = re.compile(r"(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?")
 
 _HOOK_WHY = re.compile(r"\([^()]*\)$")
 
@@ -50,9 +54,11 @@ def _rspec(lines: Sequence[str]) -> ReportedFailures | None:
         if line.startswith("rspec ") and (found := _RSPEC_BAD.match(line)):
             file = _RSPEC_PLACE.sub("", found[1]).lstrip("'")
             names.append(normalize_name(f"{file} {found[2]}"))
-    said = sum(int(found[1]) for found in ends)
-    outside = any(_RSPEC_OUTSIDE.search(found[2]) for found in ends)  # then no example is run
-    return report_failures(names, said=said, early=outside, sessions=len(ends))
+    said = sum(int(found[2]) for found in ends)
+    outside = any(_RSPEC_OUTSIDE.search(found[3]) for found in ends)  # then no example is run
+    pending = sum(int(n) for found in ends for n in _RSPEC_PENDING.findall(found[3]))
+    ran = sum(int(found[1]) for found in ends) - pending
+    return report_failures(names, said=said, early=outside, sessions=len(ends), ran=ran)
 
 
 def _minitest(lines: Sequence[str]) -> ReportedFailures | None:
@@ -61,12 +67,13 @@ def _minitest(lines: Sequence[str]) -> ReportedFailures | None:
         return None
     found_names = [_RUBY_BAD.match(line.strip()) or _RUBY_OLD.match(line) for line in lines]
     names = [normalize_name(found[1]) for found in found_names if found]
-    said = sum(int(found[1]) + int(found[2]) for found in ends)
-    return report_failures(names, said=said, sessions=len(ends))
+    said = sum(int(found[2]) + int(found[3]) for found in ends)
+    ran = sum(int(found[1]) - int(found[4] or 0) for found in ends)
+    return report_failures(names, said=said, sessions=len(ends), ran=ran)
 
 
 def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
-    ends = [line for line in lines if _PHP_END.match(line)]
+    ends = [found for line in lines if (found := _PHP_END.match(line))]
     if not ends:
         return None
     names, counts = [], True
@@ -77,8 +84,10 @@ def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
             counts = False
         elif counts and (found := _PHP_BAD.match(line)):
             names.append(normalize_name(found[1]))
-    said = sum(int(n) for line in ends for n in _PHP_COUNT.findall(line))
-    return report_failures(names, said=said, sessions=len(ends))
+    said = sum(int(n) for found in ends for n in _PHP_COUNT.findall(found.string))
+    ran = sum(int(found[1] or found[2]) for found in ends)
+    ran -= sum(int(n) for found in ends for n in _PHP_SKIPPED.findall(found.string))
+    return report_failures(names, said=said, sessions=len(ends), ran=ran)
 
 
 def _read_maven(lines: Sequence[str]) -> ReportedFailures | None:
@@ -92,13 +101,14 @@ def _read_maven(lines: Sequence[str]) -> ReportedFailures | None:
             test = test.strip().removesuffix("--").rstrip()
             old = _MAVEN_OLD.match(test)
             names.append(normalize_name(f"{old[2]}.{old[1]}" if old else test))
-    said = sum(int(found[1]) + int(found[2]) for found in ends)
+    said = sum(int(found[2]) + int(found[3]) for found in ends)
     early = any(_MAVEN_SKIPPED.match(line) for line in lines)
-    return report_failures(names, said=said, early=early)
+    ran = sum(int(found[1]) - int(found[4]) for found in ends)
+    return report_failures(names, said=said, early=early, ran=ran)
 
 
 def _gradle(lines: Sequence[str]) -> ReportedFailures | None:
-    ends = [int(found[1]) for line in lines if (found := _GRADLE_END.match(line))]
+    ends = [found for line in lines if (found := _GRADLE_END.match(line))]
     names = [
         normalize_name(line.removesuffix(" FAILED"))
         for line in lines
@@ -109,8 +119,12 @@ def _gradle(lines: Sequence[str]) -> ReportedFailures | None:
         return None
     if not names:
         return report_failures(steps, said=None, early=True)  # nothing that came behind it was run
+    said = sum(int(found[2]) for found in ends)
+    ran = sum(int(found[1]) - int(found[3] or 0) for found in ends)
     return count_each_once(
-        report_failures(names, said=sum(ends) if ends else None, sessions=len(ends))
+        report_failures(
+            names, said=said if ends else None, sessions=len(ends), ran=ran if ends else None
+        )
     )
 
 

@@ -21,6 +21,7 @@ _COUNT = (
 )
 _ENDED = re.compile(rf"(?:no tests (?:ran|collected)|{_COUNT})(?:, {_COUNT})* in \d")
 _COUNTED = re.compile(r"(\d+) (?:failed|errors?)\b")
+_RAN = re.compile(r"(\d+) (?:failed|passed|xfailed|xpassed)\b")
 _SUMMARY = "short test summary info"
 _STOPPED = re.compile(r"!{3,} (?:stopping after|Interrupted|_pytest|KeyboardInterrupt)")
 _SAYS = ("FAILED ", "ERROR ", "SUBFAILED")
@@ -29,9 +30,10 @@ _PARALLEL = re.compile(r"\[gw\d+\] *\[ *\d+%\] (?:FAILED|ERROR|SUBFAILED\S*) (\S
 _RULE = "=" * 70
 _CASE = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
 _METHOD = re.compile(r"(\w+) \(([\w.]+)\)(.*)$")
-_RAN = re.compile(r"Ran \d+ tests? in \d")
+_UNITTEST_RAN = re.compile(r"Ran (\d+) tests? in \d")
 _RESULT = re.compile(r"(?:FAILED|OK)(?: \((.*)\))?$")
 _RESULTS = re.compile(r"(?:failures|errors|unexpected successes)=(\d+)")
+_SKIPPED = re.compile(r"skipped=(\d+)")
 
 
 def _pytest(lines: Sequence[str]) -> ReportedFailures | None:
@@ -41,8 +43,15 @@ def _pytest(lines: Sequence[str]) -> ReportedFailures | None:
     said = sum(int(n) for line in ends for n in _COUNTED.findall(line))
     names = list(_summed_up(lines)) or list(_on_the_way(lines))
     early = any(_STOPPED.match(line) for line in lines)
+    ran = sum(int(n) for line in ends for n in _RAN.findall(line))
     return count_each_once(
-        report_failures(names, said=said if ends else None, early=early, sessions=max(1, len(ends)))
+        report_failures(
+            names,
+            said=said if ends else None,
+            early=early,
+            sessions=max(1, len(ends)),
+            ran=ran if ends else None,
+        )
     )
 
 
@@ -81,7 +90,7 @@ def _on_the_way(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
-    ran = [number for number, line in enumerate(lines) if _RAN.match(line)]
+    ran = {n: int(found[1]) for n, line in enumerate(lines) if (found := _UNITTEST_RAN.match(line))}
     if not ran:
         return None
     names = [
@@ -91,9 +100,16 @@ def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
     ]
     results = [_RESULT.match(line) for at in ran for line in lines[at + 1 : at + 2]]
     said = sum(int(n) for found in results if found for n in _RESULTS.findall(found[1] or ""))
+    skipped = sum(int(n) for found in results if found for n in _SKIPPED.findall(found[1] or ""))
     ended = all(results)
     return count_each_once(
-        report_failures(names, said=said if ended else None, early=not ended, sessions=len(ran))
+        report_failures(
+            names,
+            said=said if ended else None,
+            early=not ended,
+            sessions=len(ran),
+            ran=sum(ran.values()) - skipped - sum(name.endswith(ALL_OF_IT) for name in names),
+        )
     )
 
 

@@ -18,10 +18,19 @@ class ReportedFailures(Frozen):
     """What failed, and how often a finding of that name was made."""
     whole: bool = False
     """Whether these are all that failed; else it stopped early, or a part could not be read."""
+    early: bool = False
+    """Whether it says that it stopped before it had run all of them."""
     ended: bool = False
     """Whether it said at its end how many failed, as it does where nothing fails."""
     sessions: int = 0
     """How many times it ran, where a failure may keep it from running again; else nothing."""
+    ran: int | None = None
+    """How many tests ran, without those it left out; None where it does not say."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Return the files and packages whose tests could not be run one by one."""
+        return tuple(n.removesuffix(ALL_OF_IT) for n in self.names if n.endswith(ALL_OF_IT))
 
     @property
     def total(self) -> int:
@@ -33,11 +42,32 @@ class FailuresByProgram(Frozen):
     """What the programs of one check told, by their names; empty where none was recognised."""
 
     told: Mapping[str, ReportedFailures] = {}
+    report: ReportedFailures | None = None
+    """What stands in the files that test runners write for programs; None where there are none."""
+
+    @property
+    def programs(self) -> tuple[ReportedFailures, ...]:
+        """Return what each program told, and what the report says."""
+        return (*self.told.values(), *((self.report,) if self.report else ()))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of all that failed, as any of them has them."""
+        return frozenset(name for each in self.programs for name in each.names)
 
     @property
     def total(self) -> int:
         """Return how many tests and findings failed."""
         return sum(each.total for each in self.told.values())
+
+    @property
+    def ran(self) -> int | None:
+        """Return how many tests ran; None where one of the programs does not say."""
+        if self.report:
+            return self.report.ran
+        counts = [each.ran for each in self.told.values()]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
 
     @property
     def whole(self) -> bool:
@@ -58,11 +88,17 @@ class ReportFormat:
 
 
 def report_failures(
-    names: Iterable[str], *, said: int | None, early: bool = False, sessions: int = 0
+    names: Iterable[str],
+    *,
+    said: int | None,
+    early: bool = False,
+    sessions: int = 0,
+    ran: int | None = None,
 ) -> ReportedFailures | None:
     """Return what was told; None without a name and a number.
 
-    `said`: how many failed by the program's own count, where it gave one.
+    `said`: how many failed by the program's own count, where it gave one; `ran`: how many tests
+    ran by that count.
     """
     found: dict[str, int] = {}
     for name in names:
@@ -72,8 +108,10 @@ def report_failures(
     return ReportedFailures(
         names=found,
         whole=not early and (said is None or said <= sum(found.values())),
+        early=early,
         ended=said is not None,
         sessions=sessions,
+        ran=ran,
     )
 
 

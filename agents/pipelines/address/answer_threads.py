@@ -10,7 +10,14 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.quality import CheckComparison, CheckResult, tally, to_code
+from agents.pipelines.stages.quality import (
+    CheckComparison,
+    CheckResult,
+    format_untold,
+    headline,
+    tally,
+    to_code,
+)
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
 
@@ -32,9 +39,10 @@ async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushRes
     url = await summed_up(run, work.with_landing(landing), ledger, notes)
     await remember(run, work, pushed=pushed)
     run.summarize(ledger.counts(work.feedback))
-    return Outcome(
-        kind="comment", text=f"Addressed the review: {ledger.counts(work.feedback)}", url=url
-    )
+    text = f"Addressed the review: {ledger.counts(work.feedback)}"
+    if verified := work.with_landing(landing).verified:
+        text = f"{text} {headline(verified.quality)}"
+    return Outcome(kind="comment", text=text, url=url, ready=work.with_landing(landing).ready)
 
 
 async def _asked_again(run: StageContext, work: FeedbackWork) -> str:
@@ -82,12 +90,11 @@ def summarize_checks(quality: CheckComparison | None) -> str:
     """Return what the checks say, in a line."""
     if quality is None:
         return ""
-    if not quality.runs:
-        return "No checks of the repository can run here."
     said = ", ".join(
         f"{to_code(now.name)} {_word(before, now)}" for before, now in quality.compared
     )
-    return f"Checks before and after: {said}."
+    parts = (f"Checks before and after: {said}." if said else "", format_untold(quality))
+    return " ".join(part for part in parts if part)
 
 
 def _word(before: CheckResult, now: CheckResult) -> str:

@@ -26,7 +26,7 @@ async def keep_back(
     why = _WHY.format(why=work.verified.why_not(landing), kept=kept)
     shown = {"verdict": "kept_back", **({"commit": ""} if run.foreign else {})}
     entries = [
-        each.model_copy(update=shown) if each.verdict == "fixed" else each
+        each.model_copy(update=shown) if each.verdict in ("fixed", "changed") else each
         for each in work.ledger_after(landing).entries
     ]
     ledger = await answer(run, work, Ledger(entries=tuple(entries)))

@@ -16,7 +16,15 @@ from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
 
 Verdict = Literal[
-    "fixed", "suggested", "answered", "disagree", "needs_human", "later", "kept_back", "before"
+    "fixed",
+    "changed",
+    "suggested",
+    "answered",
+    "disagree",
+    "needs_human",
+    "later",
+    "kept_back",
+    "before",
 ]
 
 WORDS_LIMIT = 8_000  # characters of what the model says in one thread
@@ -24,6 +32,7 @@ NOTE_LIMIT = 400
 
 _COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
     "fixed": ("fixed", "fixed"),
+    "changed": ("changed, not verified", "changed, not verified"),
     "suggested": ("suggested", "suggested"),
     "answered": ("answered", "answered"),
     "disagree": ("disagreed with", "disagreed with"),
@@ -34,6 +43,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
 }
 _SAID: dict[Verdict, str] = {
     "fixed": "**Fixed**",
+    "changed": "**Changed, not verified**",
     "suggested": "**Suggested**",
     "answered": "**Answered**",
     "disagree": "**Not changed**",

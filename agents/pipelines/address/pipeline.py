@@ -57,7 +57,7 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
         quality = await mend(run, baseline)
     else:
         quality = await run.stage(check_quality, baseline)
-        if not quality.passed:
+        if quality.failing:
             made = await run.stage(implement, work, setup, quality.failing)
             quality = await mend(run, baseline)
     inspection = await run.stage(inspect)
@@ -76,7 +76,7 @@ async def deliver(run: Run, work: FeedbackWork) -> Outcome:
     """Let the changes out, then answer; what must not be pushed is kept back."""
     if run.unchanged:
         return await run.stage(answer_threads, work, PushResult())
-    if not work.ready:
+    if not work.acceptable:
         return await run.stage(keep_back, work)
     if work.pull.why_not:
         stood = await run.stage(look_again)

@@ -77,6 +77,11 @@ class FeedbackWork(Frozen):
         return self.verified.inspection if self.verified else Inspection()
 
     @property
+    def acceptable(self) -> bool:
+        """Return whether nothing speaks against what was changed."""
+        return self.verified is None or self.verified.acceptable
+
+    @property
     def ready(self) -> bool:
         """Return whether what was changed is no worse than what was there before."""
         return self.verified is None or self.verified.ready
@@ -104,10 +109,21 @@ class FeedbackWork(Frozen):
         return Ledger(entries=(*said, *(self._of_point(about) for about in abouts)))
 
     def ledger_after(self, landing: PushResult) -> Ledger:
-        """Return it with the ids that the commits have since they were let out."""
+        """Return it with the ids that the commits have since they were let out.
+
+        Nothing is fixed by a change of which nobody can tell whether it makes things worse.
+        """
+        ready = self.with_landing(landing).ready
         return Ledger(
             entries=tuple(
-                each.model_copy(update={"commit": landing.name_of(each.commit)})
+                each.model_copy(
+                    update={
+                        "commit": landing.name_of(each.commit),
+                        "verdict": "changed"
+                        if each.verdict == "fixed" and not ready
+                        else each.verdict,
+                    }
+                )
                 for each in self.ledger.entries
             )
         )

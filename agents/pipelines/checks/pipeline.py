@@ -46,7 +46,7 @@ async def deliver(run: Run, failures: Failures, setup: SetupResult) -> Outcome:
     """Check the change here, and push it; what is worse than before is kept back."""
     baseline = await run.stage(measure_base, setup)
     verified = await examine(run, baseline)
-    if not verified.ready:
+    if not verified.acceptable:
         return await run.stage(keep_back, failures, verified)
     landing = await land(run)
     if not landing.pushed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.checks.consider import MOST, ChecksDue, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.quality import VerifiedChange, checks_table, to_code
+from agents.pipelines.stages.quality import VerifiedChange, checks_table, headline, to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.requests import FixChecks
 from agents.run import Outcome, StageContext, stage
@@ -68,8 +68,13 @@ async def report(
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, pushed)
     run.summarize(f"pushed {pushed[:10]}" if pushed else "nothing to push")
-    text = "Mended the failing checks." if pushed else "No failing check was mended: see why."
-    return Outcome(kind="comment", text=text, url=url)
+    if not (verified and landing and pushed):
+        text = "No failing check was mended: see why."
+        return Outcome(kind="comment", text=text, url=url)
+    verified = verified.with_landing(landing)
+    done = "Pushed a change that mends" if verified.ready else "Pushed a change for"
+    text = f"{done} the failing checks. {headline(verified.quality)}"
+    return Outcome(kind="comment", text=text, url=url, ready=verified.ready)
 
 
 @stage

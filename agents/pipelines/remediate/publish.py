@@ -7,6 +7,7 @@ from agents.pipelines.remediate.others import Others
 from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
 from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
+from agents.pipelines.stages.quality import headline
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome, StageContext, stage
@@ -16,7 +17,7 @@ from agents.text import publish as safe
 KEY = "remediate"
 
 _CLOSED = "All of its alerts were closed while Fettle was at work, so nothing was published."
-_MADE = "{subject}: made and checked; nothing was published, as asked."
+_MADE = "{subject}: made; nothing was published, as asked. {checked}"
 _INSTEAD = "Made instead of {pulls}."
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
@@ -61,9 +62,10 @@ async def report_adopted(
         run.lets_out()
         body = pull_request_body(work, request.repository_url)
         url = await alerts.say(pull.number, KEY, body)
-    run.summarize(f"#{pull.number} stands")
-    text = f"#{pull.number} of {one_line(pull.author, 60)} mends it, and holds what was checked."
-    outcome = _make_outcome("comment", "fixed", text, report, work)
+    run.summarize(f"#{pull.number} {'stands' if work.verified else 'could not be verified'}")
+    said = f"#{pull.number} of {one_line(pull.author, 60)} moves it out of every range."
+    text = f"{said} {_describe_checks(work)}"
+    outcome = _make_outcome("comment", _name_result(work), text, report, work)
     return outcome.model_copy(update={"url": url})
 
 
@@ -95,10 +97,17 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     """Open the pull request."""
     assert work.bump is not None, "only what stands is published"
     report = fix_report(work, request.repository_url)
-    headline = await run.format_subject(format_title(work))
+    result = _name_result(work)
+    title = await run.format_subject(format_title(work))
     if request.no_pr:
         run.summarize("nothing published, as asked")
-        return _make_outcome("comment", "fixed", _MADE.format(subject=headline), report, work)
+        return _make_outcome(
+            "comment",
+            result,
+            _MADE.format(subject=title, checked=_describe_checks(work)),
+            report,
+            work,
+        )
     if await _all_closed(run, work.found):
         run.summarize("its alerts were closed meanwhile")
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
@@ -108,16 +117,27 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     pull_request = await run.ports.publisher.open_pull_request(
         branch=name,
         commit=run.head,
-        title=headline,
+        title=title,
         body=_body(work, request.repository_url),
-        draft=False,
+        draft=not work.verified,
     )
     number = f" #{pull_request.number}" if pull_request.number else ""
-    run.summarize(f"pull request{number}")
-    outcome = _make_outcome(
-        "pull_request", "fixed", f"Opened pull request{number}: {headline}", report, work
-    )
+    kind = "draft pull request" if pull_request.draft else "pull request"
+    run.summarize(f"{kind}{number}")
+    text = f"Opened {kind}{number}: {title}. {_describe_checks(work)}"
+    outcome = _make_outcome("pull_request", result, text, report, work)
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
+
+
+def _name_result(work: Work) -> Result:
+    return "fixed" if work.verified else "unverified"
+
+
+def _describe_checks(work: Work) -> str:
+    """Return what was run and what came of it, in a sentence."""
+    if work.setup is not None and work.setup.problems:
+        return safe(f"Not verified: {one_line(work.setup.problems[0], 200)}")
+    return headline(work.quality) if work.quality else "Not verified: no check was run."
 
 
 def _body(work: Work, repository_url: str) -> str:
@@ -135,9 +155,8 @@ def _make_outcome(
     kind: str, result: Result, text: str, report: str, value: AlertGroup | Work
 ) -> Outcome:
     details = {"result": result, **value.model_dump(mode="json")}
-    return Outcome.model_validate(
-        {"kind": kind, "text": text, "rule": rule_of(result), "report": report, "details": details}
-    )
+    about = {"kind": kind, "text": text, "rule": rule_of(result), "report": report}
+    return Outcome.model_validate({**about, "details": details, "ready": result != "unverified"})
 
 
 def _explain_refusal(work: Work) -> str:

@@ -215,7 +215,9 @@ def _explain_untried(work: Work) -> str:
     """Return why the repository's checks say nothing about the fix; empty where they do."""
     if work.setup is not None and work.setup.problems:
         return "the dependencies could not be installed here"
-    return "" if work.quality and work.quality.runs else "no check of the repository could run here"
+    if work.quality is None:
+        return "no check of the repository was run"
+    return "; ".join(work.quality.untold)
 
 
 def _next(work: Work) -> str:

@@ -29,6 +29,12 @@ _CHANGED = (
     "The files changed while the fix was only to be looked at, so nothing that was found can be"
     " trusted. Run it again; if it happens once more, look at the sandbox."
 )
+_WORDS = {
+    (True, True): "stands, says {by}",
+    (True, False): "not verified: {by} has nothing against it",
+    (False, True): "does not stand, says {by}",
+    (False, False): "does not stand, says {by}",
+}
 _KEEP = "Put back what was taken from tests and checks, and mend the code instead."
 
 
@@ -78,7 +84,7 @@ async def verify(run: StageContext, request: RemediateAlert, work: Work) -> Work
         verdict = VerifyResult(passed=True, by="nobody")
     if verdict is None:
         verdict = await _by_model(run, work)
-    run.summarize(f"{'stands' if verdict.passed else 'does not stand'}, says {verdict.by}")
+    run.summarize(_WORDS[verdict.passed, work.verified].format(by=verdict.by))
     return work.model_copy(update={"verdict": verdict})
 
 

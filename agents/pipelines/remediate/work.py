@@ -127,12 +127,18 @@ class Work(Frozen):
         return self.failed[-1].verdict.feedback if self.failed else ""
 
     @property
+    def verified(self) -> bool:
+        """Return whether a command said that the repository still works with the fix."""
+        installed = self.setup is None or not self.setup.problems
+        return installed and self.quality is not None and self.quality.verdict == "no worse"
+
+    @property
     def wants_adapting(self) -> bool:
         """Return whether the code has to follow: tests break, or the try before was found wrong."""
         assert self.quality is not None, "the checks were run before"
         assert self.bump is not None, "and something had moved"
         again = self.bump.by == "ladder" and bool(self.failed)
-        return self.bump.by != "other" and (again or not self.quality.passed)
+        return self.bump.by != "other" and (again or bool(self.quality.failing))
 
     @property
     def untouched(self) -> bool:

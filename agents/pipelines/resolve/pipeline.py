@@ -18,13 +18,13 @@ from agents.pipelines.resolve.outcome_comments import (
     eval_comment,
     infeasible_comment,
 )
-from agents.pipelines.resolve.pull_request.craft_pr import (
+from agents.pipelines.resolve.pull_request import (
     CRAFT_DRAFT_PR,
     CRAFT_PR,
     craft_draft_pr,
     craft_pr,
+    publish,
 )
-from agents.pipelines.resolve.pull_request.publish import publish
 from agents.pipelines.resolve.sub_issues.division import divide, held_up, set_aside
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.clarification import (
@@ -45,7 +45,7 @@ from agents.pipelines.stages.pipeline import examine
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
-from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.repair_checks import QUALITY_FIX, quality_fix
 from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run
@@ -123,6 +123,7 @@ async def make_steps(
         made = (*made, step)
     if run.unchanged:
         return ResolveWork(finding=finding, made=made)
+    await run.stage(docs_review)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
     verdict = await judge(run, finding.aim(request, run.base))
     return ResolveWork(finding=finding, made=made, verdict=verdict)
@@ -145,7 +146,17 @@ async def make_parts(
         if not part.done:
             aside = await run.stage(set_aside, part, before)
             break
-    return ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
+    work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
+    if run.unchanged or work.stuck:
+        return work
+    before = run.head
+    await run.stage(docs_review)
+    if run.head == before:
+        return work
+    documented = await judge(run, finding.aim(request, before))
+    return ResolveWork(
+        finding=finding, parts=parts, order=order, aside=aside, documented=documented
+    )
 
 
 async def judge(run: Run, aim: ChangeGoal) -> EvaluationFindings:
@@ -160,8 +171,7 @@ async def judge(run: Run, aim: ChangeGoal) -> EvaluationFindings:
 async def open_pull_request(
     run: Run, request: ResolveIssue, baseline: Baseline, work: ResolveWork
 ) -> Outcome:
-    """Finish the change, check it, and let people see it."""
-    await run.stage(docs_review)
+    """Check the change, and let people see it."""
     checked = await verify(run, baseline, work)
     if checked.ready and work.whole:
         text = await run.stage(craft_pr, checked, work)
@@ -179,5 +189,9 @@ async def verify(run: Run, baseline: Baseline, work: ResolveWork) -> MeasuredCha
         made = (*made, shown)
     verified = await examine(run, baseline)
     if proof.commit != run.head:
+        proof = await run.stage(prove, work.finding.kind, made)
+    if proof.head and proof.failing and not proof.wanted:
+        await run.stage(quality_fix, verified.quality, proof.head)
+        verified = await examine(run, baseline)
         proof = await run.stage(prove, work.finding.kind, made)
     return MeasuredChange(quality=verified.quality, proof=proof, inspection=verified.inspection)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from agents.analysis.check_failures import Verdict
 from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
-from agents.pipelines.stages.quality import CheckComparison
+from agents.pipelines.stages.quality import CheckComparison, headline
 from agents.pipelines.stages.regression_proof import RegressionProof
 from agents.requests import Frozen
 
@@ -20,9 +21,24 @@ class MeasuredChange(Frozen):
     inspection: Inspection
 
     @property
+    def verdict(self) -> Verdict:
+        """Return what the checks and the proof say of it together."""
+        if self.quality.failing or self.proof.failing:
+            return "worse"
+        return "unknown" if self.quality.untold or self.proof.missing else "no worse"
+
+    @property
     def ready(self) -> bool:
-        """Return whether a person can merge it as far as we can tell."""
-        return self.quality.passed and self.inspection.accepted
+        """Return whether a person can merge it: it is known to be no worse, and nothing is lost."""
+        return self.verdict == "no worse" and self.inspection.accepted
+
+    @property
+    def headline(self) -> str:
+        """Return what was run and what came of it, in Markdown that is safe to publish."""
+        said = headline(self.quality)
+        if self.proof.failing:
+            return f"{said} The tests of the change fail with it."
+        return f"{said} No test shows the bug." if self.proof.missing else said
 
 
 class SubIssueWork(Frozen):
@@ -65,6 +81,8 @@ class ResolveWork(Frozen):
     order: Order = Order()
     aside: SetAsideWork | None = None
     """Where the work went on the sub-issue that could not be done."""
+    documented: EvaluationFindings | None = None
+    """The verdict on the documentation of sub-issues; None where none was changed for them."""
 
     @property
     def stuck(self) -> EvaluationFindings | None:
@@ -83,6 +101,8 @@ class ResolveWork(Frozen):
         """Return whether all that was asked for is made and found good."""
         if self.verdict is not None:
             return self.verdict.passed
+        if self.documented is not None and not self.documented.passed:
+            return False
         order = self.order
         left = len(order.work) - len(self.done)
         return not (left or order.waiting or order.cycles or order.elsewhere)
@@ -99,8 +119,9 @@ class ResolveWork(Frozen):
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """Return what the judge of the whole change still finds wrong: untrusted."""
-        return self.verdict.flaws if self.verdict and not self.verdict.passed else ()
+        """Return what the judges of the whole change or its texts still find wrong: untrusted."""
+        judged = self.verdict or self.documented
+        return judged.flaws if judged and not judged.passed else ()
 
     @property
     def undone(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ async def mend(run: Run, baseline: Baseline) -> CheckComparison:
     """Run the repository's checks, and have mended what they newly complain about."""
     quality = await run.stage(check_quality, baseline)
     for _ in range(3):
-        if quality.passed:
+        if not quality.failing:
             break
         await run.stage(quality_fix, quality)
         quality = await run.stage(check_quality, baseline)
@@ -51,7 +51,7 @@ async def land(run: Run) -> PushResult:
         baseline = await run.stage(measure_base, setup)
         quality = await run.stage(check_quality, baseline)
         landing = landing.with_checks(quality)
-        if not quality.passed:
+        if quality.failing:
             break
         landing = await run.stage(push_update, landing)
     return landing

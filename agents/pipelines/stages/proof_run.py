@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from agents.analysis.check_failures import read_failures
 from agents.pipelines.stages.quality import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable
@@ -71,6 +72,10 @@ NOT_IMPORTED = (
     "without the change, the tests cannot even be imported or built: that they fail says less than"
     " a failed assertion would"
 )
+NOT_THERE = (
+    "without the change, the tests fail because something that they use is not there: that says"
+    " less than a failed assertion would"
+)
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,9 @@ class Trial:
     @property
     def weakness(self) -> str:
         """Return what makes its failure say less than that of an assertion; mostly nothing."""
-        imports = _IMPORTS.search(self.output)
-        return NOT_IMPORTED if imports and not self._asserted else ""
+        if self._asserted or not _IMPORTS.search(self.output):
+            return ""
+        return NOT_THERE if self._ran_some else NOT_IMPORTED
 
     @property
     def collects(self) -> bool:
@@ -100,6 +106,11 @@ class Trial:
     def pytest(self) -> bool:
         """Return whether the exit code is pytest's."""
         return bool(_PYTEST.search(f"{self.command}\n{self.output}"))
+
+    @property
+    def _ran_some(self) -> bool:
+        """Return whether it says that at least one test could be run."""
+        return bool(read_failures(self.output, self.command, exited=True).ran)
 
     @property
     def _asserted(self) -> bool:

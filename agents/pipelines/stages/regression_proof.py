@@ -19,7 +19,7 @@ from agents.pipelines.stages.proof_run import (
     without_tests,
 )
 from agents.pipelines.stages.quality import CheckResult
-from agents.pipelines.stages.regression_proof_text import proof_section
+from agents.pipelines.stages.regression_proof_text import proof_section, tests_section
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -46,6 +46,8 @@ class RegressionProof(Frozen):
 
     commit: str = ""
     """The commit with the change that was looked at."""
+    kind: str = ""
+    """What the issue is about; empty in records of old versions."""
     wanted: bool = False
     """Whether there is a bug to be shown."""
     shown: bool = False
@@ -61,10 +63,20 @@ class RegressionProof(Frozen):
     """Whether an engineer could still show it."""
 
     @property
+    def failing(self) -> bool:
+        """Return whether the tests of the change fail with the change."""
+        return self.head is not None and bool(self.head.exit_code)
+
+    @property
+    def missing(self) -> bool:
+        """Return whether a bug is there to be shown, and nothing shows it."""
+        return self.wanted and not self.shown
+
+    @property
     def section(self) -> str:
-        """Return it for the pull request's body, safe to publish; empty where there is no bug."""
+        """Return it for the pull request's body, safe to publish; empty where nobody looked."""
         if not self.wanted:
-            return ""
+            return tests_section(self.kind, self.head) if self.kind else ""
         return proof_section(self.command, self.base, self.head, shown=self.shown, why=self.why)
 
 
@@ -90,9 +102,10 @@ PROVE_AGAIN = Conversation(
 @stage
 async def prove(run: StageContext, kind: str, made: Sequence[StepResult]) -> RegressionProof:
     """Run the new tests without the change and with it."""
-    proof = RegressionProof(commit=run.head, wanted=kind == "bug")
+    proof = RegressionProof(commit=run.head, kind=kind, wanted=kind == "bug")
     if not proof.wanted:
-        run.summarize("no bug to show")
+        proof = await _run_tests(run, proof, made)
+        run.summarize("the tests of the change fail" if proof.failing else "no bug to show")
         return proof
     proof = await _proof(run, proof, made)
     said = "shown by a test" if proof.shown else f"not shown: {proof.why}"
@@ -112,6 +125,21 @@ async def prove_again(run: StageContext, proof: RegressionProof) -> StepResult:
     return StepResult(
         title=title, summary=done.summary, tried=done.proof, proof=done.proof, commit=commit
     )
+
+
+async def _run_tests(
+    run: StageContext, proof: RegressionProof, made: Sequence[StepResult]
+) -> RegressionProof:
+    """Return the proof of a change that mends no bug: its own tests have to pass with it."""
+    tree = await run.tree()
+    changed = await tree.list_changed_paths(run.base, run.head)
+    tests = tuple(path for path in changed if is_test(path))
+    command = next((each.proof.strip() for each in reversed(made) if each.proof.strip()), "")
+    if not (tests and command) or await _find_command_objection(run, command):
+        return proof
+    tree = await run.tree(run.head, changing=True, pristine=True)
+    head = as_check(await _run(tree, command), command, TIMEOUT)
+    return proof.model_copy(update={"command": command, "tests": tests, "head": head})
 
 
 def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:

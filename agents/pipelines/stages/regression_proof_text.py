@@ -13,7 +13,21 @@ SHOWN = (
     "**A test shows the bug.** Fettle ran it twice in a sandbox without network: on the files from"
     " before the change with the changed test files put onto them, and on the change."
 )
+NO_BUG = (
+    "The issue was read as {kind}, not as a bug, so no test has to fail without the change.{tests}"
+)
 NOT_SHOWN = "**No test shows the bug**: {why}."
+
+
+def tests_section(kind: str, head: CheckResult | None) -> str:
+    """Return what its own tests say of a change that mends no bug, safe to publish."""
+    if head is None:
+        return NO_BUG.format(kind=_code(kind), tests="")
+    tests = f" {NAME} {_exit(head)} with it: {_code(head.command)}."
+    parts = [NO_BUG.format(kind=_code(kind), tests=tests)]
+    if head.exit_code and head.output:
+        parts.append(f"They end with:\n\n{_fence(head.output)}")
+    return "\n\n".join(parts)
 
 
 def proof_section(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.quality import CheckComparison, format_output
+from agents.pipelines.stages.quality import CheckComparison, CheckResult, format_output
 from agents.run import StageContext, stage
 
 
@@ -29,8 +29,13 @@ QUALITY_FIX = Conversation(
 
 
 @stage
-async def quality_fix(run: StageContext, quality: CheckComparison) -> FixDone:
-    """Mend the failing checks."""
+async def quality_fix(
+    run: StageContext, quality: CheckComparison, tests: CheckResult | None = None
+) -> FixDone:
+    """Mend the failing checks.
+
+    `tests`: those of the change alone, where they fail with it.
+    """
     checks = [
         {
             "name": check.name,
@@ -39,7 +44,7 @@ async def quality_fix(run: StageContext, quality: CheckComparison) -> FixDone:
             "red_before": quality.red_before(check),
             "output": run.fence(format_output(check)),
         }
-        for check in quality.failing
+        for check in (*quality.failing, *((tests,) if tests else ()))
     ]
     fixed = await run.converse(QUALITY_FIX, checks=checks)
     commit = await run.commit("Fix failing checks", fixed.summary)

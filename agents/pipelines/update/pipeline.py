@@ -42,7 +42,7 @@ async def deliver(run: Run, merge: BaseMerge, baseline: Baseline) -> Outcome:
         quality = await mend(run, baseline)
     else:
         quality = await run.stage(check_quality, baseline)
-        if not quality.passed:
+        if quality.failing:
             merge = await run.stage(reconcile, merge, quality)
             quality = await mend(run, baseline)
     inspection = await run.stage(inspect_merge, merge)
@@ -51,7 +51,7 @@ async def deliver(run: Run, merge: BaseMerge, baseline: Baseline) -> Outcome:
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect_merge, merge, inspection)
     verified = VerifiedChange(quality=quality, inspection=inspection)
-    if not verified.ready:
+    if not verified.acceptable:
         return await run.stage(keep_back, merge, verified)
     landing = await land(run)
     if not landing.pushed:

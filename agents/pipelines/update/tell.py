@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.quality import VerifiedChange, checks_table, to_code
+from agents.pipelines.stages.quality import VerifiedChange, checks_table, headline, to_code
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.update.merge import BaseMerge, FileStatement
 from agents.ports import Batch
@@ -68,7 +68,9 @@ async def report(
     batch = Batch(kind="update", head=merge.ours, pushed="" if run.unchanged else run.head)
     await reviewing_port(run).dealt_with(batch)
     run.summarize(f"{merge.named} is in")
-    return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
+    verified = verified.with_landing(landing)
+    text = f"Merged {merge.named} into this branch. {headline(verified.quality)}"
+    return Outcome(kind="comment", text=text, url=url, ready=verified.ready)
 
 
 async def _publish_attempt(run: StageContext, merge: BaseMerge) -> str:

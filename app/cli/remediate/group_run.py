@@ -20,6 +20,7 @@ from app.runs.follow import Follower, Seen
 from app.store.database import Database
 from app.store.runs import History, Lanes, Runs, StoredApprovals, StoredJournal
 
+ENDED = ("fixed", "unverified", "scanned", "nothing_to_do")
 HELD = "Stopped. The same command goes on from there, and so does `fettle serve`."
 GOES_ON = "The server goes on with it. `fettle runs show {run}` tells how far it is."
 BUSY = (
@@ -87,7 +88,7 @@ class GroupRuns:
             return left_alone(group, text, "waits").model_copy(update={"run": run_id})
         usage, usd, _ = await StoredJournal(self.database, run_id).sum_usage()
         done = report_ended(group, run_id, outcome, (sum(usage.model_dump().values()), usd))
-        progress.end("done" if done.result in ("fixed", "scanned", "nothing_to_do") else "failed")
+        progress.end("done" if done.result in ENDED else "failed")
         return done
 
     async def _stay(self, companion: Companion, run_id: str) -> Seen:

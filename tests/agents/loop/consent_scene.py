@@ -39,7 +39,7 @@ def script(use, *answers):
     passed = use("submit_evaluation", verdict="pass", reasoning="r")
     head = [[triage(use)], [plan(use)]]
     mended = use("write", path="calc.py", content="mended\n")
-    tail = [[mended], [step(use)], [passed], [docs], [use("submit_pull_request", **pull)]]
+    tail = [[mended], [step(use)], [docs], [passed], [use("submit_pull_request", **pull)]]
     return [*head, *answers, *tail]
 
 

@@ -10,10 +10,11 @@ from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.quality import (
-    Baseline,
     CheckComparison,
     CheckResult,
     format_output,
+    format_untold,
+    some_names,
     tally,
 )
 from agents.ports import SetupResult, Usage
@@ -66,7 +67,7 @@ def _section(title: str, text: str) -> str:
 def _verification(quality: CheckComparison) -> str:
     baseline = quality.baseline
     if not quality.runs:
-        return f"**Not verified by any check.** {_unavailable(baseline)}".strip()
+        return format_untold(quality)
     rows = [
         "| Check | Command | Before | After |",
         "| --- | --- | --- | --- |",
@@ -76,7 +77,8 @@ def _verification(quality: CheckComparison) -> str:
         f"Run by Fettle in a sandbox without network ({baseline.source}): before on the default"
         f" branch, after on {quality.commit[:10]}. Only failures that are new count."
     )
-    return "\n\n".join(part for part in ("\n".join(rows), where, _unavailable(baseline)) if part)
+    parts = ("\n".join(rows), where, _format_flaky(quality), format_untold(quality))
+    return "\n\n".join(part for part in parts if part)
 
 
 def _row(before: CheckResult, after: CheckResult) -> str:
@@ -101,11 +103,12 @@ def _exit(run: CheckResult) -> str:
     return f"failed ({'; '.join(part for part in (tally(run), measured) if part)})"
 
 
-def _unavailable(baseline: Baseline) -> str:
-    if not baseline.unavailable:
+def _format_flaky(quality: CheckComparison) -> str:
+    """Return what fails now and then: people can mend it, and must know that it was passed over."""
+    names = [name for run in quality.runs for name in run.flaky]
+    if not names:
         return ""
-    commands = ", ".join(f"`{command}`" for command in baseline.unavailable)
-    return f"Suggested by the repository but not available in the sandbox: {commands}."
+    return f"Fails now and then, and is held against nobody: {some_names(names)}."
 
 
 def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:

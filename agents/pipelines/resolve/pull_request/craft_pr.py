@@ -76,8 +76,13 @@ async def craft_draft_pr(
         for check in checked.quality.failing
     )
     loosened = "" if checked.inspection.accepted else checked.inspection.section
+    proof = checked.proof
+    tests = format_output(proof.head) if proof.head and proof.failing else ""
     wrong = {
         "Checks that still fail": failing,
+        "What the tests of the change write, which fail with it": tests,
+        "Why no test shows the bug": proof.why if proof.missing else "",
+        "What could not be told": "\n".join(checked.quality.untold),
         "What the evaluation still finds wrong": "\n".join(work.flaws),
         "Sub-issues that are not done, as their engineers or judges say": "\n\n".join(work.undone),
         "What was loosened, and nobody has approved": loosened,

@@ -9,7 +9,7 @@ from agents.ports import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 
-_NOT_READY = ". Not all of it is as it should be: its text says what."
+_NOT_READY = ". Not all of it is as it should be: its text says what"
 
 
 @stage
@@ -40,7 +40,8 @@ async def publish(
     did = "Brought up to date:" if run.branch else "Opened"
     return Outcome(
         kind="pull_request",
-        text=f"{did} {kind}{where}: {pull_request.title}{'' if ready else _NOT_READY}",
+        text=f"{did} {kind}{where}: {pull_request.title}{'' if ready else _NOT_READY}."
+        f" {checked.headline}",
         url=pull_request.url,
         pull_request=pull_request,
         ready=ready,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from agents.pipelines.stages.quality.results import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import (
-    Baseline,
-    CheckComparison,
-    CheckResult,
     check_quality,
     format_output,
     measure_base,
@@ -13,7 +11,12 @@ from agents.pipelines.stages.quality.run import (
     tally,
     to_code,
 )
-from agents.pipelines.stages.quality.verification import VerifiedChange, checks_table
+from agents.pipelines.stages.quality.verification import (
+    VerifiedChange,
+    checks_table,
+    format_untold,
+    headline,
+)
 
 __all__ = [
     "Baseline",
@@ -23,6 +26,8 @@ __all__ = [
     "check_quality",
     "checks_table",
     "format_output",
+    "format_untold",
+    "headline",
     "measure_base",
     "some_names",
     "tally",

@@ -8,18 +8,24 @@ that holds for each of its tests and findings; else for the check as a whole.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from agents.analysis.check_failures import (
     FailuresByProgram,
-    confirm_failures,
-    find_new_failures,
     read_failures,
+    read_junit,
 )
+from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import find_checks
+from agents.pipelines.stages.quality.results import (
+    NO_CHECKS,
+    Baseline,
+    CheckComparison,
+    CheckResult,
+)
 from agents.policy import Check
 from agents.ports import CommandResult, SetupResult, WorkTree
-from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import one_line, plain_output, printable
 
@@ -31,82 +37,36 @@ JOINERS = 30  # characters that may be put in between, so that a name sets nothi
 NEW_SHOWN = 3  # names in a table
 NEW_TOLD = 40  # names in a prompt
 
+GO_ON = "--continue-on-collection-errors --maxfail=0"
+"""Has pytest run what can be run, whatever cannot be collected or failed before."""
+
+REPORT_READ = 8_000_000  # bytes of reports for programs; cut ones cannot be read
+_REPORTERS = ("pytest", "Maven", "Gradle")
+_WRITES = re.compile(r"\b(?:pytest|mvnw?|gradlew?|ctest)\b")
+_REPORTS = ".git/fettle"
+"""Where reports are written: no file there is ever part of a change."""
+_REPORTING = f"""
+rm -rf {_REPORTS} && mkdir -p {_REPORTS} && : >{_REPORTS}/began
+while [ $# -gt 1 ]; do
+    name=${{1%%=*}}
+    export "$name=${{!name:+${{!name}} }}${{1#*=}}"
+    shift
+done
+if [ -f {_REPORTS}/began ]; then
+    report="--junitxml='$PWD/{_REPORTS}/pytest.xml'"
+    export PYTEST_ADDOPTS="${{PYTEST_ADDOPTS:+$PYTEST_ADDOPTS }}$report"
+fi
+exec bash -c "$1"
+"""
+_COLLECT = f"""
+find {_REPORTS} -name '*.xml' -type f -exec cat {{}} +
+find . -name .git -prune -o -name node_modules -prune -o -name 'TEST-*.xml' -type f \\
+    -newer {_REPORTS}/began -exec cat {{}} +
+"""
+
 _NEW = "These fail with the change and did not fail before it:"
-_FLAKY = "These failed once and not again when it was run once more, so leave them alone:"
+_FLAKY = "These fail now and then, whatever was changed, so leave them alone:"
 _WROTE = "What the check wrote:"
-
-
-class CheckResult(Frozen):
-    """One check as it ran on one commit."""
-
-    name: str
-    command: str
-    timeout: float
-    exit_code: int
-    seconds: float
-    output: str
-    failures: FailuresByProgram = FailuresByProgram()
-    """What it says fails, by name."""
-    new: tuple[str, ...] = ()
-    """The names of what fails in it and did not before the change, so far as that can be told."""
-    flaky: tuple[str, ...] = ()
-    """Those that did not fail again when it was run once more: nothing is held against them."""
-
-
-class Baseline(Frozen):
-    """What the checks say about the default branch."""
-
-    runs: tuple[CheckResult, ...]
-    other: tuple[CheckResult, ...] = ()
-    """What they say about the other branch of a merge; empty where nothing is merged."""
-    unavailable: tuple[str, ...] = ()
-    """Commands that the repository suggests but that cannot run in the sandbox."""
-    source: str
-    """Where the list of checks comes from, for people."""
-    setup: SetupResult
-    """What was installed for them."""
-
-    @property
-    def before(self) -> tuple[tuple[CheckResult, ...], ...]:
-        """Return how each check ended before, in both branches of a merge."""
-        return tuple(zip(self.runs, self.other or self.runs, strict=True))
-
-
-class CheckComparison(Frozen):
-    """What the checks say about the change, against the default branch."""
-
-    commit: str
-    runs: tuple[CheckResult, ...]
-    baseline: Baseline
-    added: tuple[str, ...] = ()
-    """Commands that installed something, with people's approval, which the checks could use."""
-
-    @property
-    def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
-        """Return each check as it ran before and after the change."""
-        return tuple(zip(self.baseline.runs, self.runs, strict=True))
-
-    @property
-    def failing(self) -> tuple[CheckResult, ...]:
-        """Return the checks that are worse than before, in both branches of a merge.
-
-        They fail and passed there, or tests and findings fail in them that did not fail there.
-        """
-        return tuple(
-            now
-            for before, now in zip(self.baseline.before, self.runs, strict=True)
-            if now.exit_code and (now.new or not any(each.exit_code for each in before))
-        )
-
-    @property
-    def passed(self) -> bool:
-        """Return whether nothing fails that passed before."""
-        return not self.failing
-
-    def red_before(self, check: CheckResult) -> bool:
-        """Return whether one of these checks failed before the change, too."""
-        pairs = zip(self.baseline.before, self.runs, strict=True)
-        return any(each.exit_code for before, now in pairs if now == check for each in before)
 
 
 @stage
@@ -123,28 +83,29 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
     """Run the checks with the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     measured = await _measure(run, run.head, checks)
-    pairs = zip(baseline.before, measured, strict=True)
-    runs = tuple([await _told_apart(run, before, now) for before, now in pairs])
-    run.summarize(_say(runs) or run.summary)
-    added = tuple(await (await run.tree()).list_install_commands())
-    return CheckComparison(commit=run.head, runs=runs, baseline=baseline, added=added)
+    runs = [
+        await _confirm(run, check, before, now)
+        for check, before, now in zip(checks, baseline.before, measured, strict=True)
+    ]
+    quality = CheckComparison(
+        commit=run.head,
+        runs=tuple(runs),
+        baseline=baseline,
+        added=tuple(await (await run.tree()).list_install_commands()),
+    )
+    run.summarize(_say(quality.runs) or NO_CHECKS)
+    return quality
 
 
-async def _told_apart(
-    run: StageContext, before: Sequence[CheckResult], now: CheckResult
+async def _confirm(
+    run: StageContext, check: Check, before: Sequence[CheckResult], now: CheckResult
 ) -> CheckResult:
-    """Return how a check ended with what is new in it.
+    """Return how a check ended with what it says of the change."""
 
-    A check that failed before is run once more first: a flaky test may have passed there.
-    """
-    new = find_new_failures(before, now)
-    if not new or not any(each.exit_code for each in before):
-        return now.model_copy(update={"new": new})
-    check = Check(name=now.name, run=now.command, timeout=now.timeout)
-    again = await _run_check(await run.tree(run.head, changing=True), check)
-    certain = confirm_failures(new, find_new_failures(before, again))
-    flaky = tuple(name for name in new if name not in certain)
-    return now.model_copy(update={"new": certain, "flaky": flaky})
+    async def run_check(commit: str, variables: Mapping[str, str]) -> CheckResult:
+        return await _run_check(await run.tree(commit, changing=True), check, variables)
+
+    return await Confirmation(before, run.base, run.head, run_check).confirm(now)
 
 
 async def _measure(
@@ -163,11 +124,16 @@ async def _measure(
     return tuple(runs)
 
 
-async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
-    argv = ["bash", "-c", check.run]
-    result = await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
-    exited = result.why == "exit"
-    failures = await asyncio.to_thread(read_failures, result.output, check.run, exited=exited)
+async def _run_check(
+    tree: WorkTree, check: Check, variables: Mapping[str, str] | None = None
+) -> CheckResult:
+    """Run a check; what stopped pytest on its way is passed over in a second run."""
+    result = await _run_reporting(tree, check, variables or {})
+    failures = await _read(tree, check, result)
+    stopped = failures.told.get("pytest")
+    if stopped and stopped.early and result.why == "exit":
+        result = await _run_reporting(tree, check, {"PYTEST_ADDOPTS": GO_ON, **(variables or {})})
+        failures = await _read(tree, check, result)
     return CheckResult(
         name=check.name,
         command=check.run,
@@ -175,8 +141,35 @@ async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
         exit_code=result.exit_code,
         seconds=round(result.seconds, 2),
         output=_shorten_output(result, check),
+        stopped=result.why != "exit",
         failures=failures,
     )
+
+
+async def _run_reporting(
+    tree: WorkTree, check: Check, variables: Mapping[str, str]
+) -> CommandResult:
+    """Run it so that its test runner writes a report for programs, where one can be told to."""
+    given = [f"{name}={value}" for name, value in variables.items()]
+    argv = ["bash", "-c", _REPORTING, "check", *given, check.run]
+    return await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
+
+
+async def _read(tree: WorkTree, check: Check, result: CommandResult) -> FailuresByProgram:
+    """Return what fails by name, from what the check wrote for people and for programs."""
+    exited = result.why == "exit"
+    failures = await asyncio.to_thread(read_failures, result.output, check.run, exited=exited)
+    runners = [told for name, told in failures.told.items() if name in _REPORTERS]
+    if any(told.sessions > 1 for told in runners) or not (runners or _WRITES.search(check.run)):
+        return failures  # each of several sessions overwrites the report of the one before
+    wrote = await tree.run(
+        ["bash", "-c", _COLLECT], timeout=60, writable=False, max_output=REPORT_READ
+    )
+    report = await asyncio.to_thread(read_junit, wrote.output) if wrote.exit_code == 0 else None
+    if report is None:
+        return failures
+    whole = report.whole and exited and not any(told.early for told in failures.told.values())
+    return failures.model_copy(update={"report": report.model_copy(update={"whole": whole})})
 
 
 def _shorten_output(result: CommandResult, check: Check) -> str:
@@ -212,7 +205,7 @@ def tally(run: CheckResult) -> str:
     if run.new:
         parts.append(f"{len(run.new)} new: {some_names(run.new)}")
     if run.flaky:
-        parts.append(f"{len(run.flaky)} only once")
+        parts.append(f"{len(run.flaky)} now and then: {some_names(run.flaky)}")
     return ", ".join(parts)
 
 

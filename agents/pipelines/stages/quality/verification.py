@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agents.pipelines.stages.inspect_weakening import Inspection
-from agents.pipelines.stages.quality.run import CheckComparison, CheckResult, tally, to_code
+from agents.pipelines.stages.quality.results import CheckComparison, CheckResult
+from agents.pipelines.stages.quality.run import tally, to_code
 from agents.requests import Frozen
 
 if TYPE_CHECKING:  # it holds what the checks say, so it imports this package
@@ -18,7 +20,10 @@ _LOOSENED = (
     " to that."
 )
 _PUSHING = "Others kept pushing to the branch while Fettle checked its work on top of theirs."
-_NO_CHECKS = "**Not verified:** no checks of the repository can run here."
+_UNTOLD = (
+    "**Not verified:** nothing here can tell whether the change makes anything worse. {reasons}."
+    " Check that before you merge; `quality` in `.github/fettle.yml` says which commands count."
+)
 
 
 class VerifiedChange(Frozen):
@@ -28,9 +33,14 @@ class VerifiedChange(Frozen):
     inspection: Inspection = Inspection()
 
     @property
+    def acceptable(self) -> bool:
+        """Return whether nothing speaks against it, as far as anything could be told."""
+        return not self.quality.failing and self.inspection.accepted
+
+    @property
     def ready(self) -> bool:
-        """Return whether it is no worse than what was there before."""
-        return self.quality.passed and self.inspection.accepted
+        """Return whether it is known to be no worse than what was there before."""
+        return self.quality.verdict == "no worse" and self.inspection.accepted
 
     def with_landing(self, landing: PushResult) -> VerifiedChange:
         """Return it with what the checks say on top of what others pushed meanwhile."""
@@ -51,14 +61,37 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     `other`: what to call the other branch of a merge.
     """
     if not quality.runs:
-        return _NO_CHECKS
+        return format_untold(quality)
     others = quality.baseline.other if other else ()
     heads = ("Check", "Before", *((other,) if others else ()), "After")
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
-    return "\n".join(rows)
+    return "\n\n".join(part for part in ("\n".join(rows), format_untold(quality)) if part)
+
+
+def format_untold(quality: CheckComparison) -> str:
+    """Return what could not be told, as a paragraph of Markdown; empty where all could."""
+    reasons = "; ".join(quality.untold)
+    return _UNTOLD.format(reasons=reasons[:1].upper() + reasons[1:]) if reasons else ""
+
+
+def headline(quality: CheckComparison) -> str:
+    """Return in a sentence what was run and what came of it, for comments and the terminal."""
+    if quality.failing:
+        return f"Worse than before: {_names(quality.failing)}."
+    passed = _names([run for run in quality.runs if not run.exit_code])
+    red = _names([run for run in quality.runs if run.exit_code])
+    if quality.untold:
+        besides = f" Besides, {passed} passed." if passed else ""
+        return f"Not verified: {'; '.join(quality.untold)}.{besides}"
+    said = (f"{passed} passed" if passed else "", f"{red} failed as before" if red else "")
+    return f"Checked: {', '.join(each for each in said if each)}."
+
+
+def _names(runs: Sequence[CheckResult]) -> str:
+    return ", ".join(to_code(run.name) for run in runs)
 
 
 def _worse(quality: CheckComparison) -> str:

@@ -21,10 +21,12 @@ class Ran:
 
     exit_code: int
     failures: FailuresByProgram
+    stopped: bool = False
 
 
 def to_run(output, exit_code=1, *, command="make test", exited=True):
-    return Ran(exit_code, read_failures(output, command, exited=exited))
+    failures = read_failures(output, command, exited=exited)
+    return Ran(exit_code, failures, stopped=not exited)
 
 
 def fails(*names):

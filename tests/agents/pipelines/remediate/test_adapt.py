@@ -64,12 +64,27 @@ async def test_one_more_failing_test_is_named_where_some_failed_before(scene, ac
 
 
 async def test_tests_that_failed_before_are_not_held_against_it(scene):
-    place = scene(check=(1, "always red"))
+    red = (
+        "=== short test summary info ===\nFAILED t.py::a - x\n=== 1 failed, 1 passed in 0.1s ===\n"
+    )
+    place = scene(check=(1, red))
 
     outcome = await place.run()
 
     assert result_of(outcome.rule) == "fixed"
-    assert "| `tests` | failed (exit 1) | failed (exit 1) |" in outcome.report
+    assert "| `tests` | failed (1) | failed (1) |" in outcome.report
+
+
+async def test_what_no_command_could_verify_is_a_draft_and_not_called_fixed(scene):
+    place = scene(check=(1, "always red"))
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "unverified"
+    assert outcome.pull_request.draft
+    assert not outcome.ready
+    assert "Unclear: `tests`: before the change, it failed without saying" in outcome.report
+    assert "Not verified: `tests`: before the change" in outcome.text
 
 
 async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.policy import POLICY_PATH
 from agents.ports import SubIssue
 
 FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n"}
@@ -43,7 +44,8 @@ class ResolveActs:
         return [self.docs(), self.text()]
 
     def straight(self):
-        return [self.plan(), self.change(), self.step(), self.verdict(), *self.end()]
+        made = [self.plan(), self.change(), self.step(), self.docs()]
+        return [*made, self.verdict(), self.text()]
 
     def ask(self):
         asked = {"question": "Which one is meant?", "why": "All.", "otherwise": "The first."}
@@ -73,6 +75,7 @@ def acts(talk):
 @pytest.fixture
 def make(make_world, talk):
     def world(answers, files=FILES, **more):
+        files = {POLICY_PATH: "quality: [{name: tests, run: check}]", **files}
         more.setdefault("tracker", talk.Tracker())
         more.setdefault("steering", talk.Steering())
         more.setdefault("approvals", talk.Approvals())

@@ -159,7 +159,9 @@ async def test_at_the_limit_no_second_pull_request_is_opened(make, acts, request
 
 
 async def test_people_can_give_a_run_more(make, acts, request_):
-    files = FILES | {".github/fettle.yml": "budget: {usd: 0.04}"}
+    files = FILES | {
+        ".github/fettle.yml": "budget: {usd: 0.04}\nquality: [{name: tests, run: check}]"
+    }
     world = make([acts.triage(), *acts.straight()], files)
     world.steering.say("budget", usd=2.0)
 

@@ -7,12 +7,12 @@ async def test_what_the_judge_finds_is_mended_once_and_judged_anew(make, acts, r
     flaw = {"where": "lib.py: add", "what": "It forgets negative numbers."}
     world = make(
         [
-            *(acts.triage(), acts.plan(), acts.change(), acts.step()),
+            *(acts.triage(), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict("revise", flaws=[flaw]),
             acts.change(content="BETTER"),
             [talk.use("submit_revision", summary="Negative numbers, too.")],
             acts.verdict(),
-            *acts.end(),
+            acts.text(),
         ]
     )
 
@@ -20,7 +20,7 @@ async def test_what_the_judge_finds_is_mended_once_and_judged_anew(make, acts, r
 
     assert world.history.files(outcome.pull_request.head)["lib.py"] == "BETTER"
     assert not outcome.pull_request.draft
-    assert "It forgets negative numbers." in messages_of(world, 5)
+    assert "It forgets negative numbers." in messages_of(world, 6)
     stages = {s: {t.stage for t, _ in turns} for s, turns in world.journal.sessions.items()}
     assert stages["evaluation/2"] == {"evaluation/2"}, "the second look needs fresh eyes, too"
     assert "revise/1" in stages["implement/1"]
@@ -30,11 +30,11 @@ async def test_what_is_still_wrong_then_becomes_a_draft(make, acts, request_, ta
     flaw = {"where": "lib.py: add", "what": "It forgets negative numbers."}
     world = make(
         [
-            *(acts.triage(), acts.plan(), acts.change(), acts.step()),
+            *(acts.triage(), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict("revise", flaws=[flaw]),
             [talk.use("submit_revision", summary="I do not think so.")],
             acts.verdict("revise", flaws=[flaw]),
-            *acts.end(),
+            acts.text(),
         ]
     )
 
@@ -48,7 +48,7 @@ async def test_what_only_people_can_say_ends_in_a_comment_and_a_branch(make, act
     comment = "Is a negative number an error, or is it allowed?"
     world = make(
         [
-            *(acts.triage(), acts.plan(), acts.change(), acts.step()),
+            *(acts.triage(), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict("needs_context", missing="Whether negative numbers count."),
             [talk.use("submit_eval_comment", comment=comment)],
         ]
@@ -69,19 +69,19 @@ async def test_a_judge_cannot_leave_a_criterion_out(make, acts, request_):
     met = [{"number": n, "met": True, "commit": 1, "test": ""} for n in (1, 2)]
     world = make(
         [
-            *(acts.triage(criteria=criteria), acts.plan(), acts.change(), acts.step()),
+            *(acts.triage(criteria=criteria), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict(criteria=met[:1]),
             acts.verdict(criteria=[met[0], {**met[1], "commit": 2}]),
             acts.verdict(criteria=[met[0], {**met[1], "met": False}]),
             acts.verdict(criteria=met),
-            *acts.end(),
+            acts.text(),
         ]
     )
 
     outcome = await world.resolve(request_)
 
-    assert "each of the 2 criteria exactly once" in messages_of(world, 5)
-    assert "There are 1 commits" in messages_of(world, 6)
-    assert "does not meet all criteria cannot pass" in messages_of(world, 7)
+    assert "each of the 2 criteria exactly once" in messages_of(world, 6)
+    assert "There are 1 commits" in messages_of(world, 7)
+    assert "does not meet all criteria cannot pass" in messages_of(world, 8)
     commit = outcome.pull_request.head[:10]
     assert f"| It is quick. | {commit} | none |" in outcome.pull_request.body

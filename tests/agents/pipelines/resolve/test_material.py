@@ -38,8 +38,9 @@ async def test_a_remark_reaches_each_session_once_before_its_next_call(make, act
 
 async def test_a_second_label_brings_the_open_pull_request_up_to_date(make, acts, request_, talk):
     world = make([acts.triage(), *acts.straight()])
+    before = world.history.files(world.base)
     earlier = world.history.commit(
-        world.history.tree(FILES | {"more.py": "of the first run"}), world.base, "First run"
+        world.history.tree(before | {"more.py": "of the first run"}), world.base, "First run"
     )
     world.source.branches["bot/7-add-0a0a0a"] = earlier
     world.tracker.earlier = EarlierPull(
@@ -59,7 +60,7 @@ async def test_a_second_label_brings_the_open_pull_request_up_to_date(make, acts
     assert list(world.publisher.pushed) == ["bot/7-add-0a0a0a"]
     assert pull.branch == "bot/7-add-0a0a0a"
     assert world.history.commits[pull.head][1] == earlier, "it is not built on the open one"
-    assert set(world.history.files(pull.head)) == {"lib.py", "more.py"}
+    assert set(world.history.files(pull.head)) == {*before, "more.py"}
     assert "pull request #12 for this issue" in messages_of(world, 0)
     assert "+of the first run" in messages_of(world, 0)
     judged = next(text for text in map(str, _prompts(world)) if "# Evaluate" in text)

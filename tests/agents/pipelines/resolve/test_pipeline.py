@@ -48,8 +48,8 @@ def story(use, say, *, break_it=False):
         [use("submit_step", summary="No more one.", tried="ran it")],
         [use("write", path="test_lib.py", content="import lib\nassert lib.add(1, 1) == 2\n")],
         [use("submit_step", summary="A test.", tried="ran it")],
-        [use("submit_evaluation", verdict="pass", reasoning="It adds right now.")],
         [use("submit_docs", changed=False, summary="nothing to say")],
+        [use("submit_evaluation", verdict="pass", reasoning="It adds right now.")],
     ]
 
 
@@ -207,12 +207,54 @@ async def test_what_stays_broken_becomes_a_draft_that_names_it(make_world, reque
 
 async def test_what_failed_before_is_not_held_against_the_change(make_world, request_, talk):
     answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
-    world = make_world(FILES, answers, commands={CHECK: (1, "always red")})
+    red = (
+        "=== short test summary info ===\nFAILED t.py::a - x\n=== 1 failed, 1 passed in 0.1s ===\n"
+    )
+    world = make_world(FILES, answers, commands={CHECK: (1, red)})
 
     outcome = await world.resolve(request_)
 
     assert not outcome.pull_request.draft
-    assert "failed (exit 1" in outcome.pull_request.body
+    assert outcome.ready
+    assert "failed (1; exit 1" in outcome.pull_request.body
+    assert "failed as before." in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ((1, "always red"), "it failed without saying what fails"),
+        ((127, "bash: tox: command not found"), "the command could not be started"),
+        ((5, "no tests ran in 0.01s"), "it failed and ran no test"),
+        ((0, "no tests ran in 0.01s"), "it ran no test"),
+        ((0, "5 skipped in 0.01s"), "it ran no test"),
+        (
+            (2, "ERROR t.py - ImportError\n!!! Interrupted: 1 error !!!\n1 error in 0.1s"),
+            "before the change, it failed and ran no test",
+        ),
+    ],
+)
+async def test_what_could_not_be_told_is_never_ready(make_world, request_, talk, said, why):
+    answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
+    world = make_world(FILES, answers, commands={CHECK: said})
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.pull_request.draft
+    assert not outcome.ready
+    assert why in outcome.text
+    assert why in outcome.pull_request.body
+    assert why in json.dumps(world.model.asked[-1]["messages"])
+
+
+async def test_without_any_check_it_is_a_draft_that_says_so(make_world, request_, talk):
+    answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
+    world = make_world({"lib.py": FILES["lib.py"]}, answers)
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.pull_request.draft
+    assert "Not verified: no check of the repository was found." in outcome.text
 
 
 async def test_trouble_outside_reaches_the_engine_and_the_run_goes_on(solved, request_):

@@ -8,7 +8,7 @@ import pytest
 
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.proof_run import Trial, runs_no_test, says_too_little, without_tests
-from agents.pipelines.stages.regression_proof import RegressionProof, prove, prove_again
+from agents.pipelines.stages.regression_proof import prove, prove_again
 from agents.policy import POLICY_PATH
 from agents.ports import CommandResult
 
@@ -78,13 +78,23 @@ async def test_a_test_that_fails_before_and_passes_after_shows_the_bug(changed):
 
 
 async def test_only_bugs_are_to_be_shown(changed):
-    world, run = changed()
+    _world, run = changed()
 
     proof = await run.stage(prove, "feature", make_steps(COMMAND))
 
-    assert proof == RegressionProof(commit=run.head)
-    assert proof.section == ""
-    assert world.source.opened == []
+    assert (proof.shown, proof.missing, proof.failing) == (False, False, False)
+    assert proof.head.exit_code == 0
+    assert "read as `feature`, not as a bug" in proof.section
+    assert "The tests of the change passed (exit 0" in proof.section
+
+
+async def test_tests_that_fail_with_a_new_feature_are_held_against_it(changed):
+    _world, run = changed({"lib.py": "+ 1", "tests/test_sum.py": TEST})
+
+    proof = await run.stage(prove, "feature", make_steps(COMMAND))
+
+    assert proof.failing
+    assert FAILED.strip() in proof.section
 
 
 async def test_before_there_is_nothing_of_the_change_but_its_tests(changed):

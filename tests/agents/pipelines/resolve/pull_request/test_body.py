@@ -68,8 +68,9 @@ def test_it_says_what_it_cost(body):
 def test_without_any_check_it_says_so_loudly(body):
     text = body(quality((), (), unavailable=("tox run -q",)))
 
-    assert "**Not verified by any check.**" in text
-    assert "`tox run -q`" in text
+    assert "**Not verified:** nothing here can tell" in text
+    assert "`tox run -q` cannot run here." in text
+    assert "no check of the repository was found" in body(quality((), ())).lower()
 
 
 def test_what_fails_now_and_not_before_is_shown_with_its_output(body):
@@ -94,8 +95,8 @@ def test_new_failures_stand_in_the_table_and_before_the_output(body):
 
 
 def test_what_failed_before_is_no_failure_of_the_change():
-    assert quality((make_result(1),), (make_result(1),)).passed
-    assert not quality((make_result(0),), (make_result(1),)).passed
+    assert not quality((make_result(1),), (make_result(1),)).failing
+    assert quality((make_result(0),), (make_result(1),)).failing
 
 
 @pytest.mark.parametrize("open_end", ["```\nnever closed", "<details>", "<!-- hidden", "~~~"])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agents.pipelines.registry import PIPELINES
+from agents.policy import POLICY_PATH
 from tests.agents.pipelines.resolve.conftest import messages_of, sub
 
 
@@ -50,7 +51,7 @@ async def test_partial_success_opens_a_draft_with_what_is_done(make, acts, reque
     pull = outcome.pull_request
     assert pull.draft
     assert world.publisher.closes == (41,)
-    assert set(world.history.files(pull.head)) == {"lib.py", "a.py"}
+    assert set(world.history.files(pull.head)) == {POLICY_PATH, "lib.py", "a.py"}
     [aside] = [branch for branch in world.publisher.pushed if "unfinished" in branch]
     assert "b.py" in world.history.files(world.publisher.pushed[aside])
     assert "- [ ] #42: **not done.** Which file format?" in pull.body

@@ -22,6 +22,7 @@ from agents.ports import SetupResult
 SETUP = SetupResult(source="nothing to install")
 HEAD = "=== short test summary info ===\n"
 CHECK = {"name": "tests", "command": "make test", "timeout": 9, "seconds": 1, "output": "F"}
+CRASH = (139, "Segmentation fault")
 
 
 def says(*names):
@@ -29,7 +30,7 @@ def says(*names):
     if not names:
         return 0, "2 passed in 0.1s"
     said = "".join(f"FAILED t.py::{name} - assert 0\n" for name in names)
-    return 1, f"{HEAD}{said}=== {len(names)} failed in 0.1s ===\n"
+    return 1, f"{HEAD}{said}=== {len(names)} failed, 1 passed in 0.1s ===\n"
 
 
 @pytest.fixture
@@ -52,55 +53,110 @@ def measured(make_world, request_):
     return measure
 
 
-async def test_one_more_failing_test_is_found_where_the_suite_was_red(measured):
-    quality, run = await measured(says("a"), says("a", "b"), says("a", "b"))
+async def test_what_fails_each_time_it_is_run_alone_is_new(measured):
+    b = says("b")
+    quality, run = await measured(says("a"), says("a", "b"), b, b, b)
 
     [worse] = quality.failing
     assert worse.new == ("t.py::b",)
-    assert not quality.passed
+    assert quality.verdict == "worse"
     assert run.context.summary == "tests failed (1 new)"
 
 
 async def test_the_same_failures_pass_without_a_second_run(measured):
     quality, _ = await measured(says("a", "b"), says("b"))
 
-    assert quality.passed
+    assert quality.verdict == "no worse"
 
 
-async def test_a_failure_that_comes_once_is_not_held_against_the_change(measured):
-    quality, _ = await measured(says("a"), says("a", "b", "c"), says("a", "c"))
+@pytest.mark.parametrize("before", [says("a"), says()], ids=["red", "green"])
+async def test_a_failure_that_comes_once_is_not_held_against_the_change(measured, before):
+    quality, _ = await measured(before, says("b"), says(), says(), says(), says())
+
+    assert quality.verdict == "no worse"
+    assert quality.runs[0].flaky == ("t.py::b",)
+    assert tally(quality.runs[0]) == "1 now and then: `t.py::b`"
+
+
+async def test_of_two_the_one_that_fails_alone_each_time_is_named(measured):
+    c = says("c")
+    quality, _ = await measured(says("a"), says("a", "b", "c"), c, c, c)
 
     assert (quality.runs[0].new, quality.runs[0].flaky) == (("t.py::c",), ("t.py::b",))
-    assert tally(quality.runs[0]) == "3, 1 new: `t.py::c`, 1 only once"
-    calmed, _ = await measured(says("a"), says("a", "b"), says())
-    assert calmed.passed
+
+
+async def test_a_test_that_fails_only_beside_the_others_is_new_all_the_same(measured):
+    quality, _ = await measured(says(), says("a"), says(), says(), says(), says("a"))
+
+    assert quality.failing[0].new == ("t.py::a",)
+
+
+async def test_what_fails_now_and_then_before_the_change_too_is_flaky(measured):
+    sometimes = (says("a"), says(), says())
+    quality, _ = await measured(says(), says("a"), *sometimes, *sometimes, says())
+
+    assert quality.verdict == "no worse"
+    assert quality.runs[0].flaky == ("t.py::a",)
+
+
+async def test_what_began_to_fail_now_and_then_is_not_called_good(measured):
+    good = (says(), says(), says())
+    once, _ = await measured(says(), says("a"), says("a"), says(), says(), *good)
+    twice, _ = await measured(says(), says("a"), says("a"), says("a"), says(), *good)
+
+    assert once.verdict == "unknown"
+    assert "`t.py::a` failed at first and then in one of 3 runs by itself" in once.untold[0]
+    assert twice.failing[0].new == ("t.py::a",)
 
 
 async def test_a_suite_that_starts_no_more_is_worse_than_a_red_one(measured):
-    crash = (139, "Segmentation fault")
-    quality, _ = await measured(says("a"), crash, crash)
-    flaky, _ = await measured(says("a"), crash, says("a"))
+    quality, _ = await measured(says("a"), *[CRASH] * 4)
+    flaky, _ = await measured(says("a"), CRASH, says("a"))
 
     assert quality.failing[0].new == ("pytest no longer says which tests fail",)
-    assert flaky.passed
+    assert flaky.verdict == "no worse"
 
 
 async def test_what_passed_before_is_judged_by_its_exit_code_alone(measured):
-    named, _ = await measured(says(), says("a"))
-    crashed, _ = await measured(says(), (139, "Segmentation fault"))
-    unread, _ = await measured((1, "it is broken"), (1, "it is broken in a worse way"))
+    a = says("a")
+    named, _ = await measured(says(), a, a, a, a)
+    crashed, _ = await measured(says(), *[CRASH] * 4)
 
     assert named.failing[0].new == ("t.py::a",)
     assert crashed.failing[0].new == ()
-    assert unread.passed
+    assert crashed.verdict == "worse"
+
+
+async def test_a_check_that_fails_in_words_of_its_own_tells_nothing(measured):
+    unread, _ = await measured((1, "it is broken"), (1, "it is broken in a worse way"))
+
+    assert not unread.failing
+    assert unread.verdict == "unknown"
+    assert "it failed without saying what fails" in checks_table(unread)
 
 
 async def test_no_word_of_a_repository_excuses_what_passed_before(measured):
-    foretold, _ = await measured((0, says("a")[1]), says("a"))
-    denied, _ = await measured(says(), (1, says()[1]))
+    a = says("a")
+    foretold, _ = await measured((0, a[1]), a, a, a, a)
+    denied, _ = await measured(says(), *[(1, says()[1])] * 4)
 
     assert foretold.failing
     assert denied.failing
+
+
+async def test_what_stops_pytest_while_it_collects_is_passed_over_in_a_second_run(measured):
+    lost = "ERROR lost.py - ImportError"
+    stopped = (2, f"{HEAD}{lost}\n!!! Interrupted: 1 error during collection !!!\n1 error in 0.1s")
+    rest = (1, f"{HEAD}{lost}\n43 passed, 1 error in 0.2s")
+    broken = (1, f"{HEAD}FAILED t.py::a - assert 0\n{lost}\n1 failed, 42 passed, 1 error in 0.2s")
+    alone = says("a")
+
+    same, _ = await measured(stopped, rest, stopped, rest)
+    worse, _ = await measured(stopped, rest, stopped, broken, alone, alone, alone)
+
+    assert same.verdict == "unknown", "nobody ran the tests that could not be collected"
+    assert "the tests in `lost.py` could not be run" in same.untold[0]
+    assert worse.failing[0].new == ("t.py::a",)
 
 
 def test_a_record_of_an_older_fettle_is_read():
