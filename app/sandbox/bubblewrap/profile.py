@@ -36,7 +36,11 @@ ETC = {
         "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
     ),
     "/etc/group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
-    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+    # Tests in compose files and container jobs know their servers by these names.
+    "/etc/hosts": (
+        "127.0.0.1 localhost sandbox postgres postgresql redis mysql mariadb db database cache\n"
+        "::1 localhost\n"
+    ),
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 """Files written anew for each sandbox, since this machine's own tell who its users are."""
