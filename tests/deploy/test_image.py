@@ -48,11 +48,30 @@ def test_every_image_has_a_tag_and_none_is_latest(steps):
     arguments = defaults(steps)
     built = set()
     for base in all_of(steps, "FROM"):
-        image, _, stage = base.partition(" AS ")
+        named, _, stage = base.partition(" AS ")
+        image = re.sub(r"\$\{(\w+)\}", lambda match: arguments[match[1]], named)
         if image not in built:
-            tag = re.sub(r"\$\{(\w+)\}", lambda match: arguments[match[1]], image).split(":")[1]
-            assert tag != "latest"
+            assert image.split(":")[1] != "latest"
         built.add(stage)
+
+
+def packages(steps, stage):
+    """The Debian packages that this stage installs."""
+    begin = next(at for at, step in enumerate(steps) if step == ("FROM", f"system AS {stage}"))
+    rest = steps[begin + 1 :]
+    end = next(at for at, (name, _) in enumerate(rest) if name == "FROM")
+    words = " ".join(run for name, run in rest[:end] if name == "RUN").split()
+    return set(words)
+
+
+def test_it_has_what_repositories_are_built_and_tested_with_unless_it_is_to_be_slim(steps):
+    assert defaults(steps)["TOOLS"] == "full"
+    needed = {"make", "gcc", "curl", "nodejs", "npm", "default-jdk-headless", "maven", "golang-go"}
+    assert needed | {"postgresql", "redis-server"} <= packages(steps, "full")
+    assert not packages(steps, "slim")
+    runs = all_of(steps, "RUN")
+    (full,) = [run for run in runs if "postgresql " in run]
+    assert full.index("create_main_cluster = false") < full.index("apt-get install")
 
 
 def test_it_runs_as_somebody_who_is_not_root_and_owns_nothing_of_the_program(steps):
