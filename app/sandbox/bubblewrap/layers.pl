@@ -23,7 +23,7 @@ for (1 .. $count) {
     my ($folder, $changes) = splice @rest, 0, 2;
     my ($lower, $upper, $work) = map { enter($_) } $folder, "$changes/upper", "$changes/work";
     my $kind = "overlay";
-    my $options = sprintf "lowerdir=%s,upperdir=%s,workdir=%s,userxattr", map { name($_) } $lower, $upper, $work;
+    my $options = sprintf "lowerdir=%s,upperdir=%s,workdir=%s,userxattr,index=off", map { name($_) } $lower, $upper, $work;
     need("mount", syscall(0 + $mount, $kind, name($lower), $kind, 2 | 4, $options));    # nosuid, nodev
 }
 exec { $rest[0] } @rest or die "layers: $rest[0]: $!\n";

@@ -1,8 +1,11 @@
 """Writable layers: what is written through one reaches neither the folder nor anything else."""
 
 import os
+import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +127,41 @@ async def test_where_layers_cannot_be_had_mounts_are_read_only_and_operators_are
     (note,) = [note for note in (await plain.probe()).notes if "read-only" in note]
     assert "layers: mount: Invalid argument" in note
     assert not [note for note in (await sandbox.probe()).notes if "read-only" in note]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
+def test_an_ordinary_user_can_lay_layers_and_take_them_away(open_folder):
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from app.git.worktree.run_folders import remove_tree\n"
+        "from app.sandbox.port import Mount, SandboxCommand\n"
+        "from app.sandbox.bubblewrap.backend import Bubblewrap\n"
+        "at = Path(sys.argv[1])\n"
+        "(at / 'below').mkdir()\n"
+        "(at / 'below' / 'file').touch()\n"
+        "layer = Mount(at / 'below', '/layer', changes=at / 'changes')\n"
+        "script = 'rm /layer/file; mkdir /layer/new; chmod 0 /layer/new; ls /layer'\n"
+        "command = SandboxCommand(('sh', '-c', script), '/', mounts=(layer,))\n"
+        "print(asyncio.run(Bubblewrap(58999).run(command)).output.strip())\n"
+        "print(*(path.name for path in (at / 'below').iterdir()))\n"
+        "remove_tree(at / 'changes')\n"
+        "print((at / 'changes').exists())\n"
+    )
+    own = open_folder / "own"
+    own.mkdir()
+    os.chown(own, 58998, 58998)
+    root = Path(__file__).parents[4]
+    packages = next(path for path in sys.path if path.endswith("site-packages"))
+    python = ["/usr/bin/python3", "-c", program, str(own)]
+    done = subprocess.run(
+        ["setpriv", "--reuid=58998", "--regid=58998", "--clear-groups", *python],
+        cwd=root,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{packages}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "ModuleNotFoundError" in done.stderr or "Permission" in done.stderr:
+        pytest.skip("/usr/bin/python3 cannot use this environment's packages as another user")
+    assert done.stdout.split() == ["new", "file", "False"], done.stderr
