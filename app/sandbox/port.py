@@ -13,6 +13,7 @@ from agents.ports import CommandResult
 
 HOME = "/home/agent"
 SCRATCH = "/tmp"  # noqa: S108 # inside, not ours
+UPPER = "upper"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -34,8 +35,8 @@ class Mount:
     target: str
     writable: bool = False
     changes: Path | None = None
-    """A folder of the run that takes what commands write here, while `source` stays as it is; it is
-    made if need be. Where a sandbox cannot do that, the mount is read-only."""
+    """A folder of the run whose `UPPER` takes what commands write here, while `source` stays as it
+    is; it is made if need be. Where a sandbox cannot do that, the mount is read-only."""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
     python tests/bench/sandbox.py [--rounds N]
 
 A round runs each variant once. Ratios are medians over the rounds, each over bare in the same one.
-The first three rows lead from the same program bare, over bubblewrap with all its options and
-nothing of ours around it, to a command as runs have it. After a pause a machine is slower at
-everything, and moves a process to its control group only after a wait for all processors; so the
-last rows are about that.
+The first rows lead from the same program bare, over bubblewrap with all its options and nothing of
+ours around it, to a command as runs have it, and to one of a stage that only reads. After a pause a
+machine is slower at everything, and moves a process to its control group only after a wait for all
+processors; so the last rows are about that.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.output_buffer import HeadTailBuffer
-from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
+from app.sandbox.path_permissions import give
+from app.sandbox.port import HOME, SCRATCH, Mount, ResourceLimits, SandboxCommand
 from app.sandbox.process_group import run_group
 
 SANDBOX_UID = 58999
@@ -49,12 +50,10 @@ class Row:
     async def turn(self) -> None:
         started = time.perf_counter()
         await self.run()
-        self.walk_seconds.append((time.perf_counter() - started) * 1000)
+        self.took.append((time.perf_counter() - started) * 1000)
 
     def part(self, share: float) -> float:
-        return sorted(self.walk_seconds)[
-            min(len(self.walk_seconds) - 1, int(len(self.walk_seconds) * share))
-        ]
+        return sorted(self.took)[min(len(self.took) - 1, int(len(self.took) * share))]
 
 
 def main() -> None:
@@ -86,18 +85,16 @@ async def _measure(rounds: int, folder: Path) -> None:
 
 def _run_folder(sandbox: Bubblewrap, folder: Path) -> tuple[Mount, ...]:
     """Return the mounts of a run's ordinary command."""
-    tree, git = folder / "ws", folder / "agent.git"
-    for each in (tree, git):
-        each.mkdir()
-        if os.geteuid() == 0:
-            os.chown(each, *sandbox.owner)
-    return (
-        Mount(tree, "/workspace", writable=True),
-        Mount(git, "/workspace/.git", writable=True),
-    )
+    places = {HOME: "home", SCRATCH: "tmp", "/workspace": "ws", "/workspace/.git": "agent.git"}
+    for name in places.values():
+        give(folder / name, sandbox.owner)
+    return tuple(Mount(folder / name, at, writable=True) for at, name in places.items())
 
 
 def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
+    layer = mounts[0].source.parent / "layer"
+    reading = (*mounts[:2], replace(mounts[2], writable=False, changes=layer), mounts[3])
+    read = SandboxCommand(("true",), mounts=reading)
     unlimited = Bubblewrap(SANDBOX_UID, find=lambda: (None, "not wanted for this row"))
     command = SandboxCommand(("true",), mounts=mounts)
     sleeping = SandboxCommand(("sleep", "0.2"), mounts=mounts, limits=ResourceLimits(nproc=64))
@@ -110,6 +107,7 @@ def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
         Row("bubblewrap alone, same options", lambda: _run_unguarded(sandbox, command)),
         Row("bubblewrap, no control group", lambda: unlimited.run(command)),
         Row(ALL_LIMITS, lambda: sandbox.run(command)),
+        Row("the same, tree under a layer", lambda: sandbox.run(read)),
         Row(f"{AT_ONCE} at once, each sleeps 200 ms", run_at_once),
         Row("bare, after a pause", _bare, PAUSE),
         Row("bubblewrap, after a pause", lambda: sandbox.run(command), PAUSE),
@@ -142,16 +140,14 @@ def _print_table(rows: list[Row], notes: tuple[str, ...]) -> None:
     print(f"{'':34}{'p50 ms':>9}{'p10 ms':>9}{'p90 ms':>9}{'x bare':>9}")
     for row in rows:
         over = statistics.median(
-            one / other for one, other in zip(row.walk_seconds, bare.walk_seconds, strict=True)
+            one / other for one, other in zip(row.took, bare.took, strict=True)
         )
         print(f"{row.title:34}", end="")
         print(f"{row.part(0.5):9.2f}{row.part(0.1):9.2f}{row.part(0.9):9.2f}{over:9.1f}")
     for note in notes:
         print(f"   {note}")
     print(f"   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    cost = statistics.median(
-        a - b for a, b in zip(limited.walk_seconds, bare.walk_seconds, strict=True)
-    )
+    cost = statistics.median(a - b for a, b in zip(limited.took, bare.took, strict=True))
     verdict = "met" if cost <= AIM_MS else "missed"
     print(f"   cost of a command: {cost:.1f} ms, aim {AIM_MS:.0f} ms: {verdict}")
 

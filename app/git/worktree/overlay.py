@@ -21,7 +21,7 @@ from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.safe_open import is_absent, make_folder, write_file
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.path_permissions import give
-from app.sandbox.port import HOME, SCRATCH, Mount
+from app.sandbox.port import HOME, SCRATCH, UPPER, Mount
 
 
 def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]) -> list[Mount]:
@@ -55,6 +55,16 @@ async def lay_tree(places: RunFolders, *, writable: bool, layered: bool) -> Asyn
     finally:
         if dropped:
             await asyncio.to_thread(remove_tree, dropped)
+
+
+def has_written(tree: Mount) -> bool:
+    """Tell whether a command wrote into the layer over the files."""
+    if tree.changes is None or not tree.changes.is_dir():
+        return False
+    try:
+        return any((tree.changes / UPPER).iterdir())
+    except PermissionError:  # it took the permissions of the repository's folder away
+        return True
 
 
 def lay_folders(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
 from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy, LentTools
-from app.git.worktree.overlay import lay_folders, lay_room, lay_tree
+from app.git.worktree.overlay import has_written, lay_folders, lay_room, lay_tree
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
@@ -22,6 +22,7 @@ Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[Lent
 
 _SHELL = "bash"
 """What agents' commands and checks are run by."""
+_DROPPED = "[This stage only reads: what the command wrote into the repository is dropped.]\n"
 _NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.]\n"
 
 
@@ -103,5 +104,6 @@ class SandboxCommands:
                 limits=ResourceLimits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
             )
             result = await self.sandbox.run(furnishing.wrap(command))
+            notes += _DROPPED if has_written(tree) else ""
         self.on_command(result.seconds)
         return replace(result, output=f"{notes}{result.output}")

@@ -20,7 +20,7 @@ from cachetools import LRUCache
 
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.path_permissions import give
-from app.sandbox.port import Mount
+from app.sandbox.port import UPPER, Mount
 from app.sandbox.privilege_drop import UnprivilegedLauncher
 from app.sandbox.process_group import run_group
 from app.sandbox.syscall_numbers import ARCHITECTURES
@@ -89,7 +89,7 @@ class LayerMounter:
                 out=said,
                 launcher=self._launcher,
             )
-            done = ended.code == 0 and (place / "above" / "upper" / "mark").exists()
+            done = ended.code == 0 and (place / "above" / UPPER / "mark").exists()
             return "" if done else said.text().strip() or "nothing was written"
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -100,5 +100,5 @@ def _make_layer(changes: Path, owner: tuple[int, int]) -> None:
     if (changes / "work").is_dir():
         return
     give(changes, (os.geteuid(), os.getegid()))
-    for name in ("upper", "work"):
+    for name in (UPPER, "work"):
         give(changes / name, owner)
