@@ -10,6 +10,7 @@ umask 077
 root=${TMPDIR:-/tmp}/services
 rm -rf "$root"
 mkdir -p "$root" || exit $UNAVAILABLE
+readonly given=$PATH
 PATH=$PATH:/usr/sbin:/sbin
 servers=()
 
@@ -108,7 +109,7 @@ for ((n = 0; n < count; n++)); do
     shift 5
 done
 rm -f "$root/password" "$root/first.sql"
-(umask 022 && exec "$@")
+(umask 022 && PATH=$given && exec "$@")
 code=$?
 end_servers
 exit $code
