@@ -178,10 +178,13 @@ class Toolset(Strict):
 
 
 class ApprovalTerms(Strict):
-    """How long people have to answer."""
+    """How long people have to answer, and what they are asked."""
 
     days: float = Field(default=7, gt=0, le=90)
     """After that the run ends with a report; its work is kept."""
+    dependencies: Literal["ask", "refuse"] = "ask"
+    """What becomes of a command that installs a package which the default branch does not name:
+    a person is asked, or it is refused at once and the run goes on without it."""
 
 
 class Answers(Strict):

@@ -207,6 +207,7 @@ class StageContext(RunWorkspace):
             stage=self.current.partition("/")[0],
             head=self.head,
             tainted=self.standing.tainted,
+            known=await self.find_known_packages(),
             web=self.ports.web,
             forge=self.ports.forge,
             toolsets=self.ports.toolsets,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from agents.analysis.known_packages import (
+    KnownPackages,
+    list_known_paths,
+    read_known_packages,
+)
 from agents.loop.turns import last_tree
 from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import Json, WorkTree
@@ -37,6 +43,7 @@ class RunWorkspace:
     """The stage occurrence that the run did not get through, if it ends early."""
     _tree: WorkTree | None = None
     _policy: Policy | None = None
+    _known: KnownPackages | None = None
     _tree_at: str | None = None
     """What the files are; None: nobody knows, so they are put back before they are used."""
     _permitted: dict[str, str] = field(default_factory=dict)
@@ -117,6 +124,20 @@ class RunWorkspace:
         if self._policy is None:
             self._policy = parse_policy(await self.ports.source.show(self.trunk, POLICY_PATH))
         return self._policy
+
+    async def find_known_packages(self) -> KnownPackages:
+        """Return the packages that the default branch names, which need no person's yes."""
+        source, trunk = self.ports.source, self.trunk
+        if not trunk:
+            return KnownPackages()
+        if self._known is None:
+            paths = await asyncio.to_thread(list_known_paths, await source.files(trunk))
+            texts = {
+                path: (await source.show(trunk, path) or b"").decode("utf-8", "replace")
+                for path in paths
+            }
+            self._known = await asyncio.to_thread(read_known_packages, trunk, texts)
+        return self._known
 
     async def tree(
         self, at: str | None = None, *, changing: bool = False, pristine: bool = False

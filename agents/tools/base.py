@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from agents.analysis.known_packages import KnownPackages
 from agents.policy import Policy
 from agents.ports import Forge, Network, Toolsets, Web, WorkTree
 from agents.tools.schema import describe, find_unusable, tool_schema
@@ -43,6 +44,8 @@ class Bench:
     tainted: bool = False
     """Somebody who may not write to the repository has a say in this session: the author of the
     issue, a web page, another server. What leaves the sandbox is then judged more strictly."""
+    known: KnownPackages | None = None
+    """The packages that the default branch names: the gate lets them be installed."""
     network: Network = "none"
     """What a command reaches. The gate alone says so, call by call."""
     web: Web | None = None

@@ -11,6 +11,7 @@ programs that the gate does not know run: see `rules.py` for what is left to ask
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,13 +29,17 @@ from agents.tools.registry import TOOLS, tool_named
 from agents.tools.rules import Decision, Finding
 from agents.tools.rules_policy import owners_word
 from agents.tools.schema import describe_faults
+from agents.tools.shell.known_install import KnownInstall, find_known_install
 
 __all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge"]
 
 Watch = Callable[[str, str], None]
 
 NARROW = "narrow the call to see the rest"
-FETCHES = "dependency/new"
+FETCHES, KNOWN, REFUSED = "dependency/new", "dependency/known", "dependency/refused"
+_DECIDES = re.compile(
+    r"(?:^|/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-workspace\.yaml|\.npmrc)$"
+)
 SUBJECT = 200  # characters of a call's subject in live views
 REASONS = 6  # that one verdict names
 
@@ -64,7 +69,10 @@ def find_effect(name: str) -> Effect | None:
 
 def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     """Return the verdict on a call. Pure: the same call and facts give the same verdict."""
-    findings = list(list_objections(call, policy, where))
+    findings = [_weigh(each, policy) for each in list_objections(call, policy, where)]
+    install = _find_known_install(call, where)
+    if install is not None:
+        findings = [each for each in findings if each.rule not in (FETCHES, REFUSED)]
     denied = next((each for each in findings if each.built_in.decision == "deny"), None)
     if denied is not None:
         return Verdict("deny", denied.rule, denied.reason)
@@ -74,9 +82,9 @@ def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     if where.capability is Capability.READ_ONLY and any(f.built_in.changes for f in findings):
         return Verdict("deny", "stage/read-only", _reasons([Finding("stage/read-only"), *findings]))
     if owners is None and not findings:
-        return ALLOW
+        return ALLOW if install is None else Verdict("allow", KNOWN, fetches=True)
     paths = tuple(dict.fromkeys(path for each in findings for path in each.paths))
-    fetches = any(each.rule == FETCHES for each in findings)
+    fetches = install is not None or any(each.rule == FETCHES for each in findings)
     if owners is not None:
         return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths, fetches)
     return Verdict("ask", findings[0].rule, _reasons(findings), paths, fetches)
@@ -112,7 +120,9 @@ async def call(
         _require(grant, verdict, name, arguments, bench)
     if watch is not None:
         watch(tool.name, printable(tool.subject())[:SUBJECT])
-    # Only an ask fetches, and it has its yes by now.
+    if verdict.rule == KNOWN:
+        tool = await _prepare_install(tool, bench)
+    # An ask that fetches has its yes by now.
     network: Network = "indexes" if verdict.fetches else "none"
     result = await tool.run(replace(bench, network=network))
     return truncate(printable(result), tool.room, NARROW)
@@ -127,8 +137,45 @@ def _decide(tool: Tool, bench: Bench) -> Verdict:
         stage=bench.stage,
         tainted=bench.tainted,
         manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
+        known=bench.known,
     )
     return decide(tool, bench.policy, where)
+
+
+def _weigh(finding: Finding, policy: Policy) -> Finding:
+    """Return the finding by the rule that the policy puts it under."""
+    refused = finding.rule == FETCHES and policy.approvals.dependencies == "refuse"
+    return replace(finding, rule=REFUSED) if refused else finding
+
+
+def _find_known_install(call: Tool, where: Circumstances) -> KnownInstall | None:
+    """Return the install of known packages that the call is, where it may install at all."""
+    script = call.script()
+    if script is None or where.capability is Capability.READ_ONLY:
+        return None
+    return find_known_install(script, where.known)
+
+
+async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
+    """Return the call that installs known packages without running what is theirs.
+
+    npm installs whatever a manifest names by now, so that has to be the one that is known. Raises
+    ToolError where it is another one.
+    """
+    install = find_known_install(tool.script() or "", bench.known)
+    if install is None or bench.known is None:
+        raise ToolError("This is no install of known packages any more.")
+    if install.tool == "npm":
+        changed = await bench.tree.list_changed_paths(
+            bench.known.commit, await bench.tree.snapshot()
+        )
+        if manifests := [path for path in changed if _DECIDES.search(path)]:
+            raise ToolError(
+                f"`{manifests[0]}` is not what the default branch has, and npm would install what"
+                " it names besides. Undo that for this one command, or name all new packages in"
+                " one command that a person can approve."
+            )
+    return tool.model_copy(update={"command": install.script})
 
 
 def _require(

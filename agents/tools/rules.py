@@ -13,6 +13,7 @@ Which tier a rule has follows from one question: would a person's yes change any
 | to rewrite history, to drop changes       | ask   | the same                                     |
 | a new dependency                          | ask   | its authors' code will run; with a yes this  |
 |                                           |       | one command may read from package indexes    |
+| a dependency that the repository names    | allow | its owners chose it; no script of it runs    |
 | a change to a protected path              | ask   | with a yes the run may commit that very path |
 | the same, of the workflows or the policy  | deny  | the App may not push the first; what a run   |
 |                                           |       | may do is not for a run to change            |
@@ -95,6 +96,14 @@ RULES: Mapping[str, BuiltIn] = {
         "`{what}` brings in a new dependency, or another version of one. Approved, this one command"
         " may read from the package indexes of this machine, and from nowhere else; what it"
         " installs stays with this run. To name a dependency in a manifest takes no approval."
+    ),
+    "dependency/known": BuiltIn(
+        "allow", "The default branch names the packages of `{what}`, or they run its tests."
+    ),
+    "dependency/refused": _deny(
+        "`{what}` brings in a new dependency, or another version of one, and the repository's"
+        " policy wants none of them asked for (`approvals.dependencies`). Go on without it, and say"
+        " in your submission what it would have been for."
     ),
     "dependency/system": _deny(
         "`{what}` would install system packages, which nobody can here. Work with what is there,"

@@ -60,6 +60,8 @@ ACTS = {
     "mcp[].stages": f"{TOOLSETS}::test_another_stage_may_not_call_what_this_one_may",
     "approvals.days": "tests/flows/approvals/test_approvals.py"
     "::test_when_nobody_answers_the_run_ends_and_says_so",
+    "approvals.dependencies": "tests/agents/tools/test_known_installs.py"
+    "::test_the_policy_says_whether_people_are_asked_for_new_dependencies",
     "answers.days": "tests/agents/pipelines/resolve/triage/test_comment_draft.py"
     "::test_owners_say_how_long_it_waits",
     "decisions.path": f"{RECORD}::test_where_the_log_may_not_be_written_the_issue_still_learns_why",

@@ -7,8 +7,10 @@ from io import BytesIO
 
 import pytest
 
+from agents.analysis.known_packages import read_known_packages
 from agents.errors import ToolError
 from agents.policy import Policy
+from agents.tools.shell.known_install import find_known_install
 from tests.app.dependencies.install.conftest import bash, wheel
 from tests.app.dependencies.install.test_hostile import REACH, _state
 from tests.app.dependencies.test_real_tools import has_npm, has_pip
@@ -240,3 +242,21 @@ async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):
     with pytest.raises(ToolError, match="was not run although it was approved"):
         async with weak.open_addition(ground.base, NOTHING, ["bash", "-c", "pip install x"]):
             raise AssertionError("it was let in")
+
+
+@has_pip
+async def test_what_the_repository_names_is_installed_as_wheels_alone(ground, served):
+    known = read_known_packages("c", {"requirements.txt": "tinypkg\nbuilt\n", "api/uv.lock": ""})
+    served.page("/simple/built/", "<a href='../../files/built-1.0.tar.gz'>built-1.0.tar.gz</a>")
+    ground.commit({"api/README.md": ""})
+    _, tree = await ground.run(policy=NOTHING)
+
+    wheel_ = find_known_install("cd api && pip install tinypkg", known)
+    source = find_known_install("python3 -m pip install built", known)
+    done, refused = await add(tree, wheel_.script), await add(tree, source.script)
+
+    assert done.exit_code == 0, done.output
+    assert (await bash(tree, IMPORT)).output == "small\n"
+    assert refused.exit_code != 0
+    assert "No matching distribution" in refused.output
+    assert not [path for path in served.asked if "built-1.0" in str(path)]
