@@ -29,7 +29,7 @@ class RepositoryFiles:
         cut, left_out = len(start), tuple(f"{each}/" for each in without)
 
         def is_inside(path: str) -> bool:
-            return path.startswith(start) and not path.startswith(left_out)
+            return path.startswith(start) and not (left_out and path.startswith(left_out))
 
         return RepositoryFiles(
             frozenset(path[cut:] for path in self.paths if is_inside(path)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.analysis.languages.recipe import Language
@@ -49,27 +49,24 @@ class FoundProjects:
 
 def list_texts_to_read(paths: Iterable[str], languages: Sequence[Language]) -> list[str]:
     """Return the paths whose text says what projects there are, and how they are set up."""
-    kinds = [kind for each in languages for kind in (each.manifests, each.reads) if kind]
-    wanted = re.compile("|".join(f"(?:{kind})" for kind in kinds))
-    found = (path for path in paths if _is_looked_at(path) and wanted.fullmatch(_name(path)))
-    return sorted(found, key=_order)[:MOST_READ]
+    return sorted(_list_settings(paths, languages), key=_order)[:MOST_READ]
 
 
 def find_projects(files: RepositoryFiles, languages: Sequence[Language]) -> FoundProjects:
     """Return the projects: every folder with a manifest that no project above takes care of."""
-    search = _Search(files)
+    search = _Search(files, languages)
     found = {each.name: search.list_folders(each) for each in languages}
     folders = sorted({each for some in found.values() for each in some}, key=_order)
-    kept = set(folders[:MOST_FOLDERS])
-    projects = [
-        Project(
-            language, files.narrow_to(folder, without=_list_below(folder, found[language.name]))
-        )
-        for folder in folders[:MOST_FOLDERS]
-        for language in languages
-        if folder in found[language.name]
-    ]
-    return FoundProjects(tuple(projects), tuple(each for each in folders if each not in kept))
+    views: dict[tuple[str, tuple[str, ...]], RepositoryFiles] = {}
+    projects = []
+    for folder in folders[:MOST_FOLDERS]:
+        for language in languages:
+            if folder in found[language.name]:
+                others = tuple(_list_below(folder, found[language.name]))
+                if (folder, others) not in views:  # most languages have the same
+                    views[folder, others] = files.narrow_to(folder, without=others)
+                projects.append(Project(language, views[folder, others]))
+    return FoundProjects(tuple(projects), tuple(folders[MOST_FOLDERS:]))
 
 
 @dataclass
@@ -77,12 +74,13 @@ class _Search:
     """The folders with manifests, and which of them another one takes care of."""
 
     files: RepositoryFiles
+    languages: Sequence[Language]
     _views: dict[str, RepositoryFiles] = field(default_factory=dict)
     _near: RepositoryFiles = field(init=False)
 
     def __post_init__(self) -> None:
-        looked_at = frozenset(path for path in self.files.paths if _is_looked_at(path))
-        self._near = RepositoryFiles(looked_at, self.files.texts)
+        near = frozenset(_list_settings(self.files.paths, self.languages))
+        self._near = RepositoryFiles(near, self.files.texts)
 
     def list_folders(self, language: Language) -> list[str]:
         """Return the folders of the language's projects; the root may be one without manifest."""
@@ -109,6 +107,13 @@ class _Search:
 def _list_below(folder: str, folders: Iterable[str]) -> list[str]:
     start = f"{folder}/" if folder else ""
     return [each for each in folders if each != folder and each.startswith(start)]
+
+
+def _list_settings(paths: Iterable[str], languages: Sequence[Language]) -> Iterator[str]:
+    """Yield the manifests of all languages, and the other files that they look at."""
+    kinds = [kind for each in languages for kind in (each.manifests, each.reads) if kind]
+    wanted = re.compile("|".join(f"(?:{kind})" for kind in kinds))
+    yield from (path for path in paths if wanted.fullmatch(_name(path)) and _is_looked_at(path))
 
 
 def _is_looked_at(path: str) -> bool:

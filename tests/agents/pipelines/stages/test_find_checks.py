@@ -1,0 +1,88 @@
+"""The checks of a run: whose commands they are, which of them can run, and in which order."""
+
+import pytest
+
+from agents.analysis.languages import go_to
+from agents.pipelines.stages.find_checks import find_checks, order_by_touched
+from agents.policy import POLICY_PATH
+
+CI = ".github/workflows/ci.yml"
+WORKFLOW = """
+on: [push]
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - run: pip install -e .
+      - run: pytest tests/unit
+      - run: npm test
+        working-directory: web
+"""
+FILES = {
+    CI: WORKFLOW,
+    "tests/unit/test_a.py": "",
+    "web/package.json": '{"scripts": {"test": "mocha", "build": "vite build"}}',
+    "web/a.js": "",
+    ".pre-commit-config.yaml": "repos: [{repo: 'https://example.org/x', rev: v1}]",
+}
+
+
+@pytest.fixture
+def find(make_world, request_):
+    """Find the checks of these files, where these commands fail."""
+
+    async def look(files, *failing):
+        commands = dict.fromkeys(failing, (1, ""))
+        world = make_world(files, (), commands=commands)
+        run = world.run(request_)
+        at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+        run.context.standing = run.context.standing.model_copy(update=at)
+        return await find_checks(run.context), world
+
+    return look
+
+
+async def test_what_maintainers_run_goes_before_guesses_and_is_shown_with_its_source(find):
+    (checks, missing, source), _ = await find(FILES, "false")
+
+    assert {each.name: each.run for each in checks} == {
+        "tests": "pytest tests/unit",
+        "npm tests in web": f"{go_to('web')}npm test",
+        "npm build in web": f"{go_to('web')}npm run --silent build",
+    }
+    assert source == f"found in the repository's files, of them `{CI}`"
+    assert missing == ("pre-commit run --all-files",)
+
+
+async def test_a_guess_stands_in_for_a_command_of_theirs_that_cannot_run(find):
+    (checks, missing, source), _ = await find(FILES, "pytest tests/unit --help", "false")
+
+    assert checks[0].name == "npm tests in web"
+    assert {each.name: each.run for each in checks}["tests"] == "python3 -m pytest -q"
+    assert "pytest tests/unit" in missing
+    assert CI in source
+
+
+async def test_one_look_serves_all_checks_of_a_program(find):
+    scripts = '{"scripts": {"test": "a", "lint": "b", "build": "c"}}'
+    (checks, _, source), world = await find({"package.json": scripts})
+
+    assert len(checks) == 3
+    assert source == "found in the repository's files"
+    assert [each for tree in world.source.opened for each in tree.ran] == ["command -v npm"]
+
+
+async def test_the_policys_checks_are_all_there_are(find):
+    policy = "quality: [{name: ours, run: make ours}]\n"
+    (checks, missing, source), _ = await find({**FILES, POLICY_PATH: policy})
+    assert [each.run for each in checks] == ["make ours"]
+    assert (missing, source) == ((), f"`{POLICY_PATH}`")
+
+
+def test_checks_of_touched_folders_come_first():
+    commands = ["pytest", f"{go_to('api')}pytest", f"{go_to('web')}npm test"]
+    assert order_by_touched(commands, ["web/src/a.js"]) == [2, 0, 1]
+    assert order_by_touched(commands, ["api/a.py", "web/a.js"]) == [1, 2, 0]
+    assert order_by_touched(commands, ["README.md"]) == [0, 1, 2]
+    assert order_by_touched(commands, ["apis/a.py"]) == [0, 1, 2]
+    assert order_by_touched(commands, []) == [0, 1, 2]
