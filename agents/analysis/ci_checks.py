@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.analysis.ci_programs import judge_command
-from agents.analysis.languages import SuggestedCheck, go_to
+from agents.analysis.languages import SuggestedCheck, go_to, list_venvs
 from agents.analysis.languages.recipe import suggest
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
@@ -59,6 +59,7 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
     """Return the checks of the repository's workflows, each once, with its file as the source."""
     folders = {posixpath.dirname(path) for path in files.paths}
     folders |= {parent for folder in folders for parent in _list_parents(folder)}
+    venvs = list_venvs(files)
     found: dict[tuple[str, str], SuggestedCheck] = {}
     names: dict[str, int] = {}
     for each in _list_commands(files):
@@ -72,7 +73,7 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
             continue
         names[judged.subject + place] = number
         subject = f"{judged.subject}{f' {number}' if number > 1 else ''}{place}"
-        start = go_to(each.folder)
+        start = go_to(each.folder, venvs)
         check = Check(name=subject, run=f"{start}{judged.command}")
         found[each.folder, each.command] = SuggestedCheck(
             subject, check, f"{start}{judged.available}", each.source

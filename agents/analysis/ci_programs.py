@@ -57,15 +57,8 @@ SUBJECTS = {
     "mix tests": "mix test",
     "mix format": "mix format --check-formatted",
 }
-_RUNNERS = (  # what may stand before a program, to run it in the project's environment
-    ("poetry", "run"),
-    ("uv", "run"),
-    ("pdm", "run"),
-    ("pipenv", "run"),
-    ("hatch", "run"),
-    ("rye", "run"),
-    ("xvfb-run",),
-    ("time",),
+_RUNNER = re.compile(  # runs a program in the project's environment, which is on PATH here anyway
+    r"(?:(?:poetry|uv|pdm|pipenv|hatch|rye) run|xvfb-run|time)(?: -[\w=-]+)* "
 )
 _FETCHES = re.compile(r"(mvn|gradle|\./mvnw|\./gradlew) ")  # unless it is told not to
 _WRAPPERS = {
@@ -75,6 +68,7 @@ _WRAPPERS = {
 _ACTS = re.compile(
     r"(?:^|\s)(?:install|upload|publish|deploy|push|login|sudo|release|--fix|--watch)(?=\s|$)|codecov"
 )
+_VARIABLES = re.compile(r"(?:[A-Z_][A-Z0-9_]*=(?:'[^']*'|[^\s'\"]*) )*")
 _PYTHON = re.compile(r"python3?(?:\.\d+)?")
 
 
@@ -106,27 +100,16 @@ def judge_command(command: str) -> JudgedCommand | None:
         words = shlex.split(command)
     except ValueError:
         return None
-    while words and re.fullmatch(r"[A-Z_][A-Z0-9_]*=.*", words[0]):
-        words = words[1:]
     if not words or _ACTS.search(command):
         return None
-    program, own = words[0], _strip_runner(words)
+    variables = command[: len(command) - len(_VARIABLES.sub("", command, count=1))]
+    plain = _RUNNER.sub("", command[len(variables) :], count=1)
+    own = shlex.split(plain)
     for subject, entry in _ENTRIES:
         if _begins_with(own, entry):
-            offline = _FETCHES.sub(r"\1 --offline ", command, count=1)
-            return JudgedCommand(subject, offline, _probe(command, program, own))
+            run = variables + _FETCHES.sub(r"\1 --offline ", plain, count=1)
+            return JudgedCommand(subject, run, _probe(run, own))
     return None
-
-
-def _strip_runner(words: Sequence[str]) -> list[str]:
-    """Return the command without what runs it in the project's environment."""
-    for runner in _RUNNERS:
-        if tuple(words[: len(runner)]) == runner:
-            rest = list(words[len(runner) :])
-            while rest and rest[0].startswith("-"):
-                rest.pop(0)
-            return rest
-    return list(words)
 
 
 def _begins_with(words: Sequence[str], entry: Sequence[str]) -> bool:
@@ -143,13 +126,12 @@ def _begins_with(words: Sequence[str], entry: Sequence[str]) -> bool:
     return not options and len(entry) > 1 and plain[: len(entry) - 1] == list(entry[1:])
 
 
-def _probe(command: str, program: str, own: Sequence[str]) -> str:
+def _probe(command: str, own: Sequence[str]) -> str:
     """Return a command that tells whether this one can start, with its options, too."""
     if "pytest" in own[:3] or own[0] == "py.test":
         # An option of a plugin that is not there would fail it before and after any change.
         return f"{command} --help"
-    needs = [each for each in dict.fromkeys((program, own[0])) if each not in ("time", "xvfb-run")]
-    probes = [_WRAPPERS.get(each, f"command -v {shlex.quote(each)}") for each in needs]
+    probes = [_WRAPPERS.get(own[0], f"command -v {shlex.quote(own[0])}")]
     if _PYTHON.fullmatch(own[0]) and own[1:2] == ["-m"] and own[2].isidentifier():
         probes.append(f"{own[0]} -c 'import {own[2]}'")
     if own[0] in ("npm", "npx", "yarn", "pnpm"):

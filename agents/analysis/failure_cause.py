@@ -9,10 +9,11 @@ LONGEST_LINE = 400
 MOST_LINES = 14
 LINES_READ = 4_000
 SHORT = 300  # characters of a cause in one line
+_WENT_WRONG = "* What went wrong:"
 _TITLE = "\n[What it says is wrong:]\n"
 
 _MARK = re.compile(
-    r"^\s*(?:(?:npm|pnpm|yarn)\s+(?:error|ERR!)|ERR!|ERROR|error|fatal|FATAL|Error|E:|✘|➤ YN\d+:)"
+    r"^\s*(?:(?:npm|pnpm|yarn)\s+(?:error|ERR!)|ERR!|\[ERROR\]|ERROR|error|fatal|FATAL|Error|E:|✘|➤ YN\d+:)"
     r"(?:\[\w{1,20}\])?[\s:|!]*"
 )
 _RAISED = re.compile(r"[\w.]{1,80}(?:Error|Exception): \S")
@@ -23,7 +24,7 @@ _SAYS_WHY = re.compile(
     re.IGNORECASE,
 )
 _NO_CAUSE = re.compile(
-    r"(?:^|\s)(?:Usage|Options|aliases?|Clean install|A complete log|Run \"npm help|For a full"
+    r"^(?:To see the full|Re-run|For more information|\[Help)|(?:^|\s)(?:Usage|Options|aliases?|Clean install|A complete log|Run \"npm help|For a full"
     r"|This is an issue with the package|\[notice\]|note:|hint:|code E|\[-|\[--|-{1,2}[\w-]+[ =|])"
     r"|^\s*\[?-|^\s*$|^(?:syscall|errno|path|dest|at)\s"
 )
@@ -35,6 +36,10 @@ def find_cause(output: str) -> str:
     Whatever a package writes is in there: untrusted, and bounded.
     """
     lines = [line.rstrip()[:LONGEST_LINE] for line in output.splitlines()[-LINES_READ:]]
+    lines = [line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS")]
+    if _WENT_WRONG in lines:  # Gradle
+        at = lines.index(_WENT_WRONG) + 1
+        return "\n".join(lines[at : at + 4]).partition("\n\n")[0][:LONGEST]
     named = dict.fromkeys(text for line in lines if (text := _read_mark(line)))
     told = [text for text in named if _SAYS_WHY.search(text)] or list(named)
     if not told:

@@ -37,6 +37,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "YARN_HTTPS_PROXY": _PROXY,
     "CARGO_HTTP_PROXY": _PROXY,
     "JAVA_TOOL_OPTIONS": _JAVA,
+    # Newer Mavens look at those only when they are told to.
+    "MAVEN_ARGS": "-Daether.connector.http.useSystemProperties=true",
 }
 """Variables that lead each tool to the proxy."""
 

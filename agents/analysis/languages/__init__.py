@@ -10,6 +10,7 @@ from agents.analysis.languages.registry import (
     go_to,
     list_read_paths,
     list_suggestions,
+    list_venvs,
     make_plan,
 )
 
@@ -25,6 +26,7 @@ __all__ = [
     "go_to",
     "list_read_paths",
     "list_suggestions",
+    "list_venvs",
     "make_plan",
     "place_venv",
 ]

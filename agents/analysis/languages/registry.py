@@ -5,9 +5,10 @@ To teach Fettle a language or a package tool, write its file beside this one and
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from agents.analysis.languages import c_family, javascript, jvm, python
@@ -15,7 +16,7 @@ from agents.analysis.languages.dotnet import DOTNET
 from agents.analysis.languages.elixir import ELIXIR
 from agents.analysis.languages.go import GO
 from agents.analysis.languages.php import PHP
-from agents.analysis.languages.projects import find_projects, list_texts_to_read
+from agents.analysis.languages.projects import Project, find_projects, list_texts_to_read
 from agents.analysis.languages.python_needs import name_package
 from agents.analysis.languages.recipe import InstallRecipe, Language, SuggestedCheck
 from agents.analysis.languages.ruby import RUBY
@@ -42,6 +43,7 @@ LANGUAGES: tuple[Language, ...] = (
 DETECTED = "found in the repository's files"
 LEFT_OUT_SHOWN = 5
 _MORE_TOOLS = ("poetry", "pdm", "pipenv", "pnpm", "bun")
+_GOES = re.compile(r"cd ((?:'[^']*'|\"'\"|[^\s'\"])+) && ")
 _CALLS_PIP = re.compile(r"\bpip3?\b")
 _MORE_MANIFESTS = (
     *(python.MANIFESTS, python.SETTINGS, tuple(python.LOCKED), javascript.MANIFESTS),
@@ -93,36 +95,54 @@ def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
 
 def list_suggestions(files: RepositoryFiles) -> list[SuggestedCheck]:
     """Return the checks that the repository's files suggest, the root's first."""
+    projects = find_projects(files, LANGUAGES).projects
+    venvs = _list_venvs(projects)
     return [
-        _place_check(check, each.folder)
-        for each in find_projects(files, LANGUAGES).projects
+        _place_check(check, each.folder, venvs)
+        for each in projects
         for check in each.language.checks(each.files)
     ]
 
 
-def go_to(folder: str) -> str:
-    """Return what a bash command begins with that works on the project in that folder.
+def list_venvs(files: RepositoryFiles) -> frozenset[str]:
+    """Return the folders with a virtual environment of their own, beside the root."""
+    return _list_venvs(find_projects(files, (python.PYTHON,)).projects)
 
-    Where the project has a virtual environment of its own, the command sees that.
+
+def _list_venvs(projects: Iterable[Project]) -> frozenset[str]:
+    of_python = (each for each in projects if each.language is python.PYTHON and each.folder)
+    return frozenset(each.folder for each in of_python if each.language.recipe(each.files))
+
+
+def go_to(folder: str, venvs: Collection[str] = ()) -> str:
+    """Return what a bash command begins with that works in that folder.
+
+    It sees the virtual environment of the nearest project that has one of its own.
     """
     if not folder:
         return ""
-    venv = python.place_venv(folder)
-    return f"cd {shlex.quote(folder)} && export PATH={venv}/bin:$PATH && "
+    start = f"cd {shlex.quote(folder)} && "
+    nearest = folder
+    while nearest and nearest not in venvs:
+        nearest = posixpath.dirname(nearest)
+    if nearest:
+        start += f"export PATH={python.place_venv(nearest)}/bin:$PATH && "
+    return start
 
 
 def find_folder(command: str) -> str:
-    """Return the folder that such a command works on; empty for the root."""
-    words = command.split(" && ", 1)[0]
-    return shlex.split(words[3:])[0] if words.startswith("cd ") and " && " in command else ""
+    """Return the folder that such a command works in; empty for the root."""
+    found = _GOES.match(command)
+    return shlex.split(found[1])[0] if found else ""
 
 
 def _place_recipe(recipe: InstallRecipe, folder: str) -> InstallRecipe:
     if not folder:
         return recipe
     start = go_to(folder)
-    if "Python" in recipe.kind:
+    if recipe.kind.startswith(python.PYTHON.name):
         venv = python.place_venv(folder)
+        start = go_to(folder, (folder,))
         start += f"export VIRTUAL_ENV={venv} UV_PROJECT_ENVIRONMENT={venv} && "
     return replace(
         recipe,
@@ -136,15 +156,12 @@ def _place_recipe(recipe: InstallRecipe, folder: str) -> InstallRecipe:
     )
 
 
-def _place_check(suggested: SuggestedCheck, folder: str) -> SuggestedCheck:
+def _place_check(suggested: SuggestedCheck, folder: str, venvs: Collection[str]) -> SuggestedCheck:
     if not folder:
         return suggested
-    name = f"{suggested.subject} in {folder}"
-    run = go_to(folder) + suggested.check.run
-    check = suggested.check.model_copy(update={"name": name, "run": run})
-    return replace(
-        suggested, subject=name, check=check, available=go_to(folder) + suggested.available
-    )
+    name, start = f"{suggested.subject} in {folder}", go_to(folder, venvs)
+    check = suggested.check.model_copy(update={"name": name, "run": start + suggested.check.run})
+    return replace(suggested, subject=name, check=check, available=start + suggested.available)
 
 
 def _list_ways(recipe: InstallRecipe) -> Iterator[InstallRecipe]:

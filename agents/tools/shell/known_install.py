@@ -130,4 +130,6 @@ def _read_install(
         return None
     given = " ".join(map(shlex.quote, words))
     steps = [_GUARDS[tool], f"{_COMMANDS[tool]} {given}"]
-    return KnownInstall(tool, folder, go_to(folder) + " && ".join(steps))
+    return KnownInstall(
+        tool, folder, go_to(folder, [folder] if tool == "pip" else []) + " && ".join(steps)
+    )

@@ -30,6 +30,19 @@ PIP = """Collecting attrs
 ERROR: Package 'api' requires a different Python: 3.11.2 not in '>=3.13'
 [notice] A new release of pip is available: 23.0 -> 24.0
 """
+MAVEN = """[WARNING] cannot x
+[ERROR] Plugin a:b could not be resolved -> [Help 1]
+[ERROR]
+[ERROR] To see the full stack trace of the errors, re-run Maven with the -e switch.
+"""
+GRADLE = """> Task :a FAILED
+* What went wrong:
+Could not resolve x:y:1.
+> No cached version
+
+* Try:
+> Run with --stacktrace
+"""
 
 
 def test_npms_list_of_options_is_no_cause():
@@ -44,6 +57,8 @@ def test_npms_list_of_options_is_no_cause():
     ("output", "cause"),
     [
         (PIP, "Package 'api' requires a different Python: 3.11.2 not in '>=3.13'"),
+        (MAVEN, "Plugin a:b could not be resolved -> [Help 1]"),
+        (GRADLE, "Could not resolve x:y:1.\n> No cached version"),
         ("building\nfatal: no such file\n", "no such file"),
         ("one\n\ntwo\nthree\nfour\n", "two\nthree\nfour"),
         ("", ""),

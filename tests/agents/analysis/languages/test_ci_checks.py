@@ -105,6 +105,32 @@ def test_maven_is_told_that_there_is_no_network():
     assert (found.subject, found.check.run) == ("maven tests", "mvn --offline -B verify")
 
 
+@pytest.mark.parametrize(
+    ("run", "command"),
+    [
+        ("uv run --frozen pytest -q", "pytest -q"),
+        ("poetry run python -m pytest", "python -m pytest"),
+        ("pipenv run mypy .", "mypy ."),
+        ("A='b c' uv run pytest", "A='b c' pytest"),
+    ],
+)
+def test_what_runs_a_program_in_an_environment_is_not_needed(run, command):
+    script = f"|\n          {run}\n"
+    [found] = read(steps(script))
+    assert found.check.run == command
+    assert read(steps("uv run --with evil pytest")) == []
+
+
+def test_a_command_sees_the_environment_of_the_project_around_it():
+    files = {
+        CI: steps("pytest unit") + "        working-directory: api/app\n",
+        "api/pyproject.toml": "[project]\nname = 'a'\ndependencies = ['b']\n",
+    }
+    paths = [*files, "api/app/unit/test_a.py"]
+    [found] = list_ci_checks(RepositoryFiles(frozenset(paths), files))
+    assert found.check.run.startswith("cd api/app && export PATH=/setup/venvs/api/bin:$PATH && ")
+
+
 def test_the_same_command_is_taken_once_and_few_of_a_kind():
     assert len(read(steps("pytest", "pytest"))) == 1
     found = read(steps(*(f"pytest tests/{n}" for n in range(9))))

@@ -1,6 +1,7 @@
 """Repositories that are not one project at the root: each project is found where it lies."""
 
 import json
+import shlex
 import time
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_python_backend_beside_an_npm_frontend():
     assert javascript.commands[0].startswith("cd frontend && ")
     found = checks(files)
     assert found["tests in backend"].endswith(f"/bin:$PATH && {PYTEST}")
-    assert found["npm tests in frontend"].endswith(" && npm run --silent test")
+    assert found["npm tests in frontend"] == "cd frontend && npm run --silent test"
     assert "tests" not in found, "the root itself has no tests"
     assert {find_folder(run) for run in found.values()} == {"backend", "frontend"}
 
@@ -254,12 +255,13 @@ def test_too_many_folders_are_bounded_and_said():
 
 def test_names_of_folders_are_quoted():
     manifest = package(scripts={"test": "x"}, dependencies={"a": "1"})
-    files = lay(files={"a; touch x/package.json": manifest})
-    [recipe] = plan(files).recipes
-    [run] = checks(files).values()
-    assert recipe.commands[0].startswith("cd 'a; touch x' && ")
-    assert run.startswith("cd 'a; touch x' && ")
-    assert find_folder(run) == "a; touch x"
+    for name in ("a; touch x", "it's", "a && b", "$(id)", '"', "' && ''"):
+        files = lay(files={f"{name}/package.json": manifest})
+        [recipe] = plan(files).recipes
+        [run] = checks(files).values()
+        assert recipe.commands[0].startswith(f"cd {shlex.quote(name)} && npm ")
+        assert run.startswith(f"cd {shlex.quote(name)} && npm ")
+        assert find_folder(run) == name
 
 
 def test_a_root_project_leaves_the_tests_of_others_to_them():

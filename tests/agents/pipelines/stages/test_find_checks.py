@@ -47,8 +47,8 @@ async def test_what_maintainers_run_goes_before_guesses_and_is_shown_with_its_so
 
     assert {each.name: each.run for each in checks} == {
         "tests": "pytest tests/unit",
-        "npm tests in web": f"{go_to('web')}npm test",
-        "npm build in web": f"{go_to('web')}npm run --silent build",
+        "npm tests in web": "cd web && npm test",
+        "npm build in web": "cd web && npm run --silent build",
     }
     assert source == f"found in the repository's files, of them `{CI}`"
     assert missing == ("pre-commit run --all-files",)
@@ -80,7 +80,7 @@ async def test_the_policys_checks_are_all_there_are(find):
 
 
 def test_checks_of_touched_folders_come_first():
-    commands = ["pytest", f"{go_to('api')}pytest", f"{go_to('web')}npm test"]
+    commands = ["pytest", f"{go_to('api', ['api'])}pytest", f"{go_to('web')}npm test"]
     assert order_by_touched(commands, ["web/src/a.js"]) == [2, 0, 1]
     assert order_by_touched(commands, ["api/a.py", "web/a.js"]) == [1, 2, 0]
     assert order_by_touched(commands, ["README.md"]) == [0, 1, 2]

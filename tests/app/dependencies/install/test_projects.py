@@ -48,7 +48,7 @@ async def test_each_project_is_installed_where_it_lies(ground, index):
 
     result, tree = await ground.run(policy=DETECT)
     look = "python3 -c 'import demo_dep, sys; print(sys.prefix)'"
-    seen = await bash(tree, f"{look}; {go_to('api')}{look}; cd ../web && ls node_modules")
+    seen = await bash(tree, f"{look}; {go_to('api', ['api'])}{look}; cd ../web && ls node_modules")
 
     assert [each for each in result.problems if "pytest" not in each] == []
     assert seen.output.split() == ["/setup/venv", "/setup/venvs/api", "lib"]
