@@ -13,7 +13,8 @@ _WENT_WRONG = "* What went wrong:"
 _TITLE = "\n[What it says is wrong:]\n"
 
 _MARK = re.compile(
-    r"^\s*(?:(?:npm|pnpm|yarn)\s+(?:error|ERR!)|ERR!|\[ERROR\]|ERROR|error|fatal|FATAL|Error|E:|✘|➤ YN\d+:)"
+    r"^\s*(?:(?:npm|pnpm|yarn)\s+(?:error|ERR!)|ERR!|\[ERROR\]|ERROR|Error|error|FATAL|fatal|E:"
+    r"|✘|➤ YN\d+:)"
     r"(?:\[\w{1,20}\])?[\s:|!]*"
 )
 _RAISED = re.compile(r"[\w.]{1,80}(?:Error|Exception): \S")
@@ -24,7 +25,8 @@ _SAYS_WHY = re.compile(
     re.IGNORECASE,
 )
 _NO_CAUSE = re.compile(
-    r"^(?:To see the full|Re-run|For more information|\[Help)|(?:^|\s)(?:Usage|Options|aliases?|Clean install|A complete log|Run \"npm help|For a full"
+    r"^(?:To see the full|Re-run|For more information|\[Help)"
+    r"|(?:^|\s)(?:Usage|Options|aliases?|Clean install|A complete log|Run \"npm help|For a full"
     r"|This is an issue with the package|\[notice\]|note:|hint:|code E|\[-|\[--|-{1,2}[\w-]+[ =|])"
     r"|^\s*\[?-|^\s*$|^(?:syscall|errno|path|dest|at)\s"
 )
