@@ -3,7 +3,7 @@
 import pytest
 
 from agents.analysis.languages import go_to
-from agents.pipelines.stages.find_checks import find_checks, order_by_touched
+from agents.pipelines.stages.quality.find import find_checks, order_by_touched
 from agents.policy import POLICY_PATH
 
 CI = ".github/workflows/ci.yml"
