@@ -210,12 +210,12 @@ class RunSetUp:
 
     def _key(self, blobs: Mapping[str, str], plan: InstallPlan, origins: Sequence[str]) -> str:
         """Return what names all that decides the result, short enough for a folder's name."""
-        decisive = sorted({path for recipe in plan.recipes for path in recipe.decided_by})
+        decisive = sorted({path for way in plan.ways for path in way.decided_by})
         parts = [
             _LAYOUT,
             self._all.surroundings,
             list(origins),
-            [recipe.commands for recipe in plan.recipes],
+            [way.commands for way in plan.ways],
             [(path, blobs[path]) for path in decisive],
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

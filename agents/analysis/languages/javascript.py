@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from agents.analysis.languages.recipe import (
@@ -59,6 +59,7 @@ SCRIPTS = {  # name of a script: what it checks
     "check": "check",
     "build": "build",
 }
+_INSTALLED = "{ test -d node_modules || test -e .pnp.cjs; }"
 _NO_TEST = re.compile(r"no test specified")
 _WATCHES = re.compile(r"--watch(?:All)?(?!=false)\b")
 
@@ -181,29 +182,37 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
 
     Where the root of a workspace has none of a kind, those of its members are run.
     """
-    available = "command -v npm"
-    if needs_packages(files) and ".pnp.cjs" not in files.paths:
-        available += " && test -d node_modules"
     scripts = table(files.json("package.json"), "scripts")
     found = [
-        suggest(f"npm {subject}", f"npm run --silent {script}", available)
+        suggest(f"npm {subject}", f"{run} {script}", available)
         for script, subject in SCRIPTS.items()
         if script in scripts and runs_and_ends(scripts[script])
+        for run, available in _list_runners(files)
     ]
     if not list_workspaces(files):
         return found
     told = {each.subject for each in found}
     each = "--if-present --workspaces"
     if strings(files.json("package.json").get("workspaces")):
-        run, there = f"npm run --silent {each}", available
+        run, there = f"npm run --silent {each}", f"command -v npm && {_INSTALLED}"
     else:
-        run, there = "pnpm --recursive --if-present run", f"{available} && command -v pnpm"
+        run, there = "pnpm --recursive --if-present run", f"command -v pnpm && {_INSTALLED}"
     members = [
         suggest(f"npm {subject}", f"{run} {script}", there)
         for script, subject in {"test": "tests", "lint": "lint", "typecheck": "types"}.items()
         if f"npm {subject}" not in told
     ]
     return [*found, *members]
+
+
+def _list_runners(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
+    """Yield what runs a script, and how to see whether it can: the project's own tool first."""
+    own = {"bun": {"bun.lock", "bun.lockb"}, "yarn": {".yarnrc.yml"}}
+    installed = f" && {_INSTALLED}" if needs_packages(files) else ""
+    for tool, signs in own.items():
+        if files.paths & signs:
+            yield f"{tool} run", f"command -v {tool}{installed}"
+    yield "npm run --silent", f"command -v npm{installed}"
 
 
 def runs_and_ends(script: object) -> bool:

@@ -123,6 +123,7 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
         (
             *files.match_paths(rf"{REQUIREMENTS}|requirements/[^/]*|constraints[^/]*"),
             *(path for path in (*MANIFESTS, *SETTINGS) if path in files.paths),
+            *list_requirement_files(files),
         ),
         carries_on=True,
     )

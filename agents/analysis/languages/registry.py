@@ -71,9 +71,13 @@ class InstallPlan:
     @property
     def tools(self) -> dict[str, str]:
         """Return the tools of all recipes, and of each a package that it will ask for."""
-        all_ = (way for recipe in self.recipes for way in _list_ways(recipe))
-        named = [pair for way in all_ for pair in way.tools.items()]
+        named = [pair for way in self.ways for pair in way.tools.items()]
         return {**dict(named), **{tool: name for tool, name in reversed(named) if name}}
+
+    @property
+    def ways(self) -> tuple[InstallRecipe, ...]:
+        """Return the recipes with all that may be done instead of them."""
+        return tuple(way for recipe in self.recipes for way in _list_ways(recipe))
 
 
 def list_read_paths(paths: Iterable[str]) -> list[str]:

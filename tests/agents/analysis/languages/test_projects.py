@@ -152,6 +152,16 @@ def test_npm_scripts_by_their_names():
     }
 
 
+@pytest.mark.parametrize(("sign", "runner"), [("bun.lock", "bun run"), (".yarnrc.yml", "yarn run")])
+def test_scripts_are_run_by_the_projects_own_tool_first(sign, runner):
+    manifest = package(scripts={"test": "x"}, dependencies={"a": "1"})
+    found = list_suggestions(lay(sign, files={"package.json": manifest}))
+    assert [each.check.run for each in found] == [f"{runner} test", "npm run --silent test"]
+    assert found[0].available.startswith(f"command -v {runner.split()[0]} && ")
+    [alone] = list_suggestions(lay(files={"package.json": package(scripts={"test": "x"})}))
+    assert alone.available == "command -v npm", "nothing needs to be installed"
+
+
 @pytest.mark.parametrize(
     "script", ['echo "Error: no test specified" && exit 1', "jest --watch", "vitest --watch", "", 7]
 )

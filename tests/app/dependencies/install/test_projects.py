@@ -131,3 +131,18 @@ async def test_what_a_second_way_installs_is_no_longer_what_the_lock_names(groun
 async def test_runs_are_told_that_nobody_watches(ground):
     _, tree = await ground.run("true")
     assert (await bash(tree, "echo $CI")).output == "1\n"
+
+
+async def test_a_file_of_a_folder_and_of_a_second_way_decides_what_is_found_again(ground):
+    async def find_key(**files):
+        ground.commit({name.replace("__", "/"): text for name, text in files.items()})
+        run = ground.set_ups().for_run("1", ground.mirror, "run-1")
+        return (await run._plan(await ground._fetch(), DETECT))[1]
+
+    ground.commit({"api/uv.lock": "", "api/requirements-dev.txt": "", "api/test_a.py": ""})
+    first = await find_key(README="1")
+    locked = await find_key(**{"api__uv.lock": "# another"})
+    listed = await find_key(**{"api__requirements-dev.txt": "# another"})
+
+    assert len({first, locked, listed}) == 3
+    assert await find_key(README="2") == listed
