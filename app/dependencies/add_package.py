@@ -23,6 +23,7 @@ from app.dependencies.install import FIRST_ON_PATH, PLACES, Way
 from app.dependencies.layout import INSTALLING, PLACE
 from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
+from app.toolchains.choose import ToolchainChoice
 
 OpenReading = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Way]]
 """Opens a way on which nothing but reading passes."""
@@ -45,11 +46,12 @@ class Copy:
     folder: Path
     manifest: Manifest
     way: Way
+    toolchains: ToolchainChoice
 
     @property
     def furnishing(self) -> CommandMounts:
         """Return the mounts of the copy, writable."""
-        return CommandMounts(
+        made = CommandMounts(
             mounts=(*places(self.folder), *self.way.mounts),
             within=dict(self._list_written_folders()),
             environment={**INSTALLING, **self.way.environment},
@@ -57,6 +59,7 @@ class Copy:
             wrap=self.way.wrap,
             writable=True,
         )
+        return self.toolchains.extend(made)
 
     @property
     def note(self) -> str:
@@ -84,6 +87,8 @@ class Adder:
         manifest: Manifest,
         tools: Mapping[str, str],
         argv: Sequence[str],
+        *,
+        toolchains: ToolchainChoice,
     ) -> AsyncIterator[Copy]:
         """Copy an entry into this folder, which is deleted at the end unless somebody moved it.
 
@@ -94,17 +99,17 @@ class Adder:
             await asyncio.to_thread(_copy, original, folder, self.sandbox.owner)
             if _CALLS_NPMS.search(text) and MODULES not in manifest.within:
                 manifest = _with_modules(folder, manifest, self.sandbox.owner)
-            await self._have_python(folder, text)
+            await self._have_python(folder, text, toolchains)
             async with AsyncExitStack() as opened:
                 try:
                     way = await opened.enter_async_context(self.open_way(tools_of(tools, text)))
                 except ConfigError as error:
                     raise ToolError(f"No way leads to the package indexes here: {error}") from error
-                yield Copy(folder, manifest, way)
+                yield Copy(folder, manifest, way, toolchains)
         finally:
             await asyncio.to_thread(remove_tree, folder)
 
-    async def _have_python(self, folder: Path, text: str) -> None:
+    async def _have_python(self, folder: Path, text: str, toolchains: ToolchainChoice) -> None:
         """Have a virtual environment there, with what it is to be changed by.
 
         Without one of its own a repository goes on seeing the system's packages.
@@ -112,11 +117,12 @@ class Adder:
         if not _CALLS_PYTHONS.search(text):
             return
         steps = [_HAVE_VENV, *([_HAVE_PIP] if _CALLS_PIP.search(text) else [])]
+        seen = toolchains.extend(CommandMounts(mounts=places(folder), environment=INSTALLING))
         command = SandboxCommand(
-            ("bash", "-c", " && ".join(steps)),
+            seen.argv(("bash", "-c", " && ".join(steps))),
             folder=PLACE,
-            mounts=places(folder),
-            environment=INSTALLING,
+            mounts=seen.mounts,
+            environment=seen.environment,
             timeout=_VENV_SECONDS,
         )
         await self.sandbox.run(command)  # where it fails, the installer says what is missing

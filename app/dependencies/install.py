@@ -23,6 +23,7 @@ from app.git import CommitIdentity, Mirror
 from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
 from app.sandbox.port import HOME, Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
+from app.toolchains.choose import ToolchainChoice
 
 _NOBODY = CommitIdentity("Fettle", "fettle@localhost")
 _OUTPUT_KEPT = 6_000
@@ -125,7 +126,14 @@ class Builder:
     redactor: Redactor
     open_way: OpenWay
 
-    async def build(self, mirror: Mirror, folder: Path, base: str, plan: InstallPlan) -> Manifest:
+    async def build(
+        self,
+        mirror: Mirror,
+        folder: Path,
+        base: str,
+        plan: InstallPlan,
+        toolchains: ToolchainChoice,
+    ) -> Manifest:
         """Run the plan on a checkout of `base`, keep the result in `folder`, and report on it.
 
         A failed recipe does not stop the others, and a slow one does not take their time.
@@ -135,7 +143,7 @@ class Builder:
         began = time.monotonic()
         record = _Record(began + plan.timeout, plan.timeout, notes=[*plan.notes])
         async with self.open_way(plan.tools) as way:
-            tree = await self._checkout(mirror, folder, base, way)
+            tree = await self._checkout(mirror, folder, base, way, toolchains)
             try:
                 await self._follow_all(tree, plan.recipes, record)
                 leavings = await self._taken_over(folder, tree)
@@ -164,7 +172,9 @@ class Builder:
             path=tuple(leavings.path),
         )
 
-    async def _checkout(self, mirror: Mirror, folder: Path, base: str, way: Way) -> GitWorkTree:
+    async def _checkout(
+        self, mirror: Mirror, folder: Path, base: str, way: Way, toolchains: ToolchainChoice
+    ) -> GitWorkTree:
         mounts = (Mount(folder / name, target, writable=True) for name, target in PLACES.items())
         furnishing = CommandMounts(
             mounts=(*mounts, *way.mounts),
@@ -174,7 +184,7 @@ class Builder:
         )
 
         async def furnish() -> CommandMounts:
-            return furnishing
+            return toolchains.extend(furnishing)
 
         return await open_work_tree(
             mirror,

@@ -19,7 +19,8 @@ from pathlib import Path
 import structlog
 
 from agents.analysis.languages import InstallPlan, list_read_paths, make_plan
-from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.repository_files import LONGEST, RepositoryFiles
+from agents.analysis.toolchains import list_version_files
 from agents.errors import ConfigError, RunError, ToolError, TransientError
 from agents.policy import Policy
 from agents.ports import Kit, SetupResult
@@ -32,6 +33,7 @@ from app.dependencies.tool_kits import Kits, Loan
 from app.git import Mirror, run_refs
 from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Sandbox
+from app.toolchains.choose import ToolchainChoice, Toolchains
 
 _LAYOUT = 1  # how entries are laid out: those of another number are not found
 _PATIENCE = 600.0  # seconds beyond a set-up's own for whoever holds the lock
@@ -57,6 +59,7 @@ class SetUps:
     origins: Origins
     adder: Adder
     kits: Kits
+    toolchains: Toolchains
 
     def for_run(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return the installer of one run; `name` is the repository's folder in the cache."""
@@ -73,18 +76,23 @@ class RunSetUp:
         self._owner = hashlib.sha256(run_id.encode()).hexdigest()[:12]
         self._turn = asyncio.Lock()
         self._plans: dict[str, tuple[InstallPlan, str]] = {}
+        self._chosen: dict[str, ToolchainChoice] = {}
         self._found: dict[str, tuple[Entry, CommandMounts]] = {}
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install the dependencies as of `base`, and report on it."""
         plan, key = await self._plan(base, policy)
+        chosen = await self._choose(base)
+        told = {"problems": chosen.problems, "notes": chosen.notes}
         if not plan.recipes:
-            return SetupResult(source=plan.source)
+            return SetupResult(source=plan.source, **told)
         if self._all.sandbox.level != "full":
             problem = _NOT_HELD.format(name=self._all.sandbox.name)
-            return SetupResult(source=plan.source, problems=(problem,))
+            return SetupResult(source=plan.source, problems=(problem, *chosen.problems))
         entry, cached = await self._ensure_entry(base, plan, key)
-        return entry.manifest.result.model_copy(update={"cached": cached})
+        result = entry.manifest.result
+        more = {name: (*texts, *getattr(result, name)) for name, texts in told.items()}
+        return result.model_copy(update={"cached": cached, **more})
 
     async def forget(self) -> None:
         """Delete what was installed for this run alone."""
@@ -96,10 +104,11 @@ class RunSetUp:
         Raises TransientError when they were lost and cannot be installed again.
         """
         async with self._turn:
+            chosen = await self._choose(base)
             known = self._found.get(base)
             if known is None or not known[0].there:
                 known = await self._looked_up(base, policy)
-        return known[1] if known else CommandMounts()
+        return chosen.extend(known[1] if known else CommandMounts())
 
     @asynccontextmanager
     async def open_addition(
@@ -117,7 +126,12 @@ class RunSetUp:
         manifest = entry.manifest if entry else _make_empty_manifest(base, plan)
         folder = self._all.store.make_addition_folder(self._name, self._owner)
         async with self._all.adder.open_copy(
-            folder, entry.folder if entry else None, manifest, plan.tools, argv
+            folder,
+            entry.folder if entry else None,
+            manifest,
+            plan.tools,
+            argv,
+            toolchains=await self._choose(base),
         ) as copy:
             yield RunAddition(self, copy, base, key)
 
@@ -185,7 +199,9 @@ class RunSetUp:
         """Return what was built; what makes it impossible is a result, too."""
         building = self._all.store.make_build_folder(folder)
         try:
-            return building, await self._all.builder.build(self._mirror, building, base, plan)
+            return building, await self._all.builder.build(
+                self._mirror, building, base, plan, await self._choose(base)
+            )
         except (ConfigError, RunError, ToolError) as error:
             log.warning("set-up impossible", error=str(error))
             await asyncio.to_thread(remove_tree, building)
@@ -205,8 +221,23 @@ class RunSetUp:
             files = RepositoryFiles(frozenset(blobs), texts)
             plan = await asyncio.to_thread(make_plan, files, policy)
             origins = await self._all.origins(plan.tools) if plan.recipes else ()
-            self._plans[base] = (plan, self._key(blobs, plan, origins))
+            key = self._key(blobs, plan, [*origins, (await self._choose(base)).key])
+            self._plans[base] = (plan, key)
         return self._plans[base]
+
+    async def _choose(self, base: str) -> ToolchainChoice:
+        """Return the toolchains as of `base`; what was lost meanwhile is fetched again."""
+        chosen = self._chosen.get(base)
+        if chosen is None or not chosen.there:
+            paths = await self._mirror.blobs(base)
+            texts = {
+                path: (await self._text(base, path))[: LONGEST + 1]
+                for path in list_version_files(paths)
+            }
+            chosen = await self._all.toolchains.choose(RepositoryFiles(frozenset(paths), texts))
+            self._chosen[base] = chosen
+            self._plans.pop(base, None)
+        return chosen
 
     def _key(self, blobs: Mapping[str, str], plan: InstallPlan, origins: Sequence[str]) -> str:
         """Return what names all that decides the result, short enough for a folder's name."""

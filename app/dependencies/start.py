@@ -12,9 +12,11 @@ from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.install import Builder
 from app.dependencies.install_phase import SetUps, describe_surroundings
+from app.dependencies.tool_kits import AT as KITS_AT
 from app.dependencies.tool_kits import Kits
 from app.sandbox.port import Sandbox
 from app.secrets.redaction import Redactor
+from app.toolchains.choose import Toolchains
 
 
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
@@ -29,6 +31,7 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     store = Store(settings.data_dir / "setups", sandbox.owner[1])
     about = describe_surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on)
     reading = partial(ways.open, reading_alone=True)
+    kits = Kits(store, sandbox, reading, about, finder.origins)
     return SetUps(
         store,
         Builder(sandbox, settings.toolchains, redactor, ways.open),
@@ -36,5 +39,13 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
         about,
         finder.origins,
         Adder(sandbox, reading),
-        Kits(store, sandbox, reading, about, finder.origins),
+        kits,
+        Toolchains(
+            sandbox,
+            settings.toolchains,
+            frozenset(settings.setup_hosts),
+            environ,
+            kits.provide,
+            KITS_AT,
+        ),
     )

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,18 +95,42 @@ class Kits:
         wanted = list(dict.fromkeys(_with_needs(kits)))
         tools = tools_of({}, " ".join([*argv, *(kit.script for kit in wanted)]))
         give(scratch, self.sandbox.owner)
-        mounts, missing = [Mount(scratch, SCRATCH, writable=True)], ""
         try:
             async with self.open_way(tools) as way:
-                for kit in wanted:
-                    made = await self._find_or_make(kit, tuple(mounts[1:]), way)
-                    if isinstance(made, str):
-                        missing += _NOT_MADE.format(name=kit.name, said=made)
-                    else:
-                        mounts.append(Mount(made.folder / "kit", f"{AT}/{kit.name}"))
-                yield Loan(tuple(mounts), way, missing)
+                made, missing = await self._gather(wanted, way)
+                shown = Mount(scratch, SCRATCH, writable=True)
+                yield Loan((shown, *_mounts(made)), way, missing)
         except ConfigError as error:
             raise ToolError(_NO_INDEX.format(error=error)) from error
+
+    async def provide(self, kit: Kit) -> Entry | str:
+        """Return a kit for whoever mounts it, made if need be, or why it cannot be made."""
+        known = self._find(await self._key(kit))
+        if known is not None:
+            return known
+        if self.sandbox.level != "full":
+            return _NO_SANDBOX.format(name=self.sandbox.name)
+        wanted = list(dict.fromkeys(_with_needs([kit])))
+        tools = tools_of({}, " ".join(each.script for each in wanted))
+        try:
+            async with self.open_way(tools) as way:
+                made, missing = await self._gather(wanted, way)
+                refused = "; ".join(way.list_refusals())
+        except ConfigError as error:
+            return _NO_INDEX.format(error=error)
+        return made.get(kit.name) or f"{missing}{REFUSED.format(hosts=refused) if refused else ''}"
+
+    async def _gather(self, wanted: Sequence[Kit], way: Way) -> tuple[dict[str, Entry], str]:
+        """Return the kits by name, each after what it needs, and a text about the missing ones."""
+        found: dict[str, Entry] = {}
+        missing = ""
+        for kit in wanted:
+            made = await self._find_or_make(kit, _mounts(found), way)
+            if isinstance(made, str):
+                missing += _NOT_MADE.format(name=kit.name, said=made)
+            else:
+                found[kit.name] = made
+        return found, missing
 
     async def _find_or_make(self, kit: Kit, needs: tuple[Mount, ...], way: Way) -> Entry | str:
         """Return a kit, made if need be, or why it cannot be."""
@@ -178,6 +202,10 @@ def give(folder: Path, owner: tuple[int, int]) -> None:
     folder.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(folder, *owner)
+
+
+def _mounts(kits: Mapping[str, Entry]) -> tuple[Mount, ...]:
+    return tuple(Mount(made.folder / "kit", f"{AT}/{name}") for name, made in kits.items())
 
 
 def _with_needs(kits: Sequence[Kit]) -> Iterator[Kit]:

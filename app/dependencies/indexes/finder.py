@@ -19,7 +19,7 @@ from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.origins_of import Places
 from app.dependencies.indexes.pip import pip_indexes, unconfigured_index
 from app.dependencies.indexes.result import Configured, Index, Indexes
-from app.dependencies.indexes.uv import uv_indexes
+from app.dependencies.indexes.uv import mise_mirrors, uv_indexes, uv_mirrors
 from app.dependencies.origins import remove_credentials
 from app.network.addresses import Resolver, system_resolver
 
@@ -27,12 +27,14 @@ Reader = Callable[[Operator], Awaitable[Configured]]
 
 _PYTHON: tuple[Reader, ...] = (pip_indexes, uv_indexes)
 READERS: Mapping[str, tuple[Reader, ...]] = {
-    **dict.fromkeys(("pip", "uv", "pdm", "pipenv", "hatch"), _PYTHON),
+    **dict.fromkeys(("pip", "pdm", "pipenv", "hatch"), _PYTHON),
+    "uv": (*_PYTHON, uv_mirrors),
     "poetry": (*_PYTHON, unconfigured_index),
     **dict.fromkeys(("npm", "pnpm", "bun"), (npm_indexes,)),
     "yarn": (yarn_indexes,),
     "cargo": (cargo_indexes,),
     "go": (go_indexes,),
+    "mise": (mise_mirrors,),
 }
 """How the configuration of each tool is found out."""
 

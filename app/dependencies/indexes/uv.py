@@ -1,9 +1,13 @@
-"""Uv's indexes, read from its variables and files, since uv has no command for it."""
+"""Uv's indexes, read from its variables and files, since uv has no command for it.
+
+And the mirrors that uv and mise fetch toolchains from: an operator who names one lets set-ups read
+from it, as with every index of their own tools.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +15,9 @@ from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.pip import default_index, pip_options
 from app.dependencies.indexes.result import Configured
+
+_UV_MIRRORS = ("UV_PYTHON_INSTALL_MIRROR", "UV_PYTHON_DOWNLOADS_JSON_URL")
+_MISE_MIRRORS = ("MISE_NODE_MIRROR_URL",)
 
 
 class _Entry(NamedTuple):
@@ -102,3 +109,27 @@ def _login(environ: Mapping[str, str], name: str) -> tuple[str, str] | None:
     variable = f"UV_INDEX_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
     login = environ.get(f"{variable}_USERNAME", ""), environ.get(f"{variable}_PASSWORD", "")
     return login if name and any(login) else None
+
+
+async def uv_mirrors(operator: Operator) -> Configured:
+    """Return the mirrors of the Pythons that uv installs, and of its table of them.
+
+    https://docs.astral.sh/uv/reference/environment/#uv_python_install_mirror
+    """
+    return _read_mirrors("uv", operator, _UV_MIRRORS)
+
+
+async def mise_mirrors(operator: Operator) -> Configured:
+    """Return the mirror of Node.js that mise asks.
+
+    https://mise.jdx.dev/lang/node.html#settings
+    """
+    return _read_mirrors("mise", operator, _MISE_MIRRORS)
+
+
+def _read_mirrors(tool: str, operator: Operator, variables: Iterable[str]) -> Configured:
+    made = Configured(tool)
+    for name in variables:
+        for url in add(made, operator, [operator.environ.get(name, "")], "plain"):
+            made.environment[name] = url
+    return made

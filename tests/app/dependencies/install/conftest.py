@@ -24,6 +24,7 @@ from app.git.environment import CommitIdentity
 from app.git.mirror.mirror import Mirror
 from app.git.worktree.run_repository import GitSource
 from app.secrets.redaction import Redactor
+from app.toolchains.choose import Toolchains
 from tests.app.git.conftest import git
 
 BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
@@ -87,6 +88,8 @@ class Ground:
     open_reading: object = no_way
     origins: object = no_origins
     toolchains: tuple = ()
+    environ: dict = field(default_factory=dict)
+    hosts: tuple = ()
     base: str = ""
     budget: int = 10**9
     trees: int = 0
@@ -123,7 +126,9 @@ class Ground:
         adder = Adder(sandbox, self.open_reading)
         store = Store(self.kits, self.sandbox.owner[1]) if self.kits else self.store
         kits = Kits(store, sandbox, self.open_reading, "here", self.origins)
-        return SetUps(self.store, made, sandbox, "here", self.origins, adder, kits)
+        environ, hosts = self.environ, frozenset(self.hosts)
+        toolchains = Toolchains(sandbox, self.toolchains, hosts, environ, kits.provide, "/kits")
+        return SetUps(self.store, made, sandbox, "here", self.origins, adder, kits, toolchains)
 
     def source(self, run_id="run-1", name="1"):
         """Return the source of one run, as a fresh process makes it."""
@@ -154,7 +159,7 @@ class Ground:
 
     async def run(self, *commands, run_id="run-1", policy=None):
         """Set up with these commands; return what came of it, and a work tree."""
-        policy = policy or Policy.model_validate({"setup": {"run": commands}})
+        policy = policy or Policy.model_validate({"setup": {"run": commands}} if commands else {})
         source = self.source(run_id)
         result = await source.set_up(self.base, policy)
         return result, await source.open(self.base, policy)

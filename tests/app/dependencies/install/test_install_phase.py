@@ -125,8 +125,8 @@ async def test_what_is_lost_and_cannot_be_installed_again_is_no_silent_loss(grou
 
 def _make_failing(ground):
     class BrokenBuilder(Builder):
-        async def build(self, mirror, folder, base, plan):
-            manifest = await super().build(mirror, folder, base, plan)
+        async def build(self, *what):
+            manifest = await super().build(*what)
             result = manifest.result.model_copy(update={"problems": ("No.",)})
             return manifest.model_copy(update={"result": result})
 
@@ -138,8 +138,8 @@ async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
         pass
 
     class Dies(Builder):
-        async def build(self, mirror, folder, base, plan):
-            await super().build(mirror, folder, base, plan)
+        async def build(self, *what):
+            await super().build(*what)
             raise BuildKilled
 
     set_ups = ground.set_ups(builder=Dies)

@@ -1,0 +1,1 @@
+"""The toolchains of a repository: on the machine, in the operator's folders, or fetched."""

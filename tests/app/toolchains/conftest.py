@@ -1,0 +1,60 @@
+"""What the tests of toolchains share: the operator's indexes, and hosts that lead to loopback."""
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from app.dependencies.index_access import IndexWay
+from app.dependencies.index_proxy import open_proxy
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.network.addresses import system_resolver
+from tests.app.dependencies.conftest import index
+from tests.app.dependencies.install.conftest import ground
+
+__all__ = ["ground", "index"]  # fixtures
+
+
+@pytest.fixture
+async def online(ground):
+    """Lead set-ups to this machine's own indexes: `await online(hosts, names, **environ)`."""
+
+    async def start(*, hosts=(), names=(), index="pip", **environ):
+        async def resolve(host, port):
+            return ["127.0.0.1"] if host in names else await system_resolver(host, port)
+
+        variables = {**os.environ, **environ}
+        operator = Operator(variables, tuple(hosts))
+        owner = ground.sandbox.owner
+        finder = IndexFinder(operator, owner, conceal=lambda _: None, resolver=resolve)
+        ground.ways = []
+
+        @asynccontextmanager
+        async def open_way(tools):
+            found = await finder.find(tools)
+            async with open_proxy(
+                [replace(each, tunnel=False) for each in found.allowed],
+                owner,
+                certificates=found.certificates,
+                files=found.files,
+                resolver=resolve,
+            ) as proxy:
+                ground.ways.append(proxy)
+                yield IndexWay(found, proxy)
+
+        ground.open_way = ground.open_reading = open_way
+        ground.origins = finder.origins
+        ground.environ, ground.hosts = variables, hosts
+        reached = await finder.find({index: ""})
+        if any("cannot be reached" in note or "did not say" in note for note in reached.notes):
+            pytest.skip(f"no index to reach here: {' '.join(reached.notes)}")
+        return ground
+
+    return start
+
+
+def list_refused(ground):
+    """Return the hosts that were asked for and refused."""
+    return {refusal.host for proxy in ground.ways for refusal in proxy.refused}

@@ -1,0 +1,180 @@
+"""Toolchains out of what is there: the machine's, the operator's folders, and what is told else."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from tests.app.conftest import SANDBOX_UID
+from tests.app.dependencies.install.conftest import bash, ground
+
+__all__ = ["ground"]  # a fixture
+
+
+def program(folder, text):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text(f"#!/bin/sh\n{text}\n")
+    folder.chmod(0o755)
+
+
+def ruby(root, version):
+    program(root / f"ruby-{version}/bin/ruby", f"echo {version}")
+
+
+@pytest.fixture
+def tools(ground):
+    """A folder of the operator's with several versions side by side."""
+    root = ground.place / "tools"
+    for version in ("91.2.5", "91.3.0", "92.0.1"):
+        ruby(root, version)
+    program(root / "jdk-91/bin/javac", "echo javac 91.0.2")
+    program(root / "jdk-91/bin/java", "echo java")
+    for folder, _, _ in os.walk(root):
+        Path(folder).chmod(0o755)
+    ground.toolchains = (root,)
+    ground.sandbox = Bubblewrap(SANDBOX_UID, ground.toolchains)
+    return root
+
+
+async def test_of_several_versions_the_one_that_a_file_names_comes_first(ground, tools):
+    ground.commit({".ruby-version": "91.2.5\n"})
+
+    result, tree = await ground.run("true")
+    done = await bash(tree, "ruby; command -v ruby")
+
+    assert done.output.split() == ["91.2.5", f"{tools}/ruby-91.2.5/bin/ruby"]
+    assert result.problems == result.notes == ()
+
+
+async def test_set_up_commands_and_additions_see_it_too(ground, tools):
+    ground.commit({"Gemfile": "ruby '~> 91.2'\n"})
+
+    result, tree = await ground.run("ruby >made.txt; cat made.txt")
+    done = await tree.run(["bash", "-c", "ruby; echo 1 >/setup/x"], timeout=30, network="indexes")
+
+    assert result.commands[0].output == "91.3.0\n"
+    assert done.output == "91.3.0\n"
+
+
+async def test_a_jdk_is_named_by_java_home(ground, tools):
+    ground.commit({".java-version": "91\n"})
+
+    _, tree = await ground.run("true")
+    done = await bash(tree, 'echo "$JAVA_HOME"; javac')
+
+    assert done.output == f"{tools}/jdk-91\njavac 91.0.2\n"
+
+
+async def test_without_the_wish_nothing_changes(ground, tools):
+    _, tree = await ground.run("true")
+
+    done = await bash(tree, "command -v ruby | grep -c tools")
+
+    assert done.output == "0\n"
+
+
+async def test_another_patch_is_used_and_told(ground, tools):
+    ground.commit({".ruby-version": "91.3.9\n"})
+
+    result, tree = await ground.run("true")
+
+    assert (await bash(tree, "ruby")).output == "91.3.0\n"
+    [note] = result.notes
+    assert note.startswith("`.ruby-version` asks for ruby `91.3.9`; Ruby 91.3.0 is used, which is")
+
+
+async def test_what_is_missing_is_told_with_who_can_change_it(ground, tools):
+    ground.commit({".ruby-version": "93.1.0\n", "pyproject.toml": "[project]\nname = 'a'\n"})
+
+    result, _ = await ground.run("true")
+
+    [problem] = result.problems
+    assert problem.startswith("`.ruby-version` asks for ruby `93.1.0`. Sandboxes here have ")
+    assert "91.2.5, 91.3.0, 92.0.1 alone." in problem
+    assert "An operator can put one into FETTLE_TOOLCHAINS." in problem
+    assert "can change `.ruby-version` if another version does, too." in problem
+
+
+async def test_hosts_that_would_help_are_named_and_not_asked(ground, tools):
+    ground.commit({"pyproject.toml": "[project]\nrequires-python = '>=3.99'\n"})
+
+    result, _ = await ground.run("true")
+
+    [problem] = result.problems
+    assert "`pyproject.toml` asks for python `>=3.99`. Sandboxes here have 3." in problem
+    assert "fetch it with FETTLE_SETUP_HOSTS: releases.astral.sh." in problem
+    assert not list(ground.place.glob("setups/kits/*"))
+
+
+async def test_contradicting_files_are_told_and_the_first_is_followed(ground, tools):
+    ground.commit({".ruby-version": "91.2.5", "web/.ruby-version": "92.0.1"})
+
+    result, tree = await ground.run("true")
+
+    assert (await bash(tree, "ruby")).output == "91.2.5\n"
+    [note] = result.notes
+    assert note.startswith("`web/.ruby-version` asks for ruby `92.0.1`, which contradicts")
+
+
+async def test_what_was_installed_for_another_version_does_not_serve(ground, tools):
+    ground.commit({".ruby-version": "91.2.5"})
+    await ground.run("ruby")
+    ruby(tools, "91.2.5-p1")
+    program(tools / "ruby-91.2.5/bin/ruby", "echo 91.2.6")
+    ground.commit({".ruby-version": "91.2"})
+
+    result, _ = await ground.run("ruby", run_id="run-2")
+
+    assert result.commands[0].output == "91.2.6\n"
+    assert len(ground.entries()) == 2
+
+
+async def test_a_python_beside_the_default_one_gets_its_plain_names(ground, tools):
+    found = sorted(Path("/usr/bin").glob("python3.[0-9]*[0-9]"))
+    if not found:
+        pytest.skip("no Python of the system's")
+    program(tools / "bin/python3", "echo 3.1.0")  # comes first on every sandbox's PATH
+    line = found[0].name.removeprefix("python")
+    ground.commit({".python-version": line, "setup.py": "import setuptools; setuptools.setup()"})
+
+    result, tree = await ground.run("python3 -m venv /setup/venv")
+    said = f"python3 --version; python{line} --version; python3 -c 'import sys; print(sys.prefix)'"
+    done = await bash(tree, said)
+
+    assert result.problems == ()
+    assert [word[: len(line)] for word in done.output.split()[1:4:2]] == [line, line]
+    assert done.output.splitlines()[-1] == "/setup/venv"
+
+
+async def test_a_run_cannot_change_what_all_share(ground, tools):
+    ground.commit({".ruby-version": "91.2.5\n"})
+    _, tree = await ground.run("true")
+    before = sorted((p, p.stat().st_mtime_ns, p.stat().st_mode) for p in tools.rglob("*"))
+
+    done = await bash(
+        tree,
+        'cd "$(dirname "$(command -v ruby)")"; echo evil >ruby; echo evil >node; rm -f ruby; '
+        "chmod 777 . ruby; mv ../../ruby-91.2.5 ../../x; ln -s /etc/passwd y; echo done",
+    )
+
+    assert done.output.endswith("done\n")
+    assert before == sorted((p, p.stat().st_mtime_ns, p.stat().st_mode) for p in tools.rglob("*"))
+    assert stat.S_ISREG((tools / "ruby-91.2.5/bin/ruby").lstat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "text", ["$(touch {0})", "91.2.5; touch {0}", "91.2.5\\ntouch {0}", "../../{0}", "`touch {0}`"]
+)
+async def test_no_text_of_a_version_file_is_run(ground, tools, text):
+    mark = ground.place / "touched"
+    said = text.format(mark)
+    files = {".ruby-version": said, "package.json": f'{{"engines": {{"node": "{said}"}}}}'}
+    ground.commit({**files, "mise.toml": f"[tools]\nruby = '{said}'\n"})
+
+    result, tree = await ground.run("true")
+
+    assert "which is no version that Fettle can look for" in result.notes[0]
+    assert not mark.exists()
+    assert "touched" not in (await bash(tree, "ls / /tmp /workspace")).output

@@ -1,0 +1,108 @@
+"""Toolchains that package indexes serve: real ones, through the set-up proxy of this machine."""
+
+import shutil
+
+import pytest
+
+from agents.policy import Policy
+from app.demo.package_index.releases import Release
+from tests.app.dependencies.install.conftest import bash
+from tests.app.toolchains.conftest import list_refused
+
+has_npm = pytest.mark.skipif(
+    not str(shutil.which("npm")).startswith("/usr/"), reason="sandboxes see no npm here"
+)
+OTHER_NODE = "22"
+"""Another release of Node.js than this machine's."""
+
+
+@pytest.fixture
+async def open_index(index, online):
+    """An index of Python's that holds nothing but what a test puts there."""
+    return await index("localhost", tls=False)
+
+
+@has_npm
+async def test_another_node_comes_from_the_registry_and_nobody_can_change_it(online):
+    ground = await online(index="npm")
+    files = {".nvmrc": f"{OTHER_NODE}\n", "package.json": '{"packageManager": "pnpm@9.1.0"}'}
+    ground.commit(files)
+
+    result, tree = await ground.run("node --version; npm --version; pnpm --version")
+    before = [_state(kit) for kit in _kits(ground)]
+    done = await bash(
+        tree,
+        'node --version; pnpm --version; for p in node pnpm; do d=$(command -v "$p"); '
+        'echo evil >"$d"; rm -rf "${d%/*}"; chmod 777 "${d%/*}"; done; echo done',
+    )
+
+    assert result.problems == ()
+    assert result.commands[0].output.startswith(f"v{OTHER_NODE}.")
+    assert result.commands[0].output.endswith("\n9.1.0\n")
+    assert done.output.startswith(f"v{OTHER_NODE}.")
+    assert done.output.endswith("done\n")
+    assert [_state(kit) for kit in _kits(ground)] == before
+
+
+@has_npm
+async def test_two_repositories_share_what_was_fetched(online):
+    ground = await online(index="npm")
+    ground.commit({"package.json": '{"packageManager": "pnpm@9.1.0"}'})
+    await ground.run("pnpm --version")
+    made = len(ground.ways)
+    other = ground.set_ups().for_run("2", ground.mirror, "run-2")
+
+    mounts = await other.find_mounts(ground.base, _policy())
+
+    assert [mount.target for mount in mounts.mounts if mount.target.startswith("/kits/pnpm-9-1-0-")]
+    assert len(_kits(ground)) == 1
+    assert len(ground.ways) == made + 1  # its own set-up's, and none for a kit
+
+
+async def test_go_comes_from_pythons_index(online):
+    ground = await online()
+    ground.commit({"go.mod": "module a\n\ngo 1.25\n", "a.go": "package a\n"})
+
+    result, tree = await ground.run("go version")
+
+    assert result.problems == ()
+    assert result.commands[0].output.startswith("go version go1.25.")
+    assert (await bash(tree, "go vet ./...")).exit_code == 0
+
+
+async def test_a_file_with_another_checksum_than_the_index_names_is_not_taken(online, open_index):
+    release = Release("pip", "pip", "99.0", files={"pip/__init__.py": ""})
+    page = f"<a href='/{release.file}#sha256={'0' * 64}'>{release.file}</a>"
+    for name in ("pip", "uv"):
+        open_index.page(f"/simple/{name}/", page.replace("pip-", f"{name}-"))
+    open_index.page(f"/{release.file}", release.data)
+    url = f"{open_index.url}/simple"
+    ground = await online(
+        PIP_INDEX_URL=url, PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="", PIP_CONFIG_FILE="/dev/null"
+    )
+    ground.commit({"go.mod": "module a\n\ngo 1.25\n"})
+
+    result, _ = await ground.run("true")
+
+    [problem] = result.problems
+    assert problem.startswith("`go.mod` asks for go `>=1.25`. Sandboxes here have")
+    assert "FETTLE_SETUP_HOSTS: mise-versions.jdx.dev, dl.google.com." in problem
+    assert list_refused(ground) == set()
+    assert _kits(ground) == []
+
+
+def _kits(ground):
+    return sorted(path.parent for path in ground.place.glob("setups/kits/*/manifest.json"))
+
+
+def _policy():
+
+    return Policy.model_validate({"setup": {"run": ["pnpm --version"]}})
+
+
+def _state(folder):
+    return sorted(
+        (str(path), path.lstat().st_mode, path.lstat().st_uid, path.lstat().st_size)
+        for path in folder.rglob("*")
+        if path.name != "manifest.json"
+    )

@@ -1,0 +1,251 @@
+"""Toolchains that kept tools fetch from hosts of the operator's, held against checksums."""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import tarfile
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from app.dependencies.certificate_authority import Authority
+from tests.app.dependencies.install.conftest import bash
+from tests.app.toolchains.conftest import list_refused
+
+RELEASES = "https://github.com/astral-sh/python-build-standalone/releases/download"
+ARCHIVE = "/20261110/cpython-install_only.tar.gz"
+SECRET = "what the machine keeps to itself"
+PYTHONS = sorted(
+    path.parent.parent
+    for root in ("~/.pyenv/versions", "/opt/python")
+    for path in Path(root).expanduser().glob("3.1[0-9].*/bin/python3")
+)
+JAVA = ("mise-java.jdx.dev", "download.java.net")
+
+
+def link(name, target):
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname = tarfile.SYMTYPE, target
+    return made, b""
+
+
+def file(name, text, mode=0o755):
+    data = text.encode() if isinstance(text, str) else text
+    made = tarfile.TarInfo(name)
+    made.size, made.mode = len(data), mode
+    return made, data
+
+
+def pack(*members):
+    """Return an archive of these members."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=1) as archive:
+        for member, data in members:
+            archive.addfile(member, io.BytesIO(data))
+    return made.getvalue()
+
+
+def read_python(prefix):
+    """Yield the members of an archive as python-build-standalone makes them."""
+    line = prefix.name.rpartition(".")[0]
+    place = os.fsencode(prefix / "lib")  # where it looks for its library
+    moved = b"$ORIGIN/../lib".ljust(len(place), b"\0")
+    program = (prefix / f"bin/python{line}").read_bytes().replace(place, moved)
+    yield file(f"python/bin/python{line}", program)
+    yield link("python/bin/python3", f"python{line}")
+    left_out = {"test", "site-packages", "__pycache__", "idlelib", "tkinter", "config"}
+    found = [*(prefix / f"lib/python{line}").rglob("*"), *prefix.glob("lib/libpython*")]
+    for path in found:
+        if path.is_file() and not left_out & {*path.parts}:
+            yield file(f"python/{path.relative_to(prefix)}", path.read_bytes())
+
+
+@pytest.fixture
+def mirror(index, online):
+    """Serve one Python as the mirror that the operator names to uv."""
+
+    async def start(version, data, checksum=""):
+        made = await index("localhost", tls=False)
+        major, minor, patch = map(int, version.split("."))
+        arch = platform.machine()
+        about = {
+            "name": "cpython",
+            "arch": {"family": arch, "variant": None},
+            "os": "linux",
+            "libc": "gnu",
+            "major": major,
+            "minor": minor,
+            "patch": patch,
+            "prerelease": "",
+            "url": f"{RELEASES}{ARCHIVE}",
+            "variant": None,
+            "build": "20261110",
+            "sha256": checksum or hashlib.sha256(data).hexdigest(),
+        }
+        made.page("/table.json", json.dumps({f"cpython-{version}-linux-{arch}-gnu": about}))
+        made.page(ARCHIVE, data)
+        return await online(
+            UV_PYTHON_INSTALL_MIRROR=made.url,
+            UV_PYTHON_DOWNLOADS_JSON_URL=f"{made.url}/table.json",
+        )
+
+    return start
+
+
+@pytest.mark.skipif(not PYTHONS, reason="no second Python here to serve")
+async def test_a_python_that_the_machine_has_not_is_fetched_and_installs_and_runs(mirror):
+    version = PYTHONS[-1].name
+    ground = await mirror(version, pack(*read_python(PYTHONS[-1])))
+    project = f"[project]\nname = 'a'\nversion = '1'\nrequires-python = '>={version}'\n"
+    ground.commit({"pyproject.toml": project, "a.py": "", "requirements.txt": "six\n"})
+
+    result, tree = await ground.run()
+    done = await bash(tree, "python --version; python -c 'import six, sys; print(sys.prefix)'")
+
+    assert result.problems == ()
+    assert [each.exit_code for each in result.commands] == [0] * len(result.commands)
+    assert done.output == f"Python {version}\n/setup/venv\n"
+
+
+@pytest.mark.parametrize(
+    ("members", "checksum"),
+    [
+        ([], "0" * 64),
+        ([file("../../../../etc/fettle-was-here", "evil")], ""),
+        ([file("/etc/fettle-was-here", "evil")], ""),
+        ([link("python/out", "/"), file("python/out/kits/evil", "evil")], ""),
+    ],
+    ids=["another checksum", "upwards", "absolute", "through a link"],
+)
+async def test_no_archive_of_a_mirror_leaves_its_kit(mirror, members, checksum):
+    fake = [file("python/bin/python3.99", "#!/bin/sh\necho 3.99.1\n")]
+    ground = await mirror("3.99.1", pack(*fake, *members), checksum)
+    ground.commit({".python-version": "3.99.1"})
+
+    result, tree = await ground.run("true")
+    done = await bash(tree, "ls /etc /kits /kits/* /; cat /kits/evil /etc/fettle-was-here")
+
+    assert "fettle-was-here\n" not in done.output.replace("cat: /etc/fettle-was-here", "")
+    assert not Path("/etc/fettle-was-here").exists()
+    assert not list(ground.place.glob("setups/kits/*/kit/../evil"))
+    if checksum:
+        [problem] = result.problems
+        assert "None could be fetched: what was loaded has another checksum." in problem
+
+
+async def test_links_out_of_an_archive_show_nothing_of_the_machine(mirror, open_folder):
+    (open_folder / "secret").write_text(SECRET)
+    secret = open_folder / "secret"
+    members = [
+        file("python/bin/python3.99", "#!/bin/sh\necho 3.99.1\n"),
+        link("python/bin/python3", "python3.99"),
+        link("python/passwd", "/etc/shadow"),
+        link("python/secret", str(secret)),
+        link("python/root", "../../../../.."),
+    ]
+    ground = await mirror("3.99.1", pack(*members))
+    ground.commit({".python-version": "3.99.1"})
+
+    _, tree = await ground.run("true")
+    done = await bash(
+        tree, 'd=$(dirname "$(command -v python3)")/..; ls "$d"; cat "$d/passwd" "$d/secret"'
+    )
+
+    assert SECRET not in done.output
+    assert "root:" not in done.output
+    assert secret.read_text() == SECRET
+
+
+async def test_a_repository_names_no_mirror_of_its_own(online, index):
+    own = await index("localhost", tls=False)
+    ground = await online()
+    ground.commit(
+        {
+            ".python-version": "3.99.1",
+            "uv.toml": f'python-install-mirror = "{own.url}"\n',
+            "mise.toml": f"[settings.node]\nmirror_url = '{own.url}'\n[tools]\nnode = '99.1.0'\n"
+            f"[env]\nUV_PYTHON_INSTALL_MIRROR = '{own.url}'\nNODE_MIRROR = '{own.url}'\n",
+            ".npmrc": f"registry={own.url}\n",
+            "pip.conf": f"[global]\nindex-url={own.url}\n",
+        }
+    )
+
+    result, _ = await ground.run("true")
+
+    assert [problem.partition(" asks")[0] for problem in result.problems] == [
+        "`.python-version`",
+        "`mise.toml`",
+    ]
+    assert own.asked == []
+
+
+@pytest.fixture
+async def java_hosts():
+    """Serve what mise asks for a JDK, under its hosts' own names, on loopback alone."""
+    authority, pages = Authority(), {}
+
+    async def answer(request):
+        found = pages.get((request.host, request.path))
+        return web.Response(status=200 if found else 404, body=found or b"")
+
+    def choose(sock, name, _):
+        sock.context = contexts.get(name, sock.context)
+
+    contexts = {name: authority.server(name) for name in JAVA}
+    first = contexts[JAVA[0]]
+    first.sni_callback = choose
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 443, ssl_context=first).start()
+    except OSError:
+        pytest.skip("port 443 of loopback cannot be had")
+    yield authority, pages
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+async def test_a_jdk_is_fetched_from_hosts_that_the_operator_allows(
+    online, java_hosts, tmp_path, wrong
+):
+    authority, pages = java_hosts
+    (tmp_path / "authority.pem").write_text(authority.pem)
+    data = pack(
+        file("jdk-91.0.2/bin/javac", "#!/bin/sh\necho javac 91.0.2\n"),
+        file("jdk-91.0.2/bin/java", "#!/bin/sh\necho openjdk 91.0.2\n"),
+        file("jdk-91.0.2/release", 'JAVA_VERSION="91.0.2"\n', 0o644),
+    )
+    checksum = "0" * 64 if wrong else hashlib.sha256(data).hexdigest()
+    name = "openjdk-91.0.2_linux-x64_bin.tar.gz"
+    about = {
+        "vendor": "openjdk",
+        "version": "91.0.2",
+        "java_version": "91.0.2",
+        "os": "linux",
+        "file_type": "tar.gz",
+        "filename": name,
+        "checksum": f"sha256:{checksum}",
+        "architecture": "x86_64",
+        "image_type": "jdk",
+        "jvm_impl": "hotspot",
+        "features": [],
+        "release_type": "ga",
+        "url": f"https://{JAVA[1]}/{name}",
+        "size": len(data),
+    }
+    pages[JAVA[0], "/jvm/ga/linux/x86_64.json"] = json.dumps([about]).encode()
+    pages[JAVA[1], f"/{name}"] = data
+    pem = str(tmp_path / "authority.pem")
+    ground = await online(hosts=JAVA, names=JAVA, index="npm", NODE_EXTRA_CA_CERTS=pem)
+    ground.commit({".java-version": "91\n"})
+
+    result, tree = await ground.run("true")
+    done = await bash(tree, 'javac -version; "$JAVA_HOME/bin/java"')
+
+    assert list_refused(ground) == set()
+    assert (done.output == "javac 91.0.2\nopenjdk 91.0.2\n") is not wrong
+    assert bool(result.problems) is wrong
+    assert not wrong or "has another checksum" in result.problems[0]
