@@ -23,7 +23,7 @@ from app.git import CommitIdentity, Mirror
 from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
 from app.sandbox.port import HOME, Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
-from app.toolchains.choose import ToolchainChoice
+from app.toolchains.choose import NOTHING_CHOSEN, ToolchainChoice
 
 _NOBODY = CommitIdentity("Fettle", "fettle@localhost")
 _OUTPUT_KEPT = 6_000
@@ -132,7 +132,7 @@ class Builder:
         folder: Path,
         base: str,
         plan: InstallPlan,
-        toolchains: ToolchainChoice,
+        toolchains: ToolchainChoice = NOTHING_CHOSEN,
     ) -> Manifest:
         """Run the plan on a checkout of `base`, keep the result in `folder`, and report on it.
 

@@ -102,6 +102,10 @@ class ToolchainChoice:
         return all(kit.there for kit in self.kits)
 
 
+NOTHING_CHOSEN = ToolchainChoice()
+"""The toolchains of commands that take what the machine has."""
+
+
 @dataclass
 class _Choosing:
     """What is being put together."""

@@ -83,7 +83,8 @@ async def test_a_project_that_cannot_be_built_keeps_nothing_else_from_its_tests(
 
     result, tree = await ground.run(policy=DETECT)
 
-    [problem] = result.problems
+    [missing, problem] = result.problems
+    assert missing.startswith("`pyproject.toml` asks for python `>=99`.")
     assert problem.startswith("`pip install -e .` ended with exit code 2. It says: ")
     assert problem.endswith("No module named 'no'.")
     assert (await bash(tree, "python3 -c 'import pytest; print(pytest.VALUE)'")).output == "41\n"
