@@ -134,7 +134,8 @@ class Settings(BaseSettings):
         BeforeValidator(split_list),
         AfterValidator(readable_directories),
     ] = ()
-    """Folders that every sandbox sees read-only, their bin first on PATH: comma or JSON list."""
+    """Folders that every sandbox sees read-only, their bin first on PATH; of several versions in
+    folders below one, a repository's version files choose: comma or JSON list."""
     sandbox: Annotated[
         Literal["auto", "bubblewrap", "container", "none"], BeforeValidator(known_sandbox)
     ] = "auto"
@@ -150,7 +151,8 @@ class Settings(BaseSettings):
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 1024
     """Free disk below which no command starts."""
     setup_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
-    """Hosts that set-up commands may reach, beside the package indexes: comma or JSON list."""
+    """Hosts that set-up commands may reach, beside the package indexes, and so may uv and mise when
+    they fetch a toolchain: comma or JSON list."""
     setup_variables: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
     """Names of variables of this environment that set-up commands get, such as PIP_INDEX_URL."""
     mcp_servers: Annotated[Path | None, AfterValidator(readable_file)] = None

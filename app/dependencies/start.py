@@ -12,6 +12,7 @@ from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.install import Builder
 from app.dependencies.install_phase import SetUps, describe_surroundings
+from app.dependencies.origins import place_of
 from app.dependencies.tool_kits import AT as KITS_AT
 from app.dependencies.tool_kits import Kits
 from app.sandbox.port import Sandbox
@@ -43,9 +44,17 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
         Toolchains(
             sandbox,
             settings.toolchains,
-            frozenset(settings.setup_hosts),
+            frozenset(map(_find_host, settings.setup_hosts)),
             environ,
             kits.provide,
             KITS_AT,
         ),
     )
+
+
+def _find_host(text: str) -> str:
+    """Return the host that a line of FETTLE_SETUP_HOSTS names; a faulty one is told in a set-up."""
+    try:
+        return place_of(text if "://" in text else f"https://{text}").host
+    except ValueError:
+        return text

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agents.policy import Policy
 from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.none.backend import NoSandbox
 from tests.app.conftest import SANDBOX_UID
 from tests.app.dependencies.install.conftest import bash, ground
 
@@ -178,3 +180,18 @@ async def test_no_text_of_a_version_file_is_run(ground, tools, text):
     assert "which is no version that Fettle can look for" in result.notes[0]
     assert not mark.exists()
     assert "touched" not in (await bash(tree, "ls / /tmp /workspace")).output
+
+
+async def test_without_a_sandbox_what_is_there_is_found_and_nothing_is_fetched(ground, tools):
+    ground.sandbox = NoSandbox(SANDBOX_UID, ground.toolchains)
+    files = {".ruby-version": "91.2.5\n", ".node-version": "93.1.0\n"}
+    ground.commit(files)
+    set_ups = ground.set_ups().for_run("1", ground.mirror, "run-1")
+    await ground._fetch()
+
+    mounts = await set_ups.find_mounts(ground.base, Policy())
+    result = await set_ups.set_up(ground.base, Policy())
+
+    assert mounts.path == (f"{tools}/ruby-91.2.5/bin",)
+    assert result.problems[0].startswith("`.node-version` asks for node `93.1.0`.")
+    assert ground.entries() == []
