@@ -20,6 +20,7 @@ from agents.ports import Kit
 from agents.text import printable
 from app.git.worktree import CommandMounts
 from app.sandbox.port import Mount, Sandbox
+from app.toolchains.folders import PROGRAMS, VARIABLE, make_switch, name_folders
 from app.toolchains.probe import SeenTool, see_kit, see_tools
 from app.toolchains.recipes import FetchRecipe, list_recipes, make_links
 
@@ -41,6 +42,8 @@ _OPERATOR = (
 _HOSTS = ", or let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
 _NEAR = "{wish}; {name} {version} is used, which is the nearest to be had here."
 _REFUSED = "{wish}, which contradicts {first}. The latter is followed."
+_ONE_ALONE = "{wish}, which the rest of the repository does not. One serves the whole repository."
+_NO_SWITCH = "What these folders ask for could not be given to them alone: {folders}."
 _CAUSES = (
     (r"checksum|hash(es)? (mis|do not )match|EINTEGRITY", "what was loaded has another checksum"),
     (r"Fettle refused|is not a package index|\b403\b", "it needs a host that is not allowed"),
@@ -77,7 +80,9 @@ class ToolchainChoice:
     """The toolchains of one commit, and how commands are given them."""
 
     path: tuple[str, ...] = ()
-    """Folders that come first on PATH."""
+    """Folders that come on PATH after those of what was installed."""
+    first: tuple[str, ...] = ()
+    """Folders that come before those: of programs that go on to another on PATH."""
     mounts: tuple[Mount, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -93,7 +98,7 @@ class ToolchainChoice:
             furnishing,
             mounts=(*self.mounts, *furnishing.mounts),
             environment={**self.environment, **furnishing.environment},
-            path=(*furnishing.path, *self.path),
+            path=(*self.first, *furnishing.path, *self.path),
         )
 
     @property
@@ -117,6 +122,19 @@ class _Choosing:
     problems: list[str] = field(default_factory=list)
     kits: list[KeptKit] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
+    first: tuple[str, ...] = ()
+    folders: dict[str, list[str]] = field(default_factory=dict)
+    """Folders of the repository with tools of their own, and where those lie."""
+
+    def take_folder(self, demand: ToolDemand, own: _Choosing) -> None:
+        """Take what was chosen for one folder of the repository alone."""
+        self.mounts += own.mounts[len(self.mounts) :]
+        self.kits += own.kits
+        self.notes += own.notes
+        self.problems += own.problems
+        self.taken += [f"{demand.folder}: {each}" for each in own.taken]
+        found = [each.rpartition(" ")[2].rpartition("/")[0] for each in own.taken]
+        self.folders.setdefault(demand.folder, []).extend(found)
 
     def take(self, seen: SeenTool, kit: tuple[KeptKit, Mount] | None = None) -> None:
         """Put one tool first on PATH, unless it is what its name alone finds."""
@@ -137,7 +155,8 @@ class _Choosing:
         key = hashlib.sha256("\n".join(self.taken).encode()).hexdigest() if self.taken else ""
         return ToolchainChoice(
             path=tuple(dict.fromkeys(self.path)),
-            mounts=tuple(self.mounts),
+            first=self.first,
+            mounts=tuple(dict.fromkeys(self.mounts)),
             environment=self.environment,
             notes=tuple(map(printable, (*self.notes, *notes))),
             problems=tuple(map(printable, self.problems)),
@@ -168,14 +187,39 @@ class Toolchains:
         wanted = await asyncio.to_thread(find_wanted, files)
         made = _Choosing()
         demands = sorted(wanted.demands, key=lambda demand: _ORDER.index(demand.tool))
-        seen = await self._look(tuple(demand.tool for demand in demands))
+        seen = await self._look(tuple(dict.fromkeys(demand.tool for demand in demands)))
         for demand in demands:
-            await self._settle(demand, [s for s in seen if s.tool == demand.tool], made)
+            here = [each for each in seen if each.tool == demand.tool]
             first = demand.wishes[0]
+            if demand.folder and demand.tool in PROGRAMS:
+                own = _Choosing(path=list(made.path), mounts=list(made.mounts))
+                await self._settle(demand, here, own)
+                made.take_folder(demand, own)
+            elif demand.folder:
+                made.notes += [_ONE_ALONE.format(wish=wish) for wish in demand.wishes]
+            else:
+                await self._settle(demand, here, made)
             made.notes += [
                 _REFUSED.format(wish=w, first=f"`{first.source}`") for w in demand.refused
             ]
+        await self._switch({demand.tool for demand in demands if demand.folder}, made)
         return made.end(wanted.notes)
+
+    async def _switch(self, tools: Iterable[str], made: _Choosing) -> None:
+        """Let commands in folders with tools of their own find those."""
+        names = sorted(PROGRAMS.keys() & set(tools))
+        if not any(made.folders.values()):
+            return
+        kit = make_switch(names)
+        entry = await self.provide(kit)
+        if isinstance(entry, str):
+            made.notes.append(_NO_SWITCH.format(folders=", ".join(map(str, made.folders))))
+            return
+        mount = Mount(entry.folder / "kit", f"{self.kits_at}/{kit.name}")
+        made.kits.append(entry)
+        made.mounts.append(mount)
+        made.first = (f"{mount.target}/bin",)
+        made.environment[VARIABLE] = name_folders(made.folders)
 
     async def _look(self, tools: tuple[str, ...]) -> list[SeenTool]:
         """Return what the machine and the operator have; it is looked at again now and then."""

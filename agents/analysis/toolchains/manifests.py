@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from agents.analysis.repository_files import RepositoryFiles, table
 from agents.analysis.toolchains.version_files import wish_for
@@ -152,7 +153,8 @@ def _gem_range(text: str) -> VersionRange | None:
     if plain is not None:
         return plain
     spec = re.sub(r"~>\s*(\d+)$", r"==\1.*", text.strip())
-    return python_range(re.sub(r"^=\s*", "==", spec.replace("~>", "~=")))
+    made = python_range(re.sub(r"^=\s*", "==", spec.replace("~>", "~=")))
+    return made and replace(made, text=text)
 
 
 _READERS: Mapping[str, Callable[[str, RepositoryFiles, Wishes], None]] = {

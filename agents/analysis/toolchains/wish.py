@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agents.analysis.toolchains.version_range import VersionRange, could_fit, line_of
 
@@ -32,6 +32,11 @@ class ToolWish:
     near: VersionRange | None = None
     """What will do, with a note, where nothing of `wanted` can be had."""
 
+    @property
+    def folder(self) -> str:
+        """Return the file's folder; empty for the root."""
+        return self.source.rpartition("/")[0]
+
     def __str__(self) -> str:
         """Return it as people read it."""
         text = self.wanted.text or "any version"
@@ -45,7 +50,9 @@ class ToolDemand:
     tool: str
     wishes: tuple[ToolWish, ...]
     refused: tuple[ToolWish, ...] = ()
-    """Wishes that contradict those."""
+    """Wishes of the same folder that contradict those."""
+    folder: str = ""
+    """The folder whose commands alone it is for; empty for all."""
 
     @property
     def ranges(self) -> tuple[VersionRange, ...]:
@@ -109,11 +116,23 @@ class Wishes:
 
 
 def agree(wishes: Iterable[ToolWish]) -> list[ToolDemand]:
-    """Return for each tool the wishes that can be met together; what comes first prevails."""
+    """Return for each tool the wishes that can be met together; what comes first prevails.
+
+    A folder that contradicts what comes first has a demand of its own.
+    """
     by_tool: dict[str, list[ToolWish]] = {}
     for wish in wishes:
         by_tool.setdefault(wish.tool, []).append(wish)
-    return [_agree_on(tool, found) for tool, found in by_tool.items()]
+    return [each for tool, found in by_tool.items() for each in _divide(tool, found)]
+
+
+def _divide(tool: str, wishes: list[ToolWish]) -> Iterator[ToolDemand]:
+    all_ = _agree_on(tool, wishes)
+    near = tuple(each for each in all_.refused if each.folder in {"", all_.wishes[0].folder})
+    yield replace(all_, refused=near)
+    for folder in dict.fromkeys(each.folder for each in all_.refused if each not in near):
+        own = [each for each in wishes if each.folder == folder]
+        yield replace(_agree_on(tool, own), folder=folder)
 
 
 def _agree_on(tool: str, wishes: list[ToolWish]) -> ToolDemand:

@@ -96,12 +96,13 @@ def test_a_version_file_prevails_over_a_manifest_and_the_root_over_folders():
         "jobs/pyproject.toml": "[project]\nrequires-python = '>=3.11'",
     }
 
-    found = {each.tool: each for each in read(files).demands}
+    node, own, python = read(files).demands
 
-    assert [wish.source for wish in found["node"].wishes] == [".nvmrc"]
-    assert [wish.source for wish in found["node"].refused] == ["package.json", "web/.nvmrc"]
-    assert len(found["python"].wishes) == 2
-    assert found["python"].refused == ()
+    assert [wish.source for wish in node.wishes] == [".nvmrc"]
+    assert [wish.source for wish in node.refused] == ["package.json"]
+    assert (own.folder, [wish.source for wish in own.wishes]) == ("web", ["web/.nvmrc"])
+    assert len(python.wishes) == 2
+    assert python.refused == ()
 
 
 def test_the_next_patch_is_near_to_a_pinned_one_and_the_next_line_is_not():

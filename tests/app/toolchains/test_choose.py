@@ -1,7 +1,10 @@
 """Toolchains out of what is there: the machine's, the operator's folders, and what is told else."""
 
 import os
+import shlex
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -28,7 +31,7 @@ def ruby(root, version):
 @pytest.fixture
 def tools(ground):
     """A folder of the operator's with several versions side by side."""
-    root = ground.place / "tools"
+    root = Path(tempfile.mkdtemp(prefix="fettle-test-", dir="/var/tmp"))  # /tmp is a run's own
     for version in ("91.2.5", "91.3.0", "92.0.1"):
         ruby(root, version)
     program(root / "jdk-91/bin/javac", "echo javac 91.0.2")
@@ -37,7 +40,8 @@ def tools(ground):
         Path(folder).chmod(0o755)
     ground.toolchains = (root,)
     ground.sandbox = Bubblewrap(SANDBOX_UID, ground.toolchains)
-    return root
+    yield root
+    shutil.rmtree(root)
 
 
 async def test_of_several_versions_the_one_that_a_file_names_comes_first(ground, tools):
@@ -110,14 +114,45 @@ async def test_hosts_that_would_help_are_named_and_not_asked(ground, tools):
     assert not list(ground.place.glob("setups/kits/*"))
 
 
-async def test_contradicting_files_are_told_and_the_first_is_followed(ground, tools):
-    ground.commit({".ruby-version": "91.2.5", "web/.ruby-version": "92.0.1"})
+async def test_contradicting_files_of_a_folder_are_told_and_the_first_is_followed(ground, tools):
+    ground.commit({".ruby-version": "91.2.5", "Gemfile": "ruby '~> 92.0'\n"})
 
     result, tree = await ground.run("true")
 
     assert (await bash(tree, "ruby")).output == "91.2.5\n"
     [note] = result.notes
-    assert note.startswith("`web/.ruby-version` asks for ruby `92.0.1`, which contradicts")
+    assert note.startswith("`Gemfile` asks for ruby `~> 92.0`, which contradicts `.ruby-version`.")
+
+
+@pytest.mark.parametrize("folder", ["web", "a b/*", "$(touch x)", "-n", "x'; touch y; '"])
+async def test_a_folder_that_asks_for_another_version_has_it_and_the_rest_has_not(
+    ground, tools, folder
+):
+    ground.commit({".ruby-version": "91.2.5", f"{folder}/.ruby-version": "92.0.1", "c/d": ""})
+    place = shlex.quote(f"./{folder}")
+    asked = f"ruby; (cd {place} && ruby && mkdir -p deep && cd deep && sh -c ruby); cd c && ruby"
+
+    result, tree = await ground.run(asked)
+    done = await bash(tree, f"{asked}; cd ..; ls -d x y; ls c; rm -rf $(dirname $(type -P ruby))")
+
+    assert result.problems == result.notes == ()
+    expected = ["91.2.5", "92.0.1", "92.0.1", "91.2.5"]
+    assert result.commands[0].output.split() == expected
+    assert done.output.split()[:4] == expected
+    assert "x\n" not in done.output.replace("'x'", "")
+    assert (await bash(tree, "ruby")).output == "91.2.5\n"
+
+
+async def test_what_one_folder_asks_for_in_vain_is_told(ground, tools):
+    files = {".ruby-version": "91.2.5", "web/.ruby-version": "93.1.0", "web/.java-version": "93"}
+    ground.commit({**files, ".java-version": "91"})
+
+    result, _ = await ground.run("cd web; ruby")
+
+    [problem], [note] = result.problems, result.notes
+    assert problem.startswith("`web/.ruby-version` asks for ruby `93.1.0`.")
+    assert note.startswith("`web/.java-version` asks for java `93`, which the rest of the repo")
+    assert result.commands[0].output == "91.2.5\n"
 
 
 async def test_what_was_installed_for_another_version_does_not_serve(ground, tools):

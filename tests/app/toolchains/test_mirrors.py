@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from agents.analysis.languages.registry import go_to
 from app.dependencies.certificate_authority import Authority
 from tests.app.dependencies.install.conftest import bash
 from tests.app.toolchains.conftest import list_refused
@@ -96,18 +97,23 @@ def mirror(index, online):
 
 
 @pytest.mark.skipif(not PYTHONS, reason="no second Python here to serve")
-async def test_a_python_that_the_machine_has_not_is_fetched_and_installs_and_runs(mirror):
+async def test_a_python_that_the_machine_has_not_is_fetched_for_the_folder_that_needs_it(mirror):
     version = PYTHONS[-1].name
     ground = await mirror(version, pack(*read_python(PYTHONS[-1])))
     project = f"[project]\nname = 'a'\nversion = '1'\nrequires-python = '>={version}'\n"
-    ground.commit({"pyproject.toml": project, "a.py": "", "requirements.txt": "six\n"})
+    root = f"[project]\nname = 'b'\nrequires-python = '<{version}'\ndependencies = ['six']\n"
+    mine = {"pyproject.toml": project, "a.py": "", "requirements.txt": "six\n"}
+    ground.commit({"pyproject.toml": root, **{f"api/{path}": text for path, text in mine.items()}})
 
     result, tree = await ground.run()
-    done = await bash(tree, "python --version; python -c 'import six, sys; print(sys.prefix)'")
+    asked = "python -c 'import six, platform, sys; print(platform.python_version(), sys.prefix)'"
+    done = await bash(tree, f"{asked}; {go_to('api')}{asked}")
 
     assert result.problems == ()
     assert [each.exit_code for each in result.commands] == [0] * len(result.commands)
-    assert done.output == f"Python {version}\n/setup/venv\n"
+    said = done.output.split()
+    assert said[1:] == ["/setup/venv", version, "/setup/venvs/api"]
+    assert said[0] != version
 
 
 @pytest.mark.parametrize(
