@@ -122,7 +122,7 @@ class _Choosing:
     problems: list[str] = field(default_factory=list)
     kits: list[KeptKit] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
-    first: tuple[str, ...] = ()
+    first: list[str] = field(default_factory=list)
     folders: dict[str, list[str]] = field(default_factory=dict)
     """Folders of the repository with tools of their own, and where those lie."""
 
@@ -155,7 +155,7 @@ class _Choosing:
         key = hashlib.sha256("\n".join(self.taken).encode()).hexdigest() if self.taken else ""
         return ToolchainChoice(
             path=tuple(dict.fromkeys(self.path)),
-            first=self.first,
+            first=tuple(self.first),
             mounts=tuple(dict.fromkeys(self.mounts)),
             environment=self.environment,
             notes=tuple(map(printable, (*self.notes, *notes))),
@@ -218,7 +218,7 @@ class Toolchains:
         mount = Mount(entry.folder / "kit", f"{self.kits_at}/{kit.name}")
         made.kits.append(entry)
         made.mounts.append(mount)
-        made.first = (f"{mount.target}/bin",)
+        made.first.append(f"{mount.target}/bin")
         made.environment[VARIABLE] = name_folders(made.folders)
 
     async def _look(self, tools: tuple[str, ...]) -> list[SeenTool]:
