@@ -1,4 +1,4 @@
-"""The real server as a process of its own that need not read its code: another has, and forks."""
+"""Fettle as a process of its own that need not read its code: another has, and forks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import sys
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from app.cli import main
 from app.demo.server_process import ServerProcess
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 _forking = multiprocessing.get_context("forkserver")
@@ -26,7 +28,9 @@ class ForkedServer(ServerProcess):
     """
 
     async def _spawn(self, environment, log):
-        process = _forking.Process(target=_serve, args=(environment, log.name), daemon=True)
+        process = _forking.Process(
+            target=_run, args=(("serve",), environment, log.name, log.name), daemon=True
+        )
         process.start()
         return Forked(process)
 
@@ -57,13 +61,31 @@ class Forked:
         return self.returncode
 
 
-def _serve(environment, log):
+async def call_fettle(*arguments, environment):
+    """Run a command to its end; return its exit code, what it printed, and what it said."""
+    with TemporaryDirectory(prefix="fettle-call-") as folder:
+        out, said = Path(folder, "out"), Path(folder, "said")
+        called = _fork(arguments, environment, str(out), str(said))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                code = await called.wait()
+        finally:
+            called.kill()
+        return code, out.read_text("utf-8"), said.read_text("utf-8")
+
+
+def _fork(*given):
+    process = _forking.Process(target=_run, args=given, daemon=True)
+    process.start()
+    return Forked(process)
+
+
+def _run(arguments, environment, out, said):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(ROOT)
-    with Path(os.devnull).open("rb") as nothing, Path(log).open("ab") as out:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(out.fileno(), 1)
-        os.dup2(out.fileno(), 2)
-    sys.argv = ["fettle", "serve"]
+    for number, path, how in ((0, os.devnull, "rb"), (1, out, "ab"), (2, said, "ab")):
+        with Path(path).open(how) as file:
+            os.dup2(file.fileno(), number)
+    sys.argv = ["fettle", *arguments]
     main()

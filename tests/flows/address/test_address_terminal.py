@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,25 +14,15 @@ from tests.flows.address.reviewed import (
     sort,
     word_update,
 )
+from tests.flows.forked import call_fettle
 
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
 ONE = script(sort(["t1"]), make_changes(CHANGE), word_update(("t1", "fixed", 1)))
-ROOT = Path(__file__).parents[3]
 
 
 async def fettle(place, *arguments):
     """Run the command as the server's operator; return its exit code and what it printed."""
-    server = place.server
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", *arguments),
-        env=server.environment(place.app),
-        cwd=ROOT,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
+    return await call_fettle(*arguments, environment=place.server.environment(place.app))
 
 
 async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place):

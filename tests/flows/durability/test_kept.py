@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import stat
-import sys
 
 import pytest
 import yaml
@@ -16,9 +14,9 @@ from app.secrets.encryption import Cipher
 from app.simulator.model import Script
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
-from tests.deploy.conftest import ROOT
 from tests.flows.approvals.test_approval_commands import questions
-from tests.flows.conftest import CALC, PATIENCE, SCRIPT
+from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.forked import call_fettle
 
 WORDS = ("c4n4ry-issue", "c4n4ry-answer", "c4n4ry-output", "c4n4ry-approval", "c4n4ry-denied")
 ISSUE = ("It adds one too many", f"`calc.add(1, 1)` gives 3. {WORDS[0]}")
@@ -37,17 +35,9 @@ def story():
 
 async def fettle(place, *args, **variables):
     """Run a command of the operator; return exit code and what it said."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", *args),
-        cwd=ROOT,
-        env={**place.server.environment(place.app), "PATH": os.environ["PATH"], **variables},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(PATIENCE):
-        out, _ = await process.communicate()
-    return process.returncode, " ".join(out.decode().split())
+    own = {**place.server.environment(place.app), "PATH": os.environ["PATH"], **variables}
+    code, *told = await call_fettle(*args, environment=own)
+    return code, " ".join(" ".join(told).split())
 
 
 def find_words(folder, words=WORDS, leave_out=("server.log",)):

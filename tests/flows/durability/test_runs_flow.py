@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.flows.conftest import PATIENCE
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.flows.forked import call_fettle
 
 
 async def fettle(place, *args):
     """Run the command as the operator would beside the server; return its JSON."""
-    started = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", "runs", *args, "--json"),
-        env={"PATH": os.environ["PATH"], "FETTLE_DATA_DIR": str(place.server.data)},
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await started.communicate()
-    assert started.returncode == 0
+    own = {"PATH": os.environ["PATH"], "FETTLE_DATA_DIR": str(place.server.data)}
+    code, out, said = await call_fettle("runs", *args, "--json", environment=own)
+    assert code == 0, said
     return json.loads(out)
 
 
