@@ -37,11 +37,18 @@ SCRIPT = usual(verifies(passed=True), SUMS_UP)
 
 
 async def fix_by_override(at):
-    """Have an alert mended by an override, merge that, and see the alert closed."""
+    """Have an alert mended by an override, through a kill, merge that, and see the alert closed."""
     alert = await at.raise_alert()
-    await at.ends("pull_request")
+    [early] = await comes_to(at, lambda kept: kept[0].number)
+    await at.place.server.kill()
     [pull] = at.place.pulls()
+    assert (early.number, early.state) == (pull.issue.number, "open")
+    await at.place.server.start(at.place.app)
+    await at.ends("pull_request")
+    assert at.place.pulls() == [pull]
     assert "By an override, which expires (level 4)" in pull.issue.body
+    [kept] = await comes_to(at, lambda kept: kept[0].state == "open")
+    assert kept.override_until is not None
     await at.github.merge_pull(pull, at.place.people["mara"])
     await at.github.fix_alert(alert)
     kept = await comes_to(at, lambda kept: kept[0].state == "fixed")
@@ -59,28 +66,31 @@ async def comes_to(at, is_so):
             await asyncio.sleep(0.1)
 
 
-async def days_pass(at):
-    """Have the day come."""
+async def days_pass(at, day=1.0):
+    """Have the day come, in unix seconds: one that came before is not looked at again."""
     first = at.place.model.requests[:]
     database = Database(at.place.server.database_url)
     try:
         change = update(remediations).where(remediations.c.override_until.is_not(None))
-        await database.write(lambda c: c.execute(change.values(override_until=1.0)))
+        await database.write(lambda c: c.execute(change.values(override_until=day)))
     finally:
         database.close()
     return len(first)
 
 
-async def test_the_override_goes_once_a_release_admits_the_fix(remedied):
+async def test_an_override_stays_while_it_is_needed_and_goes_once_a_release_admits_the_fix(
+    remedied,
+):
     releases = [OLD, merger("1.0.1"), PINNED]
     async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
         first = await fix_by_override(at)
         with_it = json.loads(await at.place.show("main", "package.json"))
         assert with_it["overrides"] == {"deepmerger@>=1.0.0 <1.0.1": "^1.0.1"}
+        await stays_without_a_word_or_a_token(at, first)
         at.index.releases.append(ADMITS)
-        await days_pass(at)
-        await comes_to(at, lambda kept: len(kept) == 2)
-        _, second = await at.ends("pull_request", "pull_request")
+        await days_pass(at, day=2.0)
+        await comes_to(at, lambda kept: len(kept) == 3)
+        _, _, third = await at.ends("pull_request", "covered", "pull_request")
 
         [pull] = [each for each in at.place.pulls() if each is not first]
         assert pull.issue.title == "Remove the override of deepmerger"
@@ -90,52 +100,30 @@ async def test_the_override_goes_once_a_release_admits_the_fix(remedied):
         after = await at.place.show(pull.head, "package.json")
         assert after == SHOP_PINNED["package.json"]
         assert await at.run_exploit(pull.head) == "polluted: undefined"
-        assert at.results([second]) == ["fixed"]
+        assert at.results([third]) == ["fixed"]
         titles = await at.read(select(runs.c.request).order_by(runs.c.created_at))
-        assert '"title":"Do without the override of deepmerger"' in titles[1].request
+        assert '"title":"Do without the override of deepmerger"' in titles[2].request
 
         await at.github.merge_pull(pull, at.place.people["mara"])
-        kept = await comes_to(at, lambda kept: kept[1].state == "fixed")
+        kept = await comes_to(at, lambda kept: kept[2].state == "fixed")
         assert kept[0].override_until is None  # it is over
         assert at.questions() == []
 
 
-async def test_what_is_needed_still_stays_without_a_word_or_a_token(remedied):
-    releases = [OLD, merger("1.0.1"), PINNED]
-    async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
-        first = await fix_by_override(at)
-        spent = await days_pass(at)
-        await comes_to(at, lambda kept: len(kept) == 2)
-        _, second = await at.ends("pull_request", "covered")
+async def stays_without_a_word_or_a_token(at, first):
+    """Have the day come while no release admits the fix."""
+    spent = await days_pass(at)
+    await comes_to(at, lambda kept: len(kept) == 2)
+    _, second = await at.ends("pull_request", "covered")
 
-        assert second.text.startswith(
-            "Still needed: without it settings 2.0.0 asks for deepmerger 1.0.0, which brings 1.0.0"
-        )
-        assert at.place.pulls() == [first]
-        assert at.questions() == []
-        assert len(at.place.model.requests) == spent
-        [kept, _] = await comes_to(at, lambda kept: len(kept) == 2)
-        [run] = await at.read(select(runs.c.updated_at).where(runs.c.id == kept.run_id))
-        assert kept.override_until > run.updated_at + 29 * 86_400
-        asked = await at.read(
-            select(deliveries.c.id).where(deliveries.c.event == "fettle.schedule")
-        )
-        assert len(asked) == 1
-
-
-async def test_killed_right_after_its_pull_request_was_opened_a_merge_is_followed(remedied):
-    releases = [OLD, merger("1.0.1"), PINNED]
-    async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
-        alert = await at.raise_alert()
-        [early] = await comes_to(at, lambda kept: kept[0].number)
-        await at.place.server.kill()
-        [pull] = at.place.pulls()
-        assert (early.number, early.state) == (pull.issue.number, "open")
-        await at.place.server.start(at.place.app)
-        await at.ends("pull_request")
-        assert at.place.pulls() == [pull]
-        [kept] = await comes_to(at, lambda kept: kept[0].state == "open")
-        assert kept.override_until is not None
-        await at.github.merge_pull(pull, at.place.people["mara"])
-        await at.github.fix_alert(alert)
-        await comes_to(at, lambda kept: kept[0].state == "fixed")
+    assert second.text.startswith(
+        "Still needed: without it settings 2.0.0 asks for deepmerger 1.0.0, which brings 1.0.0"
+    )
+    assert at.place.pulls() == [first]
+    assert at.questions() == []
+    assert len(at.place.model.requests) == spent
+    [kept, _] = await comes_to(at, lambda kept: len(kept) == 2)
+    [run] = await at.read(select(runs.c.updated_at).where(runs.c.id == kept.run_id))
+    assert kept.override_until > run.updated_at + 29 * 86_400
+    asked = await at.read(select(deliveries.c.id).where(deliveries.c.event == "fettle.schedule"))
+    assert len(asked) == 1
