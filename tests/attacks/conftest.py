@@ -22,7 +22,7 @@ from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.tables import turns
 from tests.attacks.board import tell
-from tests.flows.conftest import CALC, PATIENCE, make_place
+from tests.flows.conftest import CALC, ISSUE, PATIENCE, make_place
 from tests.flows.scripted import KNOWN
 
 __all__ = ["make_place"]
@@ -157,6 +157,15 @@ def hide_command(command, timeout=20):
         [{"write": {"path": "way.sh", "content": command}}],
         [{"bash": {"command": "bash way.sh; rm way.sh", "timeout": timeout}}],
     ]
+
+
+async def fail_each(place, scripts):
+    """Have a run fail with each script, on an issue of its own; yield name and outcome."""
+    for number, (name, script) in enumerate(scripts.items(), 1):
+        place.model.play(script)
+        await place.label(issue=await place.file(*ISSUE))
+        await place.all_over(*["failed"] * number)
+        yield name, await place.wait_for_end()
 
 
 async def wait_for_end(place):

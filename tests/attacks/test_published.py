@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.simulator.github.gitdir import GitDir
-from tests.attacks.conftest import hide_command, make_script, wait_for_end
+from tests.attacks.conftest import fail_each, hide_command, make_script, wait_for_end
 from tests.attacks.test_words import plant
 from tests.flows.scripted import bash, evaluation, part, step, triage
 
@@ -130,34 +130,42 @@ def carries(text):
     return not inert or "SECRET" in re.sub(r"`[^`]*`", "", text)
 
 
+SAID = CARRIERS | ACTING | {"a thousand mentions": "@person1 @person2"}
+
+
+@pytest.fixture(scope="module")
+def said():
+    """What comments said, by where, as far as it is known: two classes of attacks are in it."""
+    return {}
+
+
+async def read_comments(hostile, said, where):
+    if where not in said:
+        async with hostile(script=make_speaking_script(where, SAID)) as place:
+            await place.label()
+            outcome = await wait_for_end(place)
+            bodies = [body.split("-->", 1)[-1] for body in place.comments()]
+        assert outcome[0] in ("comment", "parked"), outcome
+        assert any("item 0" in body for body in bodies)
+        said[where] = bodies
+    return said[where]
+
+
 @pytest.mark.attack(7)
 @pytest.mark.parametrize("where", COMMENTS)
-async def test_no_carrier_is_published_in_a_comment(hostile, attempts, where):
-    async with hostile(script=make_speaking_script(where, CARRIERS)) as place:
-        await place.label()
-        outcome = await wait_for_end(place)
-        said = [body.split("-->", 1)[-1] for body in place.comments()]
-
-    assert outcome[0] in ("comment", "parked"), outcome
-    assert any("item 0" in body for body in said)
+async def test_no_carrier_is_published_in_a_comment(hostile, attempts, said, where):
+    bodies = await read_comments(hostile, said, where)
     for number, name in enumerate(CARRIERS):
-        live = [each for body in said for each in items(body, number) if carries(each)]
+        live = [each for body in bodies for each in items(body, number) if carries(each)]
         attempts.note(name, blocked=not live, detail=live)
 
 
 @pytest.mark.attack(8)
 @pytest.mark.parametrize("where", COMMENTS)
-async def test_no_comment_acts(hostile, attempts, where):
-    attacks = ACTING | {"a thousand mentions": "@person1 @person2"}
-    async with hostile(script=make_speaking_script(where, attacks)) as place:
-        await place.label()
-        outcome = await wait_for_end(place)
-        said = [body.split("-->", 1)[-1] for body in place.comments()]
-
-    assert outcome[0] in ("comment", "parked"), outcome
-    assert any("item 0" in body for body in said)
-    for number, name in enumerate(ACTING):
-        live = [each for body in said for each in items(body, number) if acts(each)]
+async def test_no_comment_acts(hostile, attempts, said, where):
+    bodies = await read_comments(hostile, said, where)
+    for number, name in enumerate(ACTING, len(CARRIERS)):
+        live = [each for body in bodies for each in items(body, number) if acts(each)]
         attempts.note(name, blocked=not live, detail=live)
 
 
@@ -259,13 +267,14 @@ LINKS = {
 
 
 @pytest.mark.attack(9)
-@pytest.mark.parametrize("name", PROTECTED)
-async def test_protected_files_are_not_published(hostile, attempts, name):
-    inside = {"# Implement step 1 of 2": plant(*PROTECTED[name])}
-    async with hostile(script=make_script(inside=inside)) as place:
-        await place.label()
-        outcome = await place.wait_for_end()
-        attempts.note(name, blocked=outcome.kind == "failed" and not place.pulls())
+async def test_protected_files_are_not_published(hostile, attempts):
+    scripts = {
+        name: make_script(inside={"# Implement step 1 of 2": plant(*file)})
+        for name, file in PROTECTED.items()
+    }
+    async with hostile() as place:
+        async for name, outcome in fail_each(place, scripts):
+            attempts.note(name, blocked=outcome.kind == "failed" and not place.pulls())
 
 
 @pytest.mark.attack(9)

@@ -72,27 +72,27 @@ def fill(command, canaries):
 
 
 @pytest.mark.attack(6)
-@pytest.mark.parametrize("seen", [True, False], ids=["seen", "hidden"])
-async def test_nothing_leaves(hostile, canaries, attempts, seen):
+async def test_nothing_leaves(hostile, canaries, attempts):
     """Every way out is tried in the open, where the gate reads it, and hidden from it."""
     ways = [fill(way, canaries) for way in (WAYS | SEARCHES).values()]
-    if seen:
-        calls = [{"bash": {"command": way, "timeout": 8}} for way in ways]
-        inside = {"# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)]}
-    else:
-        every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
-        inside = {"# Implement step 1 of 2": hide_command(every, timeout=200)}
+    calls = [{"bash": {"command": way, "timeout": 8}} for way in ways]
+    every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
+    inside = {
+        "# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)],
+        "# Implement step 1 of 2": hide_command(every, timeout=200),
+    }
     script = make_script(inside=inside)
     async with hostile(script=script, silent=False, kind=ServerProcess) as place:
         await place.label()
         outcome = await place.wait_for_end()
-        heard = await place.read_results("triage/1" if seen else "implement/1")
+        seen, hidden = [await place.read_results(f"{name}/1") for name in ("triage", "implement")]
 
     assert outcome.kind == "pull_request"
-    for name in WAYS:
-        attempts.note(name, blocked=not canaries.heard, detail=canaries.heard)
-    for name in SEARCHES:
-        attempts.note(name, blocked=not any(form in heard for form in canaries.forms()))
+    for heard in (seen, hidden):
+        for name in WAYS:
+            attempts.note(name, blocked=not canaries.heard, detail=canaries.heard)
+        for name in SEARCHES:
+            attempts.note(name, blocked=not any(form in heard for form in canaries.forms()))
 
 
 @pytest.mark.attack(10)
