@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from agents.analysis.service_start import wrap_with_services
+from agents.analysis.services import Service
 from agents.analysis.weakening import FileDiff, Unreadable, list_suites, read_diff
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
@@ -19,6 +21,7 @@ from agents.pipelines.stages.proof_run import (
     without_tests,
 )
 from agents.pipelines.stages.quality import CheckResult
+from agents.pipelines.stages.quality.find import find_running_services
 from agents.pipelines.stages.regression_proof_text import proof_section, tests_section
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
@@ -138,7 +141,8 @@ async def _run_tests(
     if not (tests and command) or await _find_command_objection(run, command):
         return proof
     tree = await run.tree(run.head, changing=True, pristine=True)
-    head = as_check(await _run(tree, command), command, TIMEOUT)
+    services, _ = await find_running_services(run)
+    head = as_check(await _run(tree, command, services), command, TIMEOUT)
     return proof.model_copy(update={"command": command, "tests": tests, "head": head})
 
 
@@ -168,8 +172,9 @@ async def _proof(
     commands = list(dict.fromkeys(each.proof.strip() for each in reversed(made)))
     commands = [command for command in commands if command][:COMMANDS]
     best = proof.model_copy(update={"why": NO_COMMAND})
+    services, _ = await find_running_services(run) if commands else ((), ())
     for number, command in enumerate(commands):
-        tried = await _try(run, proof, _Files(present, changes), command)
+        tried = await _try(run, proof, _Files(present, changes, services), command)
         if tried.shown:
             return tried
         best = best if number else tried  # the newest command says most
@@ -177,9 +182,15 @@ async def _proof(
 
 
 class _Files:
-    """The test files of the change, with what the diff says of them."""
+    """The test files of the change, with what the diff says of them, and the servers they need."""
 
-    def __init__(self, contents: dict[str, bytes], changes: Sequence[FileDiff]) -> None:
+    def __init__(
+        self,
+        contents: dict[str, bytes],
+        changes: Sequence[FileDiff],
+        services: Sequence[Service],
+    ) -> None:
+        self.services = services
         about = {change.path: change for change in changes}
         links = {path for path, change in about.items() if change.link}
         self.contents = {path: data for path, data in contents.items() if path not in links}
@@ -208,7 +219,7 @@ async def _try(
     except ToolError as error:
         why = f"the tests could not be put onto the files from before the change: {error}"
         return proof.model_copy(update={"command": command, "why": why})
-    before = Trial(command, await _run(tree, command))
+    before = Trial(command, await _run(tree, command, files.services))
     proof = proof.model_copy(
         update={"command": command, "base": as_check(before.result, command, TIMEOUT)}
     )
@@ -216,7 +227,7 @@ async def _try(
     if fault:
         return proof.model_copy(update={"why": fault})
     tree = await run.tree(run.head, changing=True, pristine=True)
-    after = Trial(command, await _run(tree, command))
+    after = Trial(command, await _run(tree, command, files.services))
     fault = says_too_little(after)
     weak = "" if fault else before.weakness
     return proof.model_copy(
@@ -229,8 +240,9 @@ async def _try(
     )
 
 
-async def _run(tree: WorkTree, command: str) -> CommandResult:
-    return await tree.run(["bash", "-c", "--", command], timeout=TIMEOUT, max_output=OUTPUT)
+async def _run(tree: WorkTree, command: str, services: Sequence[Service]) -> CommandResult:
+    argv = wrap_with_services(["bash", "-c", "--", command], services)
+    return await tree.run(argv, timeout=TIMEOUT, max_output=OUTPUT)
 
 
 async def _find_command_objection(run: StageContext, command: str) -> str:

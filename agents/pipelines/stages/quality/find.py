@@ -14,10 +14,14 @@ from agents.analysis.languages import (
     list_suggestions,
 )
 from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.service_start import explain_unavailable, wrap_with_services
+from agents.analysis.services import Service, find_services, list_service_paths
 from agents.policy import POLICY_PATH, Check
 from agents.ports import WorkTree
 from agents.run import StageContext
 
+SERVICE_TIMEOUT = 120.0  # seconds for one server to start
+_NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
 _DETECTED = "found in the repository's files"
 
 
@@ -41,6 +45,30 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
             missing.setdefault(candidate.subject, candidate.check.run)
     checks = [each.check for each in chosen.values()]
     return checks, tuple(missing.values()), _describe_source(chosen.values())
+
+
+async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...], tuple[str, ...]]:
+    """Return the servers that start here of those that the repository names, and why others do not.
+
+    What the repository's default branch says counts, also for what others changed since.
+    """
+    source = run.ports.source
+    read = await asyncio.to_thread(list_service_paths, await source.files(run.base))
+    texts = {
+        path: (await source.show(run.base, path) or b"").decode(errors="replace") for path in read
+    }
+    found = await asyncio.to_thread(find_services, texts)
+    starting: list[Service] = []
+    reasons = list(found.unknown)
+    for service in found.services:
+        argv = wrap_with_services(["true"], [service])
+        result = await (await run.tree()).run(argv, timeout=SERVICE_TIMEOUT)
+        why = explain_unavailable(result, [service])
+        if why or result.exit_code:
+            reasons.append(why or _NOT_STARTED.format(kind=service.kind, source=service.source))
+        else:
+            starting.append(service)
+    return tuple(starting), tuple(reasons)
 
 
 def order_by_touched(commands: Sequence[str], changed: Iterable[str]) -> list[int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from agents.analysis.check_failures import FailuresByProgram, Verdict
+from agents.analysis.services import Service
 from agents.ports import SetupResult
 from agents.requests import Frozen
-from agents.text import code_span, one_line
+from agents.text import code_span, one_line, publish
 
 NAME_LIMIT, COMMAND_LIMIT = 60, 120  # characters of a check's name, and of its command
 COMMANDS_SHOWN = 4
+REASON_LIMIT = 400
 
 NO_CHECKS = "no check of the repository was found"
 _NOT_HERE = "{commands} cannot run here"
@@ -51,6 +53,10 @@ class Baseline(Frozen):
     """Where the list of checks comes from, for people."""
     setup: SetupResult
     """What was installed for them."""
+    services: tuple[Service, ...] = ()
+    """The servers that are started around each of them."""
+    unstarted: tuple[str, ...] = ()
+    """Why others that the repository names cannot be started: untrusted sentences."""
 
     @property
     def before(self) -> tuple[tuple[CheckResult, ...], ...]:
@@ -95,6 +101,7 @@ class CheckComparison(Frozen):
         if len(missing) > COMMANDS_SHOWN:
             commands += f" and {len(missing) - COMMANDS_SHOWN} more"
         reasons = [_NOT_HERE.format(commands=commands)] if missing else []
+        reasons += [publish(one_line(each, REASON_LIMIT)) for each in self.baseline.unstarted]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
         reasons += [

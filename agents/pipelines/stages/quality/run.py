@@ -16,8 +16,14 @@ from agents.analysis.check_failures import (
     read_failures,
     read_junit,
 )
+from agents.analysis.service_start import wrap_with_services
+from agents.analysis.services import Service
 from agents.pipelines.stages.quality.confirm import Confirmation
-from agents.pipelines.stages.quality.find import find_checks
+from agents.pipelines.stages.quality.find import (
+    find_checks,
+    find_running_services,
+    order_by_touched,
+)
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
     Baseline,
@@ -73,18 +79,29 @@ _WROTE = "What the check wrote:"
 async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     """Run the checks as things were before."""
     checks, unavailable, source = await find_checks(run)
-    runs = await _measure(run, run.base, checks)
-    other = await _measure(run, run.merging, checks) if run.merging else ()
-    return Baseline(runs=runs, other=other, unavailable=unavailable, source=source, setup=setup)
+    services, unstarted = await find_running_services(run) if checks else ((), ())
+    runs = await _measure(run, run.base, checks, services)
+    other = await _measure(run, run.merging, checks, services) if run.merging else ()
+    return Baseline(
+        runs=runs,
+        other=other,
+        unavailable=unavailable,
+        source=source,
+        setup=setup,
+        services=services,
+        unstarted=unstarted,
+    )
 
 
 @stage
 async def check_quality(run: StageContext, baseline: Baseline) -> CheckComparison:
     """Run the checks with the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
-    measured = await _measure(run, run.head, checks)
+    changed = await (await run.tree()).list_changed_paths(run.base, run.head)
+    order = order_by_touched([check.run for check in checks], changed)
+    measured = await _measure(run, run.head, checks, baseline.services, order)
     runs = [
-        await _confirm(run, check, before, now)
+        await _confirm(run, check, before, now, baseline.services)
         for check, before, now in zip(checks, baseline.before, measured, strict=True)
     ]
     quality = CheckComparison(
@@ -98,41 +115,55 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
 
 
 async def _confirm(
-    run: StageContext, check: Check, before: Sequence[CheckResult], now: CheckResult
+    run: StageContext,
+    check: Check,
+    before: Sequence[CheckResult],
+    now: CheckResult,
+    services: Sequence[Service],
 ) -> CheckResult:
     """Return how a check ended with what it says of the change."""
 
     async def run_check(commit: str, variables: Mapping[str, str]) -> CheckResult:
-        return await _run_check(await run.tree(commit, changing=True), check, variables)
+        tree = await run.tree(commit, changing=True)
+        return await _run_check(tree, check, services, variables)
 
     return await Confirmation(before, run.base, run.head, run_check).confirm(now)
 
 
 async def _measure(
-    run: StageContext, commit: str, checks: Sequence[Check]
+    run: StageContext,
+    commit: str,
+    checks: Sequence[Check],
+    services: Sequence[Service],
+    order: Sequence[int] = (),
 ) -> tuple[CheckResult, ...]:
-    """Run the checks on exactly that commit.
+    """Run the checks on exactly that commit, in this order.
 
     What the engineer left in ignored files is not part of the change, and what one check did to
     the files must not decide the next; what it built may help the next.
     """
-    runs: list[CheckResult] = []
-    for check in checks:
+    runs: dict[int, CheckResult] = {}
+    for at in order or range(len(checks)):
         tree = await run.tree(commit, changing=True, pristine=not runs)
-        runs.append(await _run_check(tree, check))
-    run.summarize(_say(runs) if runs else "no checks that can run here")
-    return tuple(runs)
+        runs[at] = await _run_check(tree, checks[at], services)
+    ended = tuple(runs[at] for at in sorted(runs))
+    run.summarize(_say(ended) or "no checks that can run here")
+    return ended
 
 
 async def _run_check(
-    tree: WorkTree, check: Check, variables: Mapping[str, str] | None = None
+    tree: WorkTree,
+    check: Check,
+    services: Sequence[Service],
+    variables: Mapping[str, str] | None = None,
 ) -> CheckResult:
     """Run a check; what stopped pytest on its way is passed over in a second run."""
-    result = await _run_reporting(tree, check, variables or {})
+    given = variables or {}
+    result = await _run_reporting(tree, check, services, given)
     failures = await _read(tree, check, result)
     stopped = failures.told.get("pytest")
     if stopped and stopped.early and result.why == "exit":
-        result = await _run_reporting(tree, check, {"PYTEST_ADDOPTS": GO_ON, **(variables or {})})
+        result = await _run_reporting(tree, check, services, {"PYTEST_ADDOPTS": GO_ON, **given})
         failures = await _read(tree, check, result)
     return CheckResult(
         name=check.name,
@@ -147,11 +178,12 @@ async def _run_check(
 
 
 async def _run_reporting(
-    tree: WorkTree, check: Check, variables: Mapping[str, str]
+    tree: WorkTree, check: Check, services: Sequence[Service], variables: Mapping[str, str]
 ) -> CommandResult:
     """Run it so that its test runner writes a report for programs, where one can be told to."""
     given = [f"{name}={value}" for name, value in variables.items()]
-    argv = ["bash", "-c", _REPORTING, "check", *given, check.run]
+    reporting = ["bash", "-c", _REPORTING, "check", *given, check.run]
+    argv = wrap_with_services(reporting, services)
     return await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
 
 
