@@ -81,7 +81,7 @@ def headline(quality: CheckComparison) -> str:
     """Return in a sentence what was run and what came of it, for comments and the terminal."""
     if quality.failing:
         return f"Worse than before: {_names(quality.failing)}."
-    passed = _names([run for run in quality.runs if not run.exit_code])
+    passed = _names([r for r in quality.runs if not r.exit_code and r.verdict != "unknown"])
     red = _names([run for run in quality.runs if run.exit_code])
     if quality.untold:
         besides = f" Besides, {passed} passed." if passed else ""

@@ -46,6 +46,22 @@ async def test_what_a_thread_asks_for_is_pushed_and_the_thread_answered_and_clos
     assert "`tests` passes" in table
 
 
+async def test_what_nothing_could_verify_is_pushed_and_not_called_fixed(make, acts, wish):
+    told = feedback(thread("T1", "Turn it around, please."))
+    world = make(straight(acts), told, check=(1, "red in its own words"))
+
+    outcome = await world.resolve(wish)
+
+    verdict, text = world.reviewing.replies["T1"]
+    assert verdict == "changed"
+    assert text.startswith("**Changed, not verified** in [`")
+    assert world.reviewing.resolved == [], "whoever asked for it has to look"
+    assert BRANCH in world.publisher.pushed
+    assert not outcome.ready
+    assert "Not verified: `tests`: before the change, it failed without saying" in outcome.text
+    assert "**Not verified:** nothing here can tell" in world.publisher.comments["ledger"]
+
+
 async def test_each_kind_of_word_gets_its_own_answer(make, acts, wish):
     told = feedback(
         thread("T1", "Turn it around."),

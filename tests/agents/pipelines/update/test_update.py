@@ -31,6 +31,18 @@ async def test_what_does_not_contradict_is_merged_without_a_model(scene, request
     assert not place.world.model.asked
 
 
+async def test_a_merge_that_no_check_could_verify_says_so(scene, request_):
+    place = scene(commands={"check": (5, "no tests ran in 0.01s")})
+    place.stand({"new.py": "mine"}, {"ui.py": "theirs"})
+
+    outcome = await place.world.resolve(request_)
+
+    assert BRANCH in place.world.publisher.pushed
+    assert not outcome.ready
+    assert "Not verified: `unit`: before the change, it failed and ran no test." in outcome.text
+    assert "**Not verified:**" in place.world.publisher.comments["update"]
+
+
 async def test_nothing_to_merge_is_said(scene, request_):
     place = scene()
     place.stand({"new.py": "mine"}, {})
