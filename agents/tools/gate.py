@@ -40,6 +40,7 @@ FETCHES, KNOWN, REFUSED = "dependency/new", "dependency/known", "dependency/refu
 _DECIDES = re.compile(
     r"(?:^|/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-workspace\.yaml|\.npmrc)$"
 )
+_FIND_HOOKS = "find . -name node_modules -prune -o -name 'sitecustomize*' -print -quit"
 SUBJECT = 200  # characters of a call's subject in live views
 REASONS = 6  # that one verdict names
 
@@ -166,16 +167,30 @@ async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
     if install is None or bench.known is None:
         raise ToolError("This is no install of known packages any more.")
     if install.tool == "npm":
-        changed = await bench.tree.list_changed_paths(
-            bench.known.commit, await bench.tree.snapshot()
-        )
-        if manifests := [path for path in changed if _DECIDES.search(path)]:
-            raise ToolError(
-                f"`{manifests[0]}` is not what the default branch has, and npm would install what"
-                " it names besides. Undo that for this one command, or name all new packages in"
-                " one command that a person can approve."
-            )
+        await _require_own_manifests(bench, bench.known.commit)
+    else:
+        await _require_no_hooks(bench)
     return tool.model_copy(update={"command": install.script})
+
+
+async def _require_own_manifests(bench: Bench, commit: str) -> None:
+    changed = await bench.tree.list_changed_paths(commit, await bench.tree.snapshot())
+    if manifests := [path for path in changed if _DECIDES.search(path)]:
+        raise ToolError(
+            f"`{manifests[0]}` is not what the default branch has, and npm would install what it"
+            " names besides. Undo that for this one command, or name all new packages in one"
+            " command that a person can approve."
+        )
+
+
+async def _require_no_hooks(bench: Bench) -> None:
+    """Raise ToolError where a file of the tree may run inside pip, on pip's way to the index."""
+    found = await bench.tree.run(["bash", "-c", _FIND_HOOKS], timeout=60, writable=False)
+    if found.exit_code or found.output.strip():
+        raise ToolError(
+            "A `sitecustomize.py` in the repository would run within pip, so nothing was installed."
+            " Move it away for this one command, or go on without the package."
+        )
 
 
 def _require(

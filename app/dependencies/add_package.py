@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.analysis.languages import CAN_MAKE_VENV, MAKE_VENV, VENV
+from agents.analysis.languages import CAN_MAKE_VENV, MAKE_VENV, VENV, find_folder
 from agents.errors import ConfigError, ToolError
 from app.dependencies.cache_entry import MODULES, PARTS, Manifest
 from app.dependencies.indexes.finder import READERS
@@ -32,6 +32,7 @@ _INSTEAD_OF = {"npx": "npm", "bunx": "bun", "uvx": "uv", "pipx": "pip"}
 _CALLS_PIP = re.compile(r"\bpip[\d.]*\b")
 _CALLS_PYTHONS = re.compile(r"\b(?:pip[\d.]*|uv|poetry|pdm)\b")
 _CALLS_NPMS = re.compile(r"\b(?:npm|pnpm|yarn|bun)\b")
+_PLAIN_FOLDER = re.compile(r"(?!.*\.\.)[\w-][\w.-]*(?:/[\w-][\w.-]*){0,5}")
 _VENV_SECONDS = 120.0
 _MAKE = f"{CAN_MAKE_VENV} && {MAKE_VENV} --system-site-packages"
 _HAVE_VENV = f"{{ test -e {VENV}/bin/python || {{ {_MAKE}; }}; }}"
@@ -97,8 +98,8 @@ class Adder:
         text = " ".join(argv)
         try:
             await asyncio.to_thread(_copy, original, folder, self.sandbox.owner)
-            if _CALLS_NPMS.search(text) and MODULES not in manifest.within:
-                manifest = _with_modules(folder, manifest, self.sandbox.owner)
+            if _CALLS_NPMS.search(text):
+                manifest = _with_modules(folder, manifest, self.sandbox.owner, argv[-1])
             await self._have_python(folder, text, toolchains)
             async with AsyncExitStack() as opened:
                 try:
@@ -139,10 +140,19 @@ def tools_of(planned: Mapping[str, str], text: str) -> dict[str, str]:
     return {**dict.fromkeys(sorted({*words} & READERS.keys()), ""), **planned}
 
 
-def _with_modules(folder: Path, manifest: Manifest, owner: tuple[int, int]) -> Manifest:
-    """Have a folder of modules that later commands see, like those that a set-up makes."""
+def _with_modules(
+    folder: Path, manifest: Manifest, owner: tuple[int, int], command: str
+) -> Manifest:
+    """Have a folder of modules that later commands see, like those that a set-up makes.
+
+    It lies in the folder that the command works in.
+    """
+    place = find_folder(command)
+    own = f"{place}/{MODULES}" if _PLAIN_FOLDER.fullmatch(place) else MODULES
+    if own in manifest.within:
+        return manifest
     _give(folder / "tree" / str(len(manifest.within)), owner)
-    return manifest.model_copy(update={"within": (*manifest.within, MODULES)})
+    return manifest.model_copy(update={"within": (*manifest.within, own)})
 
 
 def _copy(original: Path | None, folder: Path, owner: tuple[int, int]) -> None:

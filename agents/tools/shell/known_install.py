@@ -44,7 +44,7 @@ _PACKAGE = re.compile(
 _FOLDER = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
 _GUARDS = {
     # Wheels alone, since building runs what their authors wrote; no settings that lie about.
-    "pip": "export PIP_CONFIG_FILE=/dev/null PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1",
+    "pip": "export PIP_CONFIG_FILE=/dev/null PIP_KEYRING_PROVIDER=disabled PYTHONNOUSERSITE=1",
     "npm": "export npm_config_ignore_scripts=true npm_config_globalconfig=/dev/null",
 }
 _COMMANDS = {

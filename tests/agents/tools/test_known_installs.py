@@ -30,6 +30,8 @@ def bench(bench, tree):
     ran = []
 
     async def run(argv, *, network="none", **_):
+        if argv[-1].startswith("find "):
+            return CommandResult(0, "exit", tree.hooks, 0.1)
         ran.append((argv[-1], network))
         return CommandResult(0, "exit", "", 0.1)
 
@@ -39,7 +41,7 @@ def bench(bench, tree):
     async def list_changed_paths(old, new):
         return tree.changed if (old, new) == ("base", "now") else ["wrong trees"]
 
-    tree.run, tree.ran, tree.changed = run, ran, ["src/a.js"]
+    tree.run, tree.ran, tree.changed, tree.hooks = run, ran, ["src/a.js"], ""
     tree.snapshot, tree.list_changed_paths = snapshot, list_changed_paths
     return replace(bench, known=KNOWN)
 
@@ -164,6 +166,13 @@ async def test_a_manifest_that_the_run_wrote_brings_nothing_in_with_a_known_name
     assert tree.ran == []
     await call("bash", {"command": "pip install pytest"}, bench=bench)
     assert [network for _, network in tree.ran] == ["indexes"]
+
+
+async def test_a_file_that_python_runs_by_itself_gets_no_way_to_the_index(bench, tree):
+    tree.hooks = "./src/sitecustomize.py\n"
+    with pytest.raises(ToolError, match="would run within pip"):
+        await call("bash", {"command": "pip install pytest"}, bench=bench)
+    assert tree.ran == []
 
 
 def test_without_a_known_name_all_is_as_it_was(bench):

@@ -147,3 +147,18 @@ async def test_a_file_of_a_folder_and_of_a_second_way_decides_what_is_found_agai
 
     assert len({first, locked, listed}) == 3
     assert await find_key(README="2") == listed
+
+
+@has_npm
+@pytest.mark.parametrize("folder", ["web", "../..", "/tmp", "web/../../x"])
+async def test_what_is_added_in_a_folder_is_there_for_the_checks_too(ground, folder):
+    """A check begins with the tree alone: what no commit holds is gone from it by then."""
+    ground.commit({**LIBRARY, "web/package.json": "{}"})
+    _, tree = await ground.run()
+    add = f"cd {folder} && npm install --ignore-scripts --no-audit --no-fund /workspace/web/lib"
+    await tree.run(["bash", "-c", "--", add], timeout=60, network="indexes")
+    await tree.restore(ground.base, pristine=True)
+
+    seen = await bash(tree, "ls web/node_modules")
+    assert (seen.output.split() == ["lib"]) is (folder == "web")
+    assert not (ground.place.parent / "node_modules").exists()
