@@ -143,10 +143,10 @@ def find_folder(command: str) -> str:
 def _place_recipe(recipe: InstallRecipe, folder: str) -> InstallRecipe:
     if not folder:
         return recipe
-    start = go_to(folder)
-    if recipe.kind.startswith(python.PYTHON.name):
+    ours = recipe.kind.startswith(python.PYTHON.name)
+    start = go_to(folder, (folder,) if ours else ())
+    if ours and recipe.locked:  # pip needs no more than to be the right one
         venv = python.place_venv(folder)
-        start = go_to(folder, (folder,))
         start += f"export VIRTUAL_ENV={venv} UV_PROJECT_ENVIRONMENT={venv} && "
     return replace(
         recipe,

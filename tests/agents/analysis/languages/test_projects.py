@@ -62,7 +62,7 @@ def test_a_python_backend_beside_an_npm_frontend():
     venv = place_venv("backend")
     assert venv == "/setup/venvs/backend"
     assert python.commands[0].startswith(f"cd backend && export PATH={venv}/bin:$PATH && ")
-    assert f"VIRTUAL_ENV={venv}" in python.commands[1]
+    assert python.commands[1] == f"cd backend && export PATH={venv}/bin:$PATH && pip install -e ."
     assert python.decided_by == ("backend/pyproject.toml",)
     assert javascript.kind == "JavaScript (npm) in frontend"
     assert javascript.commands[0].startswith("cd frontend && ")
