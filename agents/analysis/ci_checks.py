@@ -21,7 +21,7 @@ from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import Check
 
 WORKFLOWS = r"\.github/workflows/[^/]+\.ya?ml"
-HOOKS = ".pre-commit-config.yaml"
+HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"
 MOST_WORKFLOWS = 20
 MOST_CHECKS = 12
 MOST_OF_A_KIND = 3
@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,60}")
 _PLAIN_VALUE = re.compile(r"[\w./:=,+@-]{0,120}")
 _BLOCKS = re.compile(r"(?:if|for|while|case|until|function)\b|<<|.*\(\)\s*\{")
 _GO = re.compile(r"cd\s+([\w./-]+)")
-_NO_NETWORK_HOOKS = ("local", "meta")
+_PLAIN_LANGUAGES = ("system", "script", "pygrep", "fail", "unsupported", "unsupported_script")
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,22 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
 
 
 def list_hooks(files: RepositoryFiles) -> list[SuggestedCheck]:
-    """Return pre-commit's hooks. Those of other repositories cannot be fetched in a sandbox."""
-    if HOOKS not in files.paths:
-        return []
+    """Return pre-commit's hooks, where all are the repository's own: others would be fetched."""
     repositories = read_yaml(files.texts.get(HOOKS, "")).get("repos")
     listed = repositories if isinstance(repositories, tuple) else ()
-    here = bool(listed) and all(
-        isinstance(each, dict) and each.get("repo") in _NO_NETWORK_HOOKS for each in listed
-    )
-    available = "command -v pre-commit" if here else "false"
-    return [suggest("hooks", "pre-commit run --all-files", available)]
+    if not listed or not all(map(_has_own_hooks, listed)):
+        return []
+    return [suggest(HOOKS_SUBJECT, "pre-commit run --all-files", "command -v pre-commit")]
+
+
+def _has_own_hooks(repository: object) -> bool:
+    """Return whether hooks run without anything that would be fetched for them."""
+    about = _mapping(repository)
+    hooks = about.get("hooks")
+    listed = hooks if isinstance(hooks, tuple) else ()
+    languages = [_mapping(each).get("language") for each in listed]
+    own = about.get("repo") == "local" and all(each in _PLAIN_LANGUAGES for each in languages)
+    return own or about.get("repo") == "meta"
 
 
 def _list_commands(files: RepositoryFiles) -> Iterator[CiCommand]:

@@ -6,7 +6,13 @@ import asyncio
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from agents.analysis.ci_checks import list_ci_checks, list_ci_paths, list_hooks
+from agents.analysis.ci_checks import (
+    HOOKS,
+    HOOKS_SUBJECT,
+    list_ci_checks,
+    list_ci_paths,
+    list_hooks,
+)
 from agents.analysis.languages import (
     SuggestedCheck,
     find_folder,
@@ -23,6 +29,7 @@ from agents.run import StageContext
 SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
 _DETECTED = "found in the repository's files"
+_NO_HOOKS = "; pre-commit's hooks are left out: what they need is not in the sandbox"
 
 
 async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], str]:
@@ -34,7 +41,8 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
     chosen: dict[str, SuggestedCheck] = {}
     missing: dict[str, str] = {}
     probed: dict[str, bool] = {}
-    for candidate in await asyncio.to_thread(_list_candidates, await _files(run)):
+    files = await _files(run)
+    for candidate in await asyncio.to_thread(_list_candidates, files):
         if candidate.subject in chosen:
             continue
         if candidate.available not in probed:
@@ -43,8 +51,13 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
             chosen[candidate.subject] = candidate
         else:
             missing.setdefault(candidate.subject, candidate.check.run)
-    checks = [each.check for each in chosen.values()]
-    return checks, tuple(missing.values()), _describe_source(chosen.values())
+    missing.pop(HOOKS_SUBJECT, None)
+    # What another command of the same subject stands in for is not missing.
+    absent = tuple(command for subject, command in missing.items() if subject not in chosen)
+    source = _describe_source(chosen.values())
+    if HOOKS in files.paths and HOOKS_SUBJECT not in chosen:
+        source += _NO_HOOKS
+    return [each.check for each in chosen.values()], absent, source
 
 
 async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...], tuple[str, ...]]:

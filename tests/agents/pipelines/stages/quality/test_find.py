@@ -43,24 +43,35 @@ def find(make_world, request_):
 
 
 async def test_what_maintainers_run_goes_before_guesses_and_is_shown_with_its_source(find):
-    (checks, missing, source), _ = await find(FILES, "false")
+    (checks, missing, source), _ = await find(FILES)
 
     assert {each.name: each.run for each in checks} == {
         "tests": "pytest tests/unit",
         "npm tests in web": "cd web && npm test",
         "npm build in web": "cd web && npm run --silent build",
     }
-    assert source == f"found in the repository's files, of them `{CI}`"
-    assert missing == ("pre-commit run --all-files",)
+    assert source.startswith(f"found in the repository's files, of them `{CI}`; pre-commit's hooks")
+    assert source.endswith("what they need is not in the sandbox")
+    assert missing == ()
 
 
 async def test_a_guess_stands_in_for_a_command_of_theirs_that_cannot_run(find):
-    (checks, missing, source), _ = await find(FILES, "pytest tests/unit --help", "false")
+    (checks, missing, source), _ = await find(FILES, "pytest tests/unit --help")
 
     assert checks[0].name == "npm tests in web"
     assert {each.name: each.run for each in checks}["tests"] == "python3 -m pytest -q"
-    assert "pytest tests/unit" in missing
+    assert missing == (), "the tests themselves are not missing"
     assert CI in source
+
+
+async def test_hooks_of_their_own_without_their_program_are_left_out_and_said(find):
+    local = {".pre-commit-config.yaml": "repos: [{repo: local, hooks: []}]"}
+    (_, missing, source), _ = await find(local, "command -v pre-commit")
+    assert missing == ()
+    assert "hooks are left out" in source
+    (checks, _, source), _ = await find(local)
+    assert [each.run for each in checks] == ["pre-commit run --all-files"]
+    assert "left out" not in source
 
 
 async def test_one_look_serves_all_checks_of_a_program(find):
