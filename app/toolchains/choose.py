@@ -45,6 +45,7 @@ _REFUSED = "{wish}, which contradicts {first}. The latter is followed."
 _ONE_ALONE = "{wish}, which the rest of the repository does not. One serves the whole repository."
 _NO_SWITCH = "What these folders ask for could not be given to them alone: {folders}."
 _CAUSES = (
+    (r"cannot give a command a network", "this sandbox cannot hold a command to package indexes"),
     (r"checksum|hash(es)? (mis|do not )match|EINTEGRITY", "what was loaded has another checksum"),
     (r"Fettle refused|is not a package index|\b403\b", "it needs a host that is not allowed"),
     (r"npm: (command )?not found", "sandboxes here have no npm, which fetches it"),

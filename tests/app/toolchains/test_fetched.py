@@ -6,6 +6,9 @@ import pytest
 
 from agents.policy import Policy
 from app.demo.package_index.releases import Release
+from app.sandbox.port import Mount, SandboxCommand
+from app.toolchains.probe import see_kit
+from app.toolchains.recipes import UV, list_recipes
 from tests.app.dependencies.install.conftest import bash
 from tests.app.toolchains.conftest import list_refused
 
@@ -68,6 +71,20 @@ async def test_go_comes_from_pythons_index(online):
     assert result.problems == ()
     assert result.commands[0].output.startswith("go version go1.25.")
     assert (await bash(tree, "go vet ./...")).exit_code == 0
+
+
+async def test_without_npm_node_comes_from_pythons_index_with_an_npm_of_its_own(online):
+    ground = await online()
+    recipe = next(each for each in list_recipes("node", OTHER_NODE) if UV in each.kit.needs)
+
+    entry = await ground.set_ups().kits.provide(recipe.kit)
+    mount = Mount(entry.folder / "kit", f"/kits/{recipe.kit.name}")
+    seen, *_ = await see_kit(ground.sandbox, "node", (mount,), "")
+    argv = ("bash", "-c", f"PATH={seen.folder}:/usr/bin:/bin; node --version; npm --version")
+    done = await ground.sandbox.run(SandboxCommand(argv, folder="/", mounts=(mount,)))
+
+    assert seen.version.startswith(f"{OTHER_NODE}.")
+    assert done.output.startswith(f"v{seen.version}\n10.")
 
 
 async def test_a_file_with_another_checksum_than_the_index_names_is_not_taken(online, open_index):

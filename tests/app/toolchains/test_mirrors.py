@@ -165,6 +165,29 @@ async def test_links_out_of_an_archive_show_nothing_of_the_machine(mirror, open_
     assert secret.read_text() == SECRET
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+async def test_a_node_that_no_index_has_comes_from_the_mirror(online, index, wrong):
+    made = await index("localhost", tls=False)
+    name = f"node-v91.0.1-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}"
+    members = [
+        file(f"{name}/bin/{each}", "#!/bin/sh\necho v91.0.1\n") for each in ("node", "npm", "npx")
+    ]
+    data = pack(*members)
+    checksum = "0" * 64 if wrong else hashlib.sha256(data).hexdigest()
+    made.page("/dist/index.json", json.dumps([{"version": "v91.0.1", "lts": False, "files": []}]))
+    made.page("/dist/v91.0.1/SHASUMS256.txt", f"{checksum}  {name}.tar.gz\n")
+    made.page(f"/dist/v91.0.1/{name}.tar.gz", data)
+    ground = await online(index="npm", MISE_NODE_MIRROR_URL=f"{made.url}/dist")
+    ground.commit({".nvmrc": "91\n"})
+
+    result, tree = await ground.run("true")
+    done = await bash(tree, "node --version")
+
+    assert (done.output == "v91.0.1\n") is not wrong
+    assert bool(result.problems) is wrong
+    assert not wrong or "has another checksum" in result.problems[0]
+
+
 async def test_a_repository_names_no_mirror_of_its_own(online, index):
     own = await index("localhost", tls=False)
     ground = await online()
