@@ -14,6 +14,7 @@ from typing import Protocol
 import structlog
 from packaging.version import InvalidVersion, Version
 
+from agents.analysis.languages import place_venv
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.toolchains import ToolDemand, find_wanted
 from agents.ports import Kit
@@ -135,7 +136,9 @@ class _Choosing:
         self.problems += own.problems
         self.taken += [f"{demand.folder}: {each}" for each in own.taken]
         found = [each.rpartition(" ")[2].rpartition("/")[0] for each in own.taken]
-        self.folders.setdefault(demand.folder, []).extend(found)
+        # Its virtual environment, once there is one, has the same Python and what was installed.
+        venv = [f"{place_venv(demand.folder)}/bin"] if demand.tool == "python" and found else []
+        self.folders.setdefault(demand.folder, []).extend([*venv, *found])
 
     def take(self, seen: SeenTool, kit: tuple[KeptKit, Mount] | None = None) -> None:
         """Put one tool first on PATH, unless it is what its name alone finds."""

@@ -1,8 +1,11 @@
 """What the tests of toolchains share: the operator's indexes, and hosts that lead to loopback."""
 
 import os
+import shutil
+import tempfile
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,15 @@ from tests.app.dependencies.conftest import index
 from tests.app.dependencies.install.conftest import ground
 
 __all__ = ["ground", "index"]  # fixtures
+
+
+@pytest.fixture(scope="session")
+def kits_folder():
+    """A folder in which kits are kept for several tests: uv and mise take seconds to fetch."""
+    folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -45,7 +57,11 @@ async def online(ground):
                 yield IndexWay(found, proxy)
 
         ground.open_way = ground.open_reading = open_way
-        ground.origins = finder.origins
+
+        async def list_origins(tools):  # mirrors of tests aside: what is kept serves all of them
+            return [each for each in await finder.origins(tools) if "localhost" not in each]
+
+        ground.origins = list_origins
         ground.environ, ground.hosts = variables, hosts
         reached = await finder.find({index: ""})
         if any("cannot be reached" in note or "did not say" in note for note in reached.notes):

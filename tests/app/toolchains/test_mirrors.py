@@ -27,6 +27,12 @@ PYTHONS = sorted(
 JAVA = ("mise-java.jdx.dev", "download.java.net")
 
 
+@pytest.fixture(autouse=True)
+def share_kits(ground, kits_folder):
+    """Keep uv and mise for all of these tests, each of which asks for a version of its own."""
+    ground.kits = kits_folder
+
+
 def link(name, target):
     made = tarfile.TarInfo(name)
     made.type, made.linkname = tarfile.SYMTYPE, target
@@ -107,36 +113,36 @@ async def test_a_python_that_the_machine_has_not_is_fetched_for_the_folder_that_
 
     result, tree = await ground.run()
     asked = "python -c 'import six, platform, sys; print(platform.python_version(), sys.prefix)'"
-    done = await bash(tree, f"{asked}; {go_to('api')}{asked}")
+    done = await bash(tree, f"{asked}; (cd api; {asked}); {go_to('api', ['api'])}{asked}")
 
     assert result.problems == ()
     assert [each.exit_code for each in result.commands] == [0] * len(result.commands)
     said = done.output.split()
-    assert said[1:] == ["/setup/venv", version, "/setup/venvs/api"]
+    assert said[1:] == ["/setup/venv", *[version, "/setup/venvs/api"] * 2]
     assert said[0] != version
 
 
 @pytest.mark.parametrize(
-    ("members", "checksum"),
+    ("version", "members", "checksum"),
     [
-        ([], "0" * 64),
-        ([file("../../../../etc/fettle-was-here", "evil")], ""),
-        ([file("/etc/fettle-was-here", "evil")], ""),
-        ([link("python/out", "/"), file("python/out/kits/evil", "evil")], ""),
+        ("3.99.1", [], "0" * 64),
+        ("3.99.2", [file("../../../../etc/fettle-was-here", "evil")], ""),
+        ("3.99.3", [file("/etc/fettle-was-here", "evil")], ""),
+        ("3.99.4", [link("python/out", "/"), file("python/out/kits/evil", "evil")], ""),
     ],
     ids=["another checksum", "upwards", "absolute", "through a link"],
 )
-async def test_no_archive_of_a_mirror_leaves_its_kit(mirror, members, checksum):
-    fake = [file("python/bin/python3.99", "#!/bin/sh\necho 3.99.1\n")]
-    ground = await mirror("3.99.1", pack(*fake, *members), checksum)
-    ground.commit({".python-version": "3.99.1"})
+async def test_no_archive_of_a_mirror_leaves_its_kit(mirror, version, members, checksum):
+    fake = [file("python/bin/python3.99", f"#!/bin/sh\necho {version}\n")]
+    ground = await mirror(version, pack(*fake, *members), checksum)
+    ground.commit({".python-version": version})
 
     result, tree = await ground.run("true")
     done = await bash(tree, "ls /etc /kits /kits/* /; cat /kits/evil /etc/fettle-was-here")
 
     assert "fettle-was-here\n" not in done.output.replace("cat: /etc/fettle-was-here", "")
     assert not Path("/etc/fettle-was-here").exists()
-    assert not list(ground.place.glob("setups/kits/*/kit/../evil"))
+    assert not list(ground.kits.rglob("evil"))
     if checksum:
         [problem] = result.problems
         assert "None could be fetched: what was loaded has another checksum." in problem
@@ -146,14 +152,14 @@ async def test_links_out_of_an_archive_show_nothing_of_the_machine(mirror, open_
     (open_folder / "secret").write_text(SECRET)
     secret = open_folder / "secret"
     members = [
-        file("python/bin/python3.99", "#!/bin/sh\necho 3.99.1\n"),
+        file("python/bin/python3.99", "#!/bin/sh\necho 3.99.5\n"),
         link("python/bin/python3", "python3.99"),
         link("python/passwd", "/etc/shadow"),
         link("python/secret", str(secret)),
         link("python/root", "../../../../.."),
     ]
-    ground = await mirror("3.99.1", pack(*members))
-    ground.commit({".python-version": "3.99.1"})
+    ground = await mirror("3.99.5", pack(*members))
+    ground.commit({".python-version": "3.99.5"})
 
     _, tree = await ground.run("true")
     done = await bash(
@@ -168,22 +174,26 @@ async def test_links_out_of_an_archive_show_nothing_of_the_machine(mirror, open_
 @pytest.mark.parametrize("wrong", [False, True])
 async def test_a_node_that_no_index_has_comes_from_the_mirror(online, index, wrong):
     made = await index("localhost", tls=False)
-    name = f"node-v91.0.1-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}"
+    version = "92.0.1" if wrong else "91.0.1"
+    name = f"node-v{version}-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}"
     members = [
-        file(f"{name}/bin/{each}", "#!/bin/sh\necho v91.0.1\n") for each in ("node", "npm", "npx")
+        file(f"{name}/bin/{each}", f"#!/bin/sh\necho v{version}\n")
+        for each in ("node", "npm", "npx")
     ]
     data = pack(*members)
     checksum = "0" * 64 if wrong else hashlib.sha256(data).hexdigest()
-    made.page("/dist/index.json", json.dumps([{"version": "v91.0.1", "lts": False, "files": []}]))
-    made.page("/dist/v91.0.1/SHASUMS256.txt", f"{checksum}  {name}.tar.gz\n")
-    made.page(f"/dist/v91.0.1/{name}.tar.gz", data)
+    made.page(
+        "/dist/index.json", json.dumps([{"version": f"v{version}", "lts": False, "files": []}])
+    )
+    made.page(f"/dist/v{version}/SHASUMS256.txt", f"{checksum}  {name}.tar.gz\n")
+    made.page(f"/dist/v{version}/{name}.tar.gz", data)
     ground = await online(index="npm", MISE_NODE_MIRROR_URL=f"{made.url}/dist")
-    ground.commit({".nvmrc": "91\n"})
+    ground.commit({".nvmrc": version})
 
     result, tree = await ground.run("true")
     done = await bash(tree, "node --version")
 
-    assert (done.output == "v91.0.1\n") is not wrong
+    assert (done.output == f"v{version}\n") is not wrong
     assert bool(result.problems) is wrong
     assert not wrong or "has another checksum" in result.problems[0]
 
@@ -193,7 +203,7 @@ async def test_a_repository_names_no_mirror_of_its_own(online, index):
     ground = await online()
     ground.commit(
         {
-            ".python-version": "3.99.1",
+            ".python-version": "3.99.6",
             "uv.toml": f'python-install-mirror = "{own.url}"\n',
             "mise.toml": f"[settings.node]\nmirror_url = '{own.url}'\n[tools]\nnode = '99.1.0'\n"
             f"[env]\nUV_PYTHON_INSTALL_MIRROR = '{own.url}'\nNODE_MIRROR = '{own.url}'\n",
@@ -241,18 +251,19 @@ async def test_a_jdk_is_fetched_from_hosts_that_the_operator_allows(
     online, java_hosts, tmp_path, wrong
 ):
     authority, pages = java_hosts
+    version = "92.0.2" if wrong else "91.0.2"
     (tmp_path / "authority.pem").write_text(authority.pem)
     data = pack(
-        file("jdk-91.0.2/bin/javac", "#!/bin/sh\necho javac 91.0.2\n"),
-        file("jdk-91.0.2/bin/java", "#!/bin/sh\necho openjdk 91.0.2\n"),
-        file("jdk-91.0.2/release", 'JAVA_VERSION="91.0.2"\n', 0o644),
+        file(f"jdk-{version}/bin/javac", f"#!/bin/sh\necho javac {version}\n"),
+        file(f"jdk-{version}/bin/java", f"#!/bin/sh\necho openjdk {version}\n"),
+        file(f"jdk-{version}/release", f'JAVA_VERSION="{version}"\n', 0o644),
     )
     checksum = "0" * 64 if wrong else hashlib.sha256(data).hexdigest()
-    name = "openjdk-91.0.2_linux-x64_bin.tar.gz"
+    name = f"openjdk-{version}_linux-x64_bin.tar.gz"
     about = {
         "vendor": "openjdk",
-        "version": "91.0.2",
-        "java_version": "91.0.2",
+        "version": version,
+        "java_version": version,
         "os": "linux",
         "file_type": "tar.gz",
         "filename": name,
@@ -269,12 +280,12 @@ async def test_a_jdk_is_fetched_from_hosts_that_the_operator_allows(
     pages[JAVA[1], f"/{name}"] = data
     pem = str(tmp_path / "authority.pem")
     ground = await online(hosts=JAVA, names=JAVA, index="npm", NODE_EXTRA_CA_CERTS=pem)
-    ground.commit({".java-version": "91\n"})
+    ground.commit({".java-version": version})
 
     result, tree = await ground.run("true")
     done = await bash(tree, 'javac -version; "$JAVA_HOME/bin/java"')
 
     assert list_refused(ground) == set()
-    assert (done.output == "javac 91.0.2\nopenjdk 91.0.2\n") is not wrong
+    assert (done.output == f"javac {version}\nopenjdk {version}\n") is not wrong
     assert bool(result.problems) is wrong
     assert not wrong or "has another checksum" in result.problems[0]
