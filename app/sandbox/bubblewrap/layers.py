@@ -91,6 +91,8 @@ class LayerMounter:
             )
             done = ended.code == 0 and (place / "above" / UPPER / "mark").exists()
             return "" if done else said.text().strip() or "nothing was written"
+        except OSError as error:  # for example, doctor is run by somebody who may not write here
+            return f"nothing can be made in `{folder}`: {error.strerror}"
         finally:
             shutil.rmtree(place, ignore_errors=True)
 

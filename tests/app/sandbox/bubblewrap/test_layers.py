@@ -129,6 +129,11 @@ async def test_where_layers_cannot_be_had_mounts_are_read_only_and_operators_are
     assert not [note for note in (await sandbox.probe()).notes if "read-only" in note]
 
 
+async def test_a_folder_that_cannot_be_written_to_is_a_reason_and_no_crash(sandbox):
+    fault = await sandbox._layers.find_fault(Path("/proc/self"))
+    assert "nothing can be made in `/proc/self`" in fault
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
 def test_an_ordinary_user_can_lay_layers_and_take_them_away(open_folder):
     program = (
