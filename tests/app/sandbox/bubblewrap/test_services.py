@@ -85,8 +85,8 @@ async def test_redis_and_what_the_command_reads_and_writes(run):
     needed = [service("redis", 6379), service("redis", 6380, password="pass")]
     result = await run(
         "redis-cli set a 1; redis-cli -h redis get a; redis-cli -p 6380 get a;"
-        "redis-cli -p 6380 -a pass ping 2>/dev/null; cat; echo out; echo err >&2;"
-        "echo $PATH; umask",
+        "redis-cli -p 6380 -a pass ping 2>/dev/null; cat; echo out;"
+        "echo err >&2; echo $PATH; umask",
         *needed,
     )
     assert result.output.split("\n") == [
