@@ -35,17 +35,6 @@ async def test_a_labelled_issue_becomes_a_pull_request(make_place):
         assert [r.content for r in place.issue.reactions] == ["eyes"]
 
 
-async def test_commits_are_the_bots_and_name_who_asked(make_place):
-    async with make_place() as place:
-        await place.label()
-        await place.wait_for_end()
-
-        [pull] = place.pulls()
-        for _, message in await place.commits(pull):
-            assert "Co-authored-by: mara" in message
-            assert re.search(r"^Fettle-Stage: implement/\d$", message, re.MULTILINE)
-
-
 async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
     async with make_place() as place:
         await place.label(by="eve")
@@ -59,47 +48,50 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
         assert not place.pulls()
 
 
-async def test_a_redelivery_changes_nothing(make_place):
-    async with make_place() as place:
-        [delivery] = await place.label()
-        await place.wait_for_end()
-        before = await place.end_state()
-        asked = len(place.model.requests)
-
-        again = await place.redeliver(delivery)
-
-        assert again.status_code == 202
-        assert await place.end_state() == before
-        assert len(place.model.requests) == asked
-
-
-async def test_no_secret_is_left_in_log_database_or_on_github(make_place):
-    async with make_place() as place:
-        await place.label()
-        await place.wait_for_end()
-        await place.server.stop()
-
-        assert len(place.tokens()) >= 3
-        stored = b"".join(
-            path.read_bytes()
-            for path in place.server.data.rglob("*")
-            if path.is_file() and path.name != "app.pem"
-        )
-        for secret in place.secrets():
-            assert secret.encode() not in stored
-
-
-async def test_every_call_and_webhook_is_one_that_github_describes(
+async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_secret(
     make_place, rest_referee, webhook_referee
 ):
     async with make_place() as place:
-        await place.label()
+        [delivery] = await place.label()
         await place.wait_for_end()
+
+        [pull] = place.pulls()
+        for _, message in await place.commits(pull):
+            assert "Co-authored-by: mara" in message
+            assert re.search(r"^Fettle-Stage: implement/\d$", message, re.MULTILINE)
 
         called = [e for e in place.github.requests if e.path.startswith("/api/v3/")]
         assert len(called) > 8
         assert rest_referee.problems(called) == []
         assert webhook_referee.problems(place.github.webhooks.log) == []
+
+        await changes_nothing(place, delivery)
+        await place.server.stop()
+        holds_no_secret(place)
+
+
+async def changes_nothing(place, delivery):
+    """Have GitHub deliver again what a run came of."""
+    before = await place.end_state()
+    asked = len(place.model.requests)
+
+    again = await place.redeliver(delivery)
+
+    assert again.status_code == 202
+    assert await place.end_state() == before
+    assert len(place.model.requests) == asked
+
+
+def holds_no_secret(place):
+    """Look through log, database and every other file of a server that has stopped."""
+    assert len(place.tokens()) >= 3
+    stored = b"".join(
+        path.read_bytes()
+        for path in place.server.data.rglob("*")
+        if path.is_file() and path.name != "app.pem"
+    )
+    for secret in place.secrets():
+        assert secret.encode() not in stored
 
 
 async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
