@@ -53,13 +53,14 @@ def progress(place):
     return body
 
 
-async def test_a_yes_lets_the_call_run_and_the_run_go_on(make_place):
+async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(make_place):
     async with make_place(script=script(RESET)) as place:
         await place.label()
         [question], [ident] = await questions(place)
         assert RESET["bash"]["command"] in question.body
         await place.wait_until(lambda: "**Waiting for a decision.**" in progress(place))
         assert f"#issuecomment-{question.id})" in progress(place)
+        await refuse_who_may_not_write(place, ident)
         asked = len(place.model.requests)
 
         said = await say(place, "mara", f"Go on.\n\n/bot approve {ident}")
@@ -109,21 +110,19 @@ async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_
         assert (await state(place, second)).state == "denied"
 
 
-async def test_who_may_not_write_decides_nothing(make_place):
-    async with make_place(script=script(RESET)) as place:
-        await place.label()
-        _, [ident] = await questions(place)
-        for sender in ("eve", "jonas", "jonas"):
-            said = await say(place, sender, f"/bot approve {ident}")
-            await place.wait_until(lambda said=said: said.reactions)
-            assert [face.content for face in said.reactions] == ["confused"]
+async def refuse_who_may_not_write(place, ident):
+    """See that others decide nothing, and that each of them is told why once."""
+    for sender in ("eve", "jonas", "jonas"):
+        said = await say(place, sender, f"/bot approve {ident}")
+        await place.wait_until(lambda said=said: said.reactions)
+        assert [face.content for face in said.reactions] == ["confused"]
 
-        def refusals():
-            return [body for body in place.comments() if "takes write access" in body]
+    def refusals():
+        return [body for body in place.comments() if "takes write access" in body]
 
-        await place.wait_until(lambda: len(refusals()) == 2)
-        assert (await state(place, ident)).state == "waiting"
-        assert not place.pulls()
+    await place.wait_until(lambda: len(refusals()) == 2)
+    assert (await state(place, ident)).state == "waiting"
+    assert not place.pulls()
 
 
 async def test_an_answer_while_the_server_is_down_counts_once_it_is_back(make_place):

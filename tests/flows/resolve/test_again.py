@@ -14,14 +14,13 @@ MORE = usual(
 )
 
 
-async def test_the_branch_of_the_open_pull_request_goes_on(make_place):
+async def test_an_issue_is_worked_on_again_when_it_is_asked_for_and_not_otherwise(make_place):
     async with make_place() as place:
-        await place.label()
-        await place.ends("pull_request")
+        await one_delivery_is_one_run(place)
         [pull] = place.pulls()
         first, branch = pull.head_sha, pull.head
         place.model.play(MORE)
-        await place.label_again("mara")
+        await place.label()
         await place.all_done(2)
 
         assert place.pulls() == [pull]
@@ -35,33 +34,27 @@ async def test_the_branch_of_the_open_pull_request_goes_on(make_place):
             "triage/1"
         )
 
-
-async def test_after_a_closed_pull_request_a_new_branch_begins(make_place):
-    async with make_place() as place:
-        await place.label()
-        await place.ends("pull_request")
-        [closed] = place.pulls()
-        number = closed.issue.number
-        await place.github.close_issue(place.repository, number, place.people["mara"])
+        place.model.play(usual())
+        await place.github.close_issue(place.repository, pull.issue.number, place.people["mara"])
         await place.label_again("mara")
-        await place.all_done(2)
+        await place.all_done(3)
 
         [_, opened] = place.pulls()
-        assert opened.head != closed.head
-        assert closed.issue.state == "closed"
+        assert opened.head != pull.head
+        assert pull.issue.state == "closed"
         assert "Resolves #1" in opened.issue.body
 
 
-async def test_a_delivery_that_comes_twice_or_late_is_one_run(make_place):
-    async with make_place() as place:
-        [delivery] = await place.label()
-        again = await asyncio.gather(*(place.redeliver(delivery) for _ in range(3)))
-        assert all(each.ok for each in again)
-        await place.ends("pull_request")
-        mara = place.people["mara"]
-        await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
-        assert (await place.redeliver(delivery)).ok
+async def one_delivery_is_one_run(place):
+    """Deliver a label several times at once, and once more when it is off and all is done."""
+    [delivery] = await place.label()
+    again = await asyncio.gather(*(place.redeliver(delivery) for _ in range(3)))
+    assert all(each.ok for each in again)
+    await place.ends("pull_request")
+    mara = place.people["mara"]
+    await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
+    assert (await place.redeliver(delivery)).ok
 
-        assert len(await place.runs()) == 1
-        assert len(place.pulls()) == 1
-        assert len([body for body in place.comments() if "key=progress" in body]) == 1
+    assert len(await place.runs()) == 1
+    assert len(place.pulls()) == 1
+    assert len([body for body in place.comments() if "key=progress" in body]) == 1
