@@ -71,8 +71,8 @@ def find_effect(name: str) -> Effect | None:
 def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     """Return the verdict on a call. Pure: the same call and facts give the same verdict."""
     findings = [_weigh(each, policy) for each in list_objections(call, policy, where)]
-    install = _find_known_install(call, where)
-    if install is not None:
+    known = where.known and where.capability is not Capability.READ_ONLY
+    if known:
         findings = [each for each in findings if each.rule not in (FETCHES, REFUSED)]
     denied = next((each for each in findings if each.built_in.decision == "deny"), None)
     if denied is not None:
@@ -83,9 +83,9 @@ def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     if where.capability is Capability.READ_ONLY and any(f.built_in.changes for f in findings):
         return Verdict("deny", "stage/read-only", _reasons([Finding("stage/read-only"), *findings]))
     if owners is None and not findings:
-        return ALLOW if install is None else Verdict("allow", KNOWN, fetches=True)
+        return Verdict("allow", KNOWN, fetches=True) if known else ALLOW
     paths = tuple(dict.fromkeys(path for each in findings for path in each.paths))
-    fetches = install is not None or any(each.rule == FETCHES for each in findings)
+    fetches = known or any(each.rule == FETCHES for each in findings)
     if owners is not None:
         return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths, fetches)
     return Verdict("ask", findings[0].rule, _reasons(findings), paths, fetches)
@@ -138,7 +138,7 @@ def _decide(tool: Tool, bench: Bench) -> Verdict:
         stage=bench.stage,
         tainted=bench.tainted,
         manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
-        known=bench.known,
+        known=_find_known_install(tool, bench) is not None,
     )
     return decide(tool, bench.policy, where)
 
@@ -149,12 +149,10 @@ def _weigh(finding: Finding, policy: Policy) -> Finding:
     return replace(finding, rule=REFUSED) if refused else finding
 
 
-def _find_known_install(call: Tool, where: Circumstances) -> KnownInstall | None:
-    """Return the install of known packages that the call is, where it may install at all."""
-    script = call.script()
-    if script is None or where.capability is Capability.READ_ONLY:
-        return None
-    return find_known_install(script, where.known)
+def _find_known_install(tool: Tool, bench: Bench) -> KnownInstall | None:
+    """Return the install of known packages that the call is, and nothing else."""
+    script = tool.script()
+    return None if script is None else find_known_install(script, bench.known)
 
 
 async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
@@ -163,7 +161,7 @@ async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
     npm installs whatever a manifest names by now, so that has to be the one that is known. Raises
     ToolError where it is another one.
     """
-    install = find_known_install(tool.script() or "", bench.known)
+    install = _find_known_install(tool, bench)
     if install is None or bench.known is None:
         raise ToolError("This is no install of known packages any more.")
     if install.tool == "npm":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agents.analysis.known_packages import KnownPackages
 from agents.policy import Policy
 from agents.ports import Manner
 from agents.tools.base import Capability, Effect, Tool
@@ -28,8 +27,8 @@ class Circumstances:
     """Somebody who may not write to the repository has a say in this session."""
     manner: Manner | None = None
     """What a call of another server's tool may do; None for our own tools."""
-    known: KnownPackages | None = None
-    """What may be installed without a question; None: nothing."""
+    known: bool = False
+    """The call installs what the default branch names, and does nothing else."""
 
 
 def list_objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
