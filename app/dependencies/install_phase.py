@@ -226,8 +226,11 @@ class RunSetUp:
         return self._plans[base]
 
     async def _choose(self, base: str) -> ToolchainChoice:
-        """Return the toolchains as of `base`; what was lost meanwhile is fetched again."""
-        chosen = self._chosen.get(base)
+        """Return the toolchains as of `base`; what was lost meanwhile is fetched again.
+
+        Raises TransientError when it cannot be: a run ends with the tools that it began with.
+        """
+        known = chosen = self._chosen.get(base)
         if chosen is None or not chosen.there:
             paths = await self._mirror.blobs(base)
             texts = {
@@ -235,6 +238,8 @@ class RunSetUp:
                 for path in list_version_files(paths)
             }
             chosen = await self._all.toolchains.choose(RepositoryFiles(frozenset(paths), texts))
+            if known is not None and len(chosen.problems) > len(known.problems):
+                raise TransientError(_LOST.format(problem=chosen.problems[-1]))
             self._chosen[base] = chosen
             self._plans.pop(base, None)
         return chosen

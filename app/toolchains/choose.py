@@ -14,14 +14,13 @@ from typing import Protocol
 import structlog
 from packaging.version import InvalidVersion, Version
 
-from agents.analysis.languages import place_venv
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.toolchains import ToolDemand, find_wanted
 from agents.ports import Kit
 from agents.text import printable
 from app.git.worktree import CommandMounts
 from app.sandbox.port import Mount, Sandbox
-from app.toolchains.folders import PROGRAMS, VARIABLE, make_switch, name_folders
+from app.toolchains.folders import PROGRAMS, VARIABLE, add_venv, make_switch, name_folders
 from app.toolchains.probe import SeenTool, see_kit, see_tools
 from app.toolchains.recipes import FetchRecipe, list_recipes, make_links
 
@@ -136,9 +135,7 @@ class _Choosing:
         self.problems += own.problems
         self.taken += [f"{demand.folder}: {each}" for each in own.taken]
         found = [each.rpartition(" ")[2].rpartition("/")[0] for each in own.taken]
-        # Its virtual environment, once there is one, has the same Python and what was installed.
-        venv = [f"{place_venv(demand.folder)}/bin"] if demand.tool == "python" and found else []
-        self.folders.setdefault(demand.folder, []).extend([*venv, *found])
+        self.folders.setdefault(demand.folder, []).extend(add_venv(demand, found))
 
     def take(self, seen: SeenTool, kit: tuple[KeptKit, Mount] | None = None) -> None:
         """Put one tool first on PATH, unless it is what its name alone finds."""
@@ -242,9 +239,11 @@ class Toolchains:
     async def _settle(self, demand: ToolDemand, here: list[SeenTool], made: _Choosing) -> None:
         """Take what meets the demand, from the nearest place; else say what is missing."""
         fitting = _in_order(demand, (each for each in here if demand.fits(each.version)))
-        if fitting and await self._take_here(fitting[0], made):
-            return
-        near = _in_order(demand, (each for each in here if demand.is_near(each.version)))
+        for seen in fitting:
+            if await self._take_here(seen, made):
+                return
+        others = (each for each in here if each not in fitting)
+        near = _in_order(demand, (each for each in others if demand.is_near(each.version)))
         reasons: list[str] = []
         if await self._fetch(demand, made, reasons, near=not near):
             return

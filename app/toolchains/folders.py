@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from agents.analysis.languages import place_venv
+from agents.analysis.toolchains import ToolDemand
 from agents.ports import Kit
 from app.toolchains.recipes import make_kit
 
@@ -66,6 +68,15 @@ def make_switch(tools: Iterable[str]) -> Kit:
     names = [name for tool in tools for name in PROGRAMS[tool]]
     script = _MAKE.format(first=names[0], others=" ".join(names[1:]), switch=_SWITCH)
     return make_kit("switch", "", script)
+
+
+def add_venv(demand: ToolDemand, found: Sequence[str]) -> list[str]:
+    """Return where a folder's programs lie: its virtual environment, once there is one, first.
+
+    That has the folder's own Python, and what was installed for it.
+    """
+    venv = [f"{place_venv(demand.folder)}/bin"] if demand.tool == "python" and found else []
+    return [*venv, *found]
 
 
 def name_folders(folders: Mapping[str, Sequence[str]]) -> str:

@@ -5,10 +5,12 @@ import shlex
 import shutil
 import stat
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agents.errors import TransientError
 from agents.policy import Policy
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.none.backend import NoSandbox
@@ -183,6 +185,32 @@ async def test_a_python_beside_the_default_one_gets_its_plain_names(ground, tool
     assert result.problems == ()
     assert [word[: len(line)] for word in done.output.split()[1:4:2]] == [line, line]
     assert done.output.splitlines()[-1] == "/setup/venv"
+
+
+async def test_a_run_never_goes_on_with_other_tools_than_it_began_with(ground, tools):
+    program(tools / "bin/python3", "echo 3.1.0")  # so that the machine's own needs a kit
+    [line, *_] = sorted(path.name[6:] for path in Path("/usr/bin").glob("python3.[0-9]*[0-9]"))
+    ground.commit({".python-version": line})
+    set_ups, broken = ground.set_ups(), []
+
+    async def provide(kit):
+        return "[no way]" if broken else await set_ups.kits.provide(kit)
+
+    toolchains = replace(set_ups.toolchains, provide=provide)
+    run = replace(set_ups, toolchains=toolchains).for_run("1", ground.mirror, "run-1")
+    await ground._fetch()
+    before = await run.find_mounts(ground.base, Policy())
+    for kit in ground.place.glob("setups/kits/*-ok-*"):
+        shutil.rmtree(kit)
+
+    broken.append(True)
+    with pytest.raises(TransientError, match="gone from this machine"):
+        await run.find_mounts(ground.base, Policy())
+    broken.clear()
+    again = await run.find_mounts(ground.base, Policy())
+
+    assert "/kits/python-links-" in before.path[0]
+    assert again.path == before.path
 
 
 async def test_a_run_cannot_change_what_all_share(ground, tools):
