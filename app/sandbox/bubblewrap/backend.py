@@ -158,7 +158,7 @@ class Bubblewrap:
         command = replace(command, mounts=await self._layers.settle(command.mounts))
         self._writable_paths.check(command.mounts)
         disk = self._disk.allow(command)
-        make_mount_points(command.mounts, self.owner)
+        make_mount_points(profile.list_mounts(command, self._toolchains), self.owner)
         with (
             open_cgroup(self._cgroups, self._build_limits(command)) as cgroup,
             open_lifeline(cgroup.add, cgroup.threads) as line,

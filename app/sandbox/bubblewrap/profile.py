@@ -122,6 +122,12 @@ def _make_memory(target: str, size: int, mode: str = "1777") -> list[str]:
     return ["--perms", mode, "--size", str(size * 1024 * 1024), "--tmpfs", target]
 
 
+def list_mounts(command: SandboxCommand, toolchains: Sequence[Path]) -> list[Mount]:
+    """Return all mounts; one that lies inside of another comes after it, or it would be hidden."""
+    mounts = (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts)
+    return sorted(mounts, key=lambda each: each.target.rstrip("/").count("/"))
+
+
 def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
     """Return the options for one command: its mounts, its environment, its folder."""
     options: list[str] = []
@@ -130,9 +136,7 @@ def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -
         options += _make_memory(SCRATCH, 256)
     if HOME not in mounted:
         options += _make_memory(HOME, 256, "0700")
-    mounts = (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts)
-    # What lies inside of another mount comes after it, or it would be hidden.
-    for mount in sorted(mounts, key=lambda each: each.target.rstrip("/").count("/")):
+    for mount in list_mounts(command, toolchains):
         writable = mount.writable or mount.changes
         options += ["--bind" if writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]

@@ -113,6 +113,24 @@ async def test_a_toolchain_inside_of_a_mounted_folder_is_not_hidden(open_folder,
 # --- who it is ------------------------------------------------------------------------------------
 
 
+async def test_a_toolchain_below_tmp_is_seen_in_a_tmp_of_the_runs_own(open_folder, sandbox):
+    """And a link that an agent left in its place leads nowhere."""
+    tool, own = open_folder / "toolchain", open_folder / "own"
+    (tool / "bin").mkdir(parents=True)
+    (tool / "bin" / "greet").write_text("#!/bin/sh\necho hello\n")
+    (tool / "bin" / "greet").chmod(0o755)
+    (own / "elsewhere").mkdir(parents=True)
+    assert str(tool).startswith("/tmp/")
+    (own / tool.parent.name).symlink_to("/etc")
+    if os.geteuid() == 0:
+        os.chown(own, *sandbox.owner)
+    made = Bubblewrap(58999, (tool,))
+    mounts = (Mount(own, "/tmp", writable=True),)
+    result = await made.run(SandboxCommand(("greet",), "/", mounts=mounts))
+    assert result.output == "hello\n"
+    assert not (own / tool.parent.name).is_symlink()
+
+
 async def test_files_belong_to_the_sandboxs_user(bash, open_folder, sandbox):
     await bash("touch mine")
     status = (open_folder / "tree" / "mine").stat()
