@@ -102,9 +102,9 @@ async def change(
         return await run.stage(held_up, order)
     baseline = await run.stage(measure_base, setup)
     if order.work:
-        work = await make_parts(run, request, finding, setup, order)
+        work = await make_parts(run, request, finding, baseline, order)
     else:
-        work = await make_steps(run, request, finding, setup)
+        work = await make_steps(run, request, finding, baseline)
     if work.stuck:
         return await run.stage(eval_comment, request, work.stuck, work.aside)
     if run.unchanged:
@@ -113,31 +113,32 @@ async def change(
 
 
 async def make_steps(
-    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult
+    run: Run, request: ResolveIssue, finding: Triage, baseline: Baseline
 ) -> ResolveWork:
     """Make the change in one to five steps, each by an engineer who starts fresh."""
     plan = await run.stage(decompose)
     made: tuple[StepResult, ...] = ()
     for assignment in plan.assignments(request):
-        step = await run.stage(implement, assignment, setup)
+        step = await run.stage(implement, assignment, baseline.setup)
         made = (*made, step)
     if run.unchanged:
         return ResolveWork(finding=finding, made=made)
-    await run.stage(docs_review)
+    if baseline.documents_first:
+        await run.stage(docs_review)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
     verdict = await judge(run, finding.aim(request, run.base))
     return ResolveWork(finding=finding, made=made, verdict=verdict)
 
 
 async def make_parts(
-    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult, order: Order
+    run: Run, request: ResolveIssue, finding: Triage, baseline: Baseline, order: Order
 ) -> ResolveWork:
     """Resolve sub-issue by sub-issue; the first that cannot be done ends it."""
     parts: tuple[SubIssueWork, ...] = ()
     aside: SetAsideWork | None = None
     for assignment in order.assignments(request, finding.detail):
         before = run.head
-        made = await run.stage(implement, assignment, setup)
+        made = await run.stage(implement, assignment, baseline.setup)
         verdict = None
         if run.head != before:
             verdict = await judge(run, assignment.aim(before))
@@ -147,7 +148,7 @@ async def make_parts(
             aside = await run.stage(set_aside, part, before)
             break
     work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
-    if run.unchanged or work.stuck:
+    if run.unchanged or work.stuck or not baseline.documents_first:
         return work
     before = run.head
     await run.stage(docs_review)
@@ -172,6 +173,8 @@ async def open_pull_request(
     run: Run, request: ResolveIssue, baseline: Baseline, work: ResolveWork
 ) -> Outcome:
     """Check the change, and let people see it."""
+    if not baseline.documents_first:
+        await run.stage(docs_review)
     checked = await verify(run, baseline, work)
     if checked.ready and work.whole:
         text = await run.stage(craft_pr, checked, work)

@@ -76,7 +76,7 @@ async def test_the_exploits_work_before_and_not_on_what_was_pushed(make_place, s
         await asyncio.gather(*(raise_alert(at, case) for case in cases))
         outcomes = await at.ends("pull_request", "pull_request", "pull_request")
 
-        assert at.results(outcomes) == ["fixed"] * 3
+        assert at.results(outcomes) == ["unverified"] * 3, "no check of these repositories counts"
         gitdir, folder = at.repository.gitdir, place.server.data.parent / "tries"
         make_passable(folder)
         lab = ExploitSandbox(sandbox, gitdir, folder)

@@ -57,6 +57,15 @@ class Baseline(Frozen):
     """The servers that are started around each of them."""
     unstarted: tuple[str, ...] = ()
     """Why others that the repository names cannot be started: untrusted sentences."""
+    form: Literal[1, 2] = 1
+    """2: documentation is written before the change is judged, `unavailable` names only what has
+    nothing in its place, and what could not be told is not ready. Runs that an older version began
+    go on as they began, with form 1: the engine finds the stages that it has a record of."""
+
+    @property
+    def documents_first(self) -> bool:
+        """Return whether documentation is written before the change is judged, not after it."""
+        return self.form > 1
 
     @property
     def before(self) -> tuple[tuple[CheckResult, ...], ...]:
@@ -96,7 +105,7 @@ class CheckComparison(Frozen):
 
         What no check looked at, and what a check says nothing about, counts as good for nobody.
         """
-        missing = self.baseline.unavailable
+        missing = self.baseline.unavailable if self.baseline.form > 1 or not self.runs else ()
         commands = ", ".join(_code(each, COMMAND_LIMIT) for each in missing[:COMMANDS_SHOWN])
         if len(missing) > COMMANDS_SHOWN:
             commands += f" and {len(missing) - COMMANDS_SHOWN} more"

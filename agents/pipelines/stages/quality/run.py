@@ -90,6 +90,7 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
         setup=setup,
         services=services,
         unstarted=unstarted,
+        form=2,
     )
 
 
