@@ -17,12 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.declaration import ManualGroup, add
+from app.cli.environment import repository
 from app.cli.terminal import DONE, PERSON
 from app.doctor.finding import Diagnosis
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
-    from app.sandbox.port import ProbeReport
     from app.sandbox.select import BackendTrial
 
 # ruff: noqa: PLC0415 - `--help` imports nothing that takes long
@@ -87,6 +87,7 @@ def sandbox(
 
 
 add(doctor, sandbox, "Try to break out of the sandbox.")
+add(doctor, repository, "Set up a repository, and see what its checks can tell.")
 
 
 def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
@@ -158,12 +159,12 @@ def _describe(tried: BackendTrial) -> Group:
     words = [Text(f"Likely cause: {report.cause}")] if report.cause else []
     words += [Text(f"Remedy: {report.remedy}")] if report.remedy else []
     words += [Text(f"Note: {note}") for note in report.notes]
-    return Group(heading, _table(report), *(Padding(line, (0, 2)) for line in words))
+    return Group(heading, _table(tried), *(Padding(line, (0, 2)) for line in words))
 
 
-def _table(report: ProbeReport) -> Table:
+def _table(tried: BackendTrial) -> Table:
     table = Table("Attack", "Result", "Detail", box=None, padding=(0, 2), pad_edge=True)
-    for probe in report.probes:
+    for probe in tried.report.probes:
         result = Text("held" if probe.held else "failed", style=_style(probe.held))
         table.add_row(Text(probe.name), result, Text(probe.detail, overflow="fold"))
     return table

@@ -46,6 +46,7 @@ COMMANDS = {
         "Try how well runs do on cases with known answers.",
     ),
     "doctor": ("app.cli.doctor:doctor", "Check machine, App and settings."),
+    "init": ("app.cli.environment:init", "Write a policy with the checks that work here."),
     "policy": ("app.cli.policy.commands:policy", "Check a policy, or try out a changed one."),
     "runs": ("app.cli.runs.list:runs", "List runs; show one with all that it did."),
 }

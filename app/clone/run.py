@@ -94,7 +94,7 @@ class CloneRun:
         engine = make_engine(self.parts)
         await engine.launch(conductor.conduct)
         queue = RunQueue(self.parts.runs, engine)
-        await queue.submit(self.place.folder.run_id, self._request())
+        await queue.submit(self.place.folder.run_id, self.request)
         attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
         attending = asyncio.create_task(attendant.outcome())
         stopping = asyncio.create_task(stop.wait())
@@ -194,7 +194,8 @@ class CloneRun:
             return None
         return branch
 
-    def _request(self) -> Request:
+    @property
+    def request(self) -> Request:
         """Return the wish as a request; there is no issue, so it has no number."""
         place, wish = self.place, self.wish
         if wish.request is not None:

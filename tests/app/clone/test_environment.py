@@ -1,0 +1,112 @@
+"""`fettle doctor repository` and `fettle init`: what a repository's checks can tell."""
+
+import json
+
+import pytest
+
+from agents.policy import parse_policy
+from app.cli import main
+from tests.app.clone.conftest import make_clone
+
+SETUP = "setup: {run: ['true']}\n"
+GREEN = "quality: [{name: unit, run: python3 -m unittest -q}]\n"
+TEST = (
+    "import unittest\n\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+)
+POLICY = ".github/fettle.yml"
+
+
+@pytest.fixture
+def fettle(bench, monkeypatch, capsys):
+    """Run a command as who has no key would; return its exit code, output and messages."""
+
+    def run(*args):
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("FETTLE_DATA_DIR", str(bench.data))
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setattr("sys.argv", ["fettle", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return ended.value.code or 0, told.out, told.err
+
+    return run
+
+
+def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
+    clone = make_clone(bench.place / "r", {"test_it.py": TEST, POLICY: SETUP + GREEN})
+
+    code, out, err = fettle("doctor", "repository", clone)
+
+    assert code == 0, err
+    assert "python3 -m unittest -q" in out
+    assert "changes can be called ready here" in out
+    assert bench.list_folders() == [], "nothing is left behind"
+    assert sorted(path.name for path in clone.iterdir()) == [".git", ".github", "test_it.py"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("quality: []\n", "no check of the repository was found"),
+        (
+            "quality: [{name: odd, run: 'echo it is broken; false'}]\n",
+            "it failed without saying what fails",
+        ),
+        ("quality: [{name: none, run: no-such-program}]\n", "the command could not be started"),
+        ("quality: [{name: skips, run: echo 5 skipped in 0.1s}]\n", "it ran no test"),
+    ],
+)
+def test_what_cannot_be_told_is_named_with_its_reason(bench, fettle, policy, why):
+    clone = make_clone(bench.place / "r", {POLICY: SETUP + policy})
+
+    code, out, _ = fettle("doctor", "repository", clone, "--json")
+
+    told = json.loads(out)
+    assert (code, told["ready"]) == (2, False)
+    assert why in told["untold"][0]
+
+
+def test_init_writes_the_checks_that_can_tell_and_no_others(bench, fettle):
+    bad = "  broken:\n    runs-on: x\n    steps: [{run: python3 -m unittest -q no_such_test}]\n"
+    good = "  unit:\n    runs-on: x\n    steps: [{run: python3 -m unittest -q}]\n"
+    files = {"test_it.py": TEST, ".github/workflows/ci.yml": f"on: push\njobs:\n{good}{bad}"}
+    clone = make_clone(bench.place / "r", files)
+
+    code, out, err = fettle("init", clone)
+
+    assert code == 0, err
+    written = (clone / POLICY).read_text()
+    assert written.strip() in out
+    [check] = parse_policy(written.encode()).quality
+    assert check.run == "python3 -m unittest -q"
+
+
+def test_init_leaves_a_policy_that_is_there(bench, fettle):
+    clone = make_clone(bench.place / "r", {POLICY: GREEN})
+
+    code, _, err = fettle("init", clone)
+
+    assert code == 2
+    assert "is there already" in err
+    assert (clone / POLICY).read_text() == GREEN
+
+
+def test_init_without_a_check_that_can_tell_writes_nothing(bench, fettle):
+    clone = make_clone(bench.place / "r", {"README.md": "words\n"})
+
+    code, _, err = fettle("init", clone)
+
+    assert code == 2
+    assert "there is nothing to write" in err.replace("\n", " ")
+    assert not (clone / POLICY).exists()
+
+
+def test_names_in_a_repository_move_no_cursor(bench, fettle):
+    name = "quality: [{name: \"a\\u202eb\", run: 'false'}]\n"
+    clone = make_clone(bench.place / "r", {POLICY: SETUP + name})
+
+    _, out, _ = fettle("doctor", "repository", clone)
+
+    assert "\u202e" not in out
