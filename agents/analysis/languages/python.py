@@ -62,6 +62,7 @@ LOCKED = {  # lock file: tool, commands
     "Pipfile.lock": ("pipenv", (MAKE_VENV, "pipenv sync --dev")),
 }
 _HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
+_HAVE = "python3 -m {name} --version 2>/dev/null || pip install {name}"
 _SEE_SOURCES = (
     'echo "$PWD/src" >"$(python3 -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')'
     '/project-sources.pth"'
@@ -114,6 +115,7 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
         return None
     if tested:
         installs.append(_HAVE_PYTEST)
+    installs += [_HAVE.format(name=name) for name in _list_linters(files)]
     return InstallRecipe(
         "Python (pip)",
         (f"python3 -m venv {place_venv(files.folder)}", *installs),
@@ -179,14 +181,27 @@ def list_python_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         # In files that do not use it, it finds nothing to run and is content with that.
         used = "python3 -c 'import unittest' && grep -rqsw --include='*.py' unittest ."
         found.append(suggest("tests", "python3 -m unittest -q", used))
-    tools = table(files.toml("pyproject.toml"), "tool")
-    if "ruff" in tools or files.paths & {"ruff.toml", ".ruff.toml"}:
+    linters = _list_linters(files)
+    if "ruff" in linters:
         found.append(suggest("lint", "ruff check .", "command -v ruff"))
-    if ".flake8" in files.paths or files.mentions("setup.cfg", r"^\[flake8\]"):
+    if "flake8" in linters:
         found.append(suggest("lint", "python3 -m flake8", "python3 -m flake8 --version"))
-    if "mypy" in tools or "mypy.ini" in files.paths or files.mentions("setup.cfg", r"^\[mypy\]"):
+    if "mypy" in linters:
         found.append(suggest("types", "python3 -m mypy .", "python3 -m mypy --version"))
     return found
+
+
+def _list_linters(files: RepositoryFiles) -> list[str]:
+    """Return the linters that the project has settings for."""
+    tools = table(files.toml("pyproject.toml"), "tool")
+    named = {
+        "ruff": "ruff" in tools or bool(files.paths & {"ruff.toml", ".ruff.toml"}),
+        "flake8": ".flake8" in files.paths or files.mentions("setup.cfg", r"^\[flake8\]"),
+        "mypy": "mypy" in tools
+        or "mypy.ini" in files.paths
+        or files.mentions("setup.cfg", r"^\[mypy\]"),
+    }
+    return [name for name, there in named.items() if there]
 
 
 def _covers(files: RepositoryFiles, folder: str) -> bool:

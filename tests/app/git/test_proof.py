@@ -60,6 +60,9 @@ class Repositories:
     async def show(self, revision, path):
         return await self.estate.mirror.show(revision, path)
 
+    async def files(self, revision):
+        return sorted(await self.estate.mirror.blobs(revision))
+
 
 @pytest.fixture
 def at_head(estate):

@@ -74,8 +74,8 @@ async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...],
     starting: list[Service] = []
     reasons = list(found.unknown)
     for service in found.services:
-        argv = wrap_with_services(["true"], [service])
-        result = await (await run.tree()).run(argv, timeout=SERVICE_TIMEOUT)
+        tree = await run.tree()
+        result = await tree.run(wrap_with_services(["true"], [service]), timeout=SERVICE_TIMEOUT)
         why = explain_unavailable(result, [service])
         if why or result.exit_code:
             reasons.append(why or _NOT_STARTED.format(kind=service.kind, source=service.source))

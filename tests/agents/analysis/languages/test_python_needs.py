@@ -105,3 +105,21 @@ def test_a_line_that_is_no_requirement_is_left_out(line):
 )
 def test_constraints_as_pip_writes_them(constraint, specifier):
     assert to_specifier(constraint) == specifier
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "linter"),
+    [
+        ("pyproject.toml", f"{BUILD}[tool.ruff]\n", "ruff"),
+        (".ruff.toml", "", "ruff"),
+        (".flake8", "", "flake8"),
+        ("setup.cfg", "[flake8]\nmax-line-length = 99\n", "flake8"),
+        ("mypy.ini", "", "mypy"),
+    ],
+)
+def test_a_linter_with_settings_is_there_to_run(path, text, linter):
+    texts = {"pyproject.toml": BUILD, path: text}
+    [recipe] = make_plan(RepositoryFiles(frozenset(texts), texts), Policy()).recipes
+
+    wanted = f"python3 -m {linter} --version 2>/dev/null || pip install {linter}"
+    assert recipe.commands[-1] == wanted
