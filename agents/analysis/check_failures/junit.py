@@ -42,7 +42,7 @@ def _parse(document: str) -> Element | None:
         return None
     try:
         return fromstring(document)  # noqa: S314 # it may declare nothing, so nothing can expand
-    except ParseError:
+    except (ParseError, ValueError):  # the latter for characters that no encoding has
         return None
 
 

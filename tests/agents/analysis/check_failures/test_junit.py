@@ -117,7 +117,9 @@ def test_what_surefire_writes_is_read_document_by_document():
     )
 
 
-@pytest.mark.parametrize("text", [LAUGHS, SUREFIRE[:300], "<?xml version='1.0'?>no"])
+@pytest.mark.parametrize(
+    "text", [LAUGHS, SUREFIRE[:300], "<?xml version='1.0'?>no", SUREFIRE.replace("adds", "\ud800")]
+)
 def test_what_cannot_be_read_or_declares_something_is_not_whole(text):
     assert not read_junit(text).whole
     assert not read_junit(SUREFIRE + text).whole
