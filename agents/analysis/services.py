@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from agents.analysis.ci_checks import WORKFLOWS
 from agents.policy.document import MalformedPolicy, read_document
 from agents.requests import Frozen
 from agents.text import one_line
@@ -22,7 +23,7 @@ MOST_SERVICES = 5
 MOST_UNKNOWN = 5
 PORTS: Mapping[ServiceKind, int] = {"postgres": 5432, "redis": 6379, "mysql": 3306}
 
-_WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
+_WORKFLOW = re.compile(WORKFLOWS)
 _COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-][\w-]{1,20})?\.ya?ml")
 _IMAGES: Mapping[str, ServiceKind] = {
     "postgres": "postgres",
