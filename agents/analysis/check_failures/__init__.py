@@ -7,6 +7,7 @@ from agents.analysis.check_failures.compare import (
     Verdict,
     compare,
     confirm_failures,
+    list_names,
 )
 from agents.analysis.check_failures.junit import read_junit
 from agents.analysis.check_failures.read import read_failures
@@ -19,6 +20,7 @@ __all__ = [
     "Verdict",
     "compare",
     "confirm_failures",
+    "list_names",
     "read_failures",
     "read_junit",
     "select_tests",

@@ -164,10 +164,11 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (told.keys() == {HOOKS}, _HOOKS),
     )
     why = next((why for holds, why in reasons if holds), "")
-    return why.format(when=when, names=_list_names(unread))
+    return why.format(when=when, names=list_names(unread))
 
 
-def _list_names(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """Return the first of these names, which others chose, as Markdown that can be published."""
     shown = ", ".join(code_span(one_line(name, _NAME_LIMIT)) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.check_failures import compare, confirm_failures, select_tests
+from agents.analysis.check_failures import (
+    compare,
+    confirm_failures,
+    list_names,
+    select_tests,
+)
 from agents.pipelines.stages.quality.results import CheckResult
-from agents.text import code_span, one_line
 
 ALONE = 3  # times that a test which fails newly is run by itself
 PATIENCE = 300.0  # seconds of whole runs after which no further one is begun
 LONG, MANY = 60.0, 5  # seconds, and times the tests asked for: then it runs all of them each time
-SHOWN, NAME_LIMIT = 3, 90  # names in a reason, and characters of each
 
 _UNSURE = (
     "with the change, {names} failed at first and then in one of {times} runs by itself, and in"
@@ -31,8 +34,6 @@ class Confirmation:
     base: str
     head: str
     run_check: RunCheck
-    known: frozenset[str] = frozenset()
-    """The names of what is known to fail now and then in this repository."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
         """Return how the check ended with what it says of the change.
@@ -48,17 +49,18 @@ class Confirmation:
         if alone is None:
             return await self._run_whole(now, found.new)
         certain = [name for name, failed in alone.items() if failed == ALONE]
-        sometimes = [n for n, failed in alone.items() if 0 < failed < ALONE and n not in self.known]
+        sometimes = [name for name, failed in alone.items() if 0 < failed < ALONE]
         earlier = await self._run_alone(self.base, now, sometimes) if sometimes else {}
-        stable = [name for name in sometimes if not (earlier or {}).get(name)]
+        flaky = [name for name in sometimes if (earlier or {}).get(name)]
+        stable = [name for name in sometimes if name not in flaky]
         certain += [name for name in stable if alone[name] > 1]
         if certain:
             return _judge(now, "worse", certain, seen=found.new)
         unsure = [name for name in stable if alone[name] == 1]
         if unsure:
-            why = _UNSURE.format(names=_list_names(unsure), times=ALONE)
+            why = _UNSURE.format(names=list_names(unsure), times=ALONE)
             return _judge(now, "unknown", why=why, seen=found.new)
-        return await self._run_together(found.new)
+        return await self._run_together(found.new, flaky)
 
     async def _run_alone(
         self, commit: str, now: CheckResult, names: Sequence[str]
@@ -77,10 +79,13 @@ class Confirmation:
                 failed[name] += 1
         return failed
 
-    async def _run_together(self, names: Sequence[str]) -> CheckResult:
-        """Return what comes of tests that can pass alone: they may fail beside the others only."""
+    async def _run_together(self, names: Sequence[str], flaky: Sequence[str]) -> CheckResult:
+        """Return what comes of tests that can pass alone: they may fail beside the others only.
+
+        `flaky`: those of them that were seen to fail before the change, too.
+        """
         again = await self.run_check(self.head, {})
-        found = compare(self.before, again, tolerated=self.known)
+        found = compare(self.before, again, tolerated=flaky)
         both = confirm_failures(names, found.new)
         if both or (found.verdict == "worse" and not found.new):
             return _judge(again, "worse", both, seen=(*names, *found.new))
@@ -91,7 +96,7 @@ class Confirmation:
         rest, spent = tuple(names), 0.0
         for _ in range(ALONE):
             again = await self.run_check(self.head, {})
-            found = compare(self.before, again, tolerated=self.known)
+            found = compare(self.before, again)
             if found.verdict != "worse":
                 return self._tolerate(again, names or (now.name,))
             rest = confirm_failures(rest, found.new)
@@ -104,7 +109,7 @@ class Confirmation:
 
     def _tolerate(self, run: CheckResult, flaky: Sequence[str]) -> CheckResult:
         """Return what a run says where these names are known to come and go."""
-        found = compare(self.before, run, tolerated=self.known.union(flaky))
+        found = compare(self.before, run, tolerated=flaky)
         return _judge(run, found.verdict, found.new, seen=flaky, why=found.why)
 
 
@@ -126,8 +131,3 @@ def _is_repeatable(run: CheckResult, names: Sequence[str]) -> bool:
     """Return whether linters or compilers found some of it: they say the same each time."""
     found = {name for told in run.failures.programs if told.ran is None for name in told.names}
     return not found.isdisjoint(names)
-
-
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(code_span(one_line(name, NAME_LIMIT)) for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown

@@ -99,6 +99,14 @@ async def test_what_fails_now_and_then_before_the_change_too_is_flaky(measured):
     assert quality.runs[0].flaky == ("t.py::a",)
 
 
+async def test_what_flakes_without_the_change_is_not_new_because_it_flakes_twice(measured):
+    sometimes = (says("a"), says(), says())
+    quality, _ = await measured(says(), says("a"), *sometimes, *sometimes, says("a"))
+
+    assert quality.verdict == "no worse"
+    assert quality.runs[0].flaky == ("t.py::a",)
+
+
 async def test_what_began_to_fail_now_and_then_is_not_called_good(measured):
     good = (says(), says(), says())
     once, _ = await measured(says(), says("a"), says("a"), says(), says(), *good)
