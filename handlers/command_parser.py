@@ -1,7 +1,8 @@
 """The parser of commands in comments: `/bot approve k3f9x2`, at the start of a line.
 
 A command is what a reader sees as a plain line. What is quoted, code, hidden or inside of markup
-only talks about a command, and so does the mail that a mail program quotes below a reply.
+only talks about a command, and so does the mail that a mail program quotes below a reply. Two
+parsers decide, GitHub's own among them: a line that they read differently is no command.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from markdown_it.token import Token
 
 from agents.requests import Verb
 from agents.text.markdown import HtmlReader, parse_markdown
+from agents.text.rendered import find_plain_lines
 
 ANSWERS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
 """The verbs that answer an approval, whose id follows."""
@@ -121,11 +123,13 @@ def _read_command(lines: list[str], number: int, last: int) -> ParsedCommand:
     name, tail = _split(found[2])
     verb = VERBS.get(name.strip(_AROUND).lower(), "unknown")
     ident, tail = _split(tail) if verb in ANSWERS else ("", tail)
+    if verb == "approve" and "?" in found[2]:
+        ident = f"{ident.rstrip(_AROUND)}?"  # who asks has not said yes
     following = [line.strip() for line in lines[number + 1 : last]]
     return ParsedCommand(
         verb=verb,
         name=name[:LONGEST_ID],
-        approval=ident.strip(_AROUND).lower()[:LONGEST_ID],
+        approval=ident.strip(_AROUND.replace("?", "")).lower()[:LONGEST_ID],
         tail=tail[:LONGEST_WORDS],
         words="\n".join([tail, *following]).strip()[:LONGEST_WORDS],
     )
@@ -140,7 +144,7 @@ def _split(text: str) -> tuple[str, str]:
 def _keep_plain_lines(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the candidates that are plain lines, each with the line where its words end.
 
-    The Markdown parser decides: each candidate gets a mark that the comment does not contain, and
+    The Markdown parsers decide: each candidate gets a mark that the comment does not contain, and
     the token in which the mark comes out tells what the line is part of.
     """
     mark = "\ue000"
@@ -150,7 +154,10 @@ def _keep_plain_lines(lines: list[str], candidates: list[int]) -> Iterator[tuple
     for number in candidates:
         indent, rest = marked[number].split("/", 1)
         marked[number] = f"{indent}/{mark}{number}.{rest[len('bot') :]}"
-    for block, numbers in _find_marks("\n".join(marked), re.compile(rf"/{mark}(\d+)\.")):
+    text, pattern = "\n".join(marked), re.compile(rf"/{mark}(\d+)\.")
+    agreed = find_plain_lines(text, pattern)
+    for block, found in _find_marks(text, pattern):
+        numbers = [number for number in found if number in agreed]
         ends = [*[number for number in candidates if number in range(*block)], block[1]]
         for number in numbers:
             yield number, next(end for end in ends if end > number)

@@ -52,6 +52,7 @@ def pytest_configure(config):
 def pytest_addoption(parser):
     """Let `make quick` choose."""
     parser.addoption("--quick", action="store_true", help="only tests that take no servers")
+    parser.addoption("--fuzz", type=int, default=1, help="times as many hostile texts are tried")
 
 
 @dataclass

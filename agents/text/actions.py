@@ -9,9 +9,12 @@ from typing import Literal
 
 from agents.text.characters import JOINER
 
+# https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions
+_MATH = r"(?<![\w$])\$(?![\s$])[^$]*(?<![\s$])\$(?!\w)|\$\$[^$]+\$\$"
 _LIVE = re.compile(
-    r"""(?P<url>(?:https?|ftp)://[^\s<>"`]+|(?<![a-z0-9])www\.[^\s<>"`]+)
-      |(?P<reference>(?<![\w/.-])[a-z0-9][\w.-]*(?:/[\w.-]+)?(?:\#\d+|@[0-9a-f]{7,40})\b)
+    rf"""(?P<url>(?:https?|ftp)://[^\s<>"`]+|(?<![a-z0-9])www\.[^\s<>"`]+)
+      |(?P<math>{_MATH})
+      |(?P<reference>(?<![\w/.-])[a-z0-9][\w.-]*(?:/[\w.-]+)?(?:\#\d+|@[0-9a-f]{{7,40}})\b)
       |(?P<mention>(?<![a-z0-9_])@(?P<login>[a-z0-9][a-z0-9-]*)(?P<team>/?))""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
@@ -83,7 +86,7 @@ class Piece:
 
 
 def split_pieces(text: str, allowed: AllowedEffects) -> Iterator[Piece]:
-    """Yield the text in parts: foreign links and references as code, mentions defused."""
+    """Yield the text in parts: foreign links, references and math as code, mentions defused."""
     at = 0
     for found in _LIVE.finditer(text):
         if found.start() > at:
@@ -101,6 +104,8 @@ def _defuse_match(found: re.Match[str], allowed: AllowedEffects) -> tuple[Piece,
         end = found.start() + len(url)
         own = "://" in url and allowed.link(url)
         return Piece("url", url) if own else Piece("code", shown_url(url), True), end
+    if found["math"]:
+        return Piece("code", found[0], True), found.end()
     if found["reference"]:
         own = found["reference"].casefold().startswith(f"{allowed.full_name.casefold()}#")
         kind: Literal["text", "code"] = "text" if own else "code"
@@ -114,6 +119,11 @@ def shown_url(url: str) -> str:
     """Return a foreign URL for display: without query and fragment, which can carry data out."""
     bare = re.split(r"[?#]", url, maxsplit=1)[0].replace("`", "")
     return bare if bare == url else f"{bare}…"
+
+
+def contains_math(text: str) -> bool:
+    """Return whether GitHub would set a part of the text as a formula."""
+    return re.search(_MATH, text) is not None
 
 
 def find_triggers(text: str, allowed: AllowedEffects) -> list[int]:

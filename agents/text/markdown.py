@@ -12,6 +12,14 @@ from markdown_it.token import Token
 SUGGESTION = "suggestion"
 """How GitHub names the fenced block whose lines a reviewer proposes for those of a thread."""
 
+DRAWN = frozenset(("geojson", "math", "mermaid", "stl", "topojson"))
+"""Languages of fenced blocks that GitHub draws.
+
+https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting
+"""
+_NESTING = 100
+"""Blocks within blocks that are read; the library's own bound, 20, shows deeper ones as text."""
+
 
 class HtmlReader(HTMLParser):
     """The library's reader, which nothing that anybody writes makes give up."""
@@ -28,7 +36,7 @@ class HtmlReader(HTMLParser):
 
 @cache
 def _parser(*without: str) -> MarkdownIt:
-    options = {"html": True, "inline_definitions": True}
+    options = {"html": True, "inline_definitions": True, "maxNesting": _NESTING}
     known = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     return known.disable(without)
 

@@ -1,11 +1,13 @@
 """Make a model's Markdown safe to publish under the App's name.
 
 Everything that lives is taken out or turned into text, and the result is read again until nothing
-is left: what GitHub shows is then what stands there, and nothing of it acts.
+is left: what GitHub shows is then what stands there, and nothing of it acts. GitHub's own parser
+has the last word: what it still finds alive makes the whole text one block of code.
 """
 
 from __future__ import annotations
 
+import html
 import re
 
 from markdown_it.token import Token
@@ -13,13 +15,12 @@ from markdown_it.token import Token
 from agents.text.actions import AllowedEffects
 from agents.text.characters import JOINER, without_hidden
 from agents.text.inline import COMMENT, TAGS, defuse_inline
-from agents.text.markdown import parse_markdown
+from agents.text.markdown import DRAWN, parse_markdown
+from agents.text.rendered import find_effects
 
 LIMIT = 65_000  # characters; GitHub takes 65,536
 PASSES = 12  # most texts need two
 
-# https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting
-_DRAWN = frozenset(("geojson", "math", "mermaid", "stl", "topojson"))
 _CONTAINERS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d+[.)](?=[ \t]))*")
 _BAR = re.compile(r"(?<!\\)\|")
 _FOREIGN_BLANK = re.compile(r"^(?=.*[^\x00-\x7f])[^\S\n]+$", re.MULTILINE)
@@ -68,7 +69,8 @@ def _defuse_until_stable(text: str, allowed: AllowedEffects) -> str:
         if source.lost:
             break
         if changed == text:
-            return _close_fence(text)
+            closed = _close_fence(text)
+            return _to_fence(text) if find_effects(closed, allowed) else closed
         text = changed
     return _to_fence(text)
 
@@ -161,7 +163,7 @@ def _without_html(lines: list[str]) -> list[str]:
 
 
 def _draws(info: str) -> bool:
-    return info.strip().split(" ")[0].casefold() in _DRAWN
+    return html.unescape(info).strip().split(" ")[0].casefold() in DRAWN
 
 
 def _as_text(line: str, markup: str) -> str:
