@@ -7,6 +7,7 @@ from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
 from agents.ports.ci_checks import Checking, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
 from agents.ports.external import Forge, Manner, Page, Toolsets, Web
+from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
 from agents.ports.issues import (
     DECISION,
     EarlierPull,
@@ -62,6 +63,9 @@ __all__ = [
     "EarlierPull",
     "Ending",
     "Feedback",
+    "FlakySighting",
+    "FlakyTest",
+    "FlakyTests",
     "ForeignCheck",
     "Forge",
     "Journal",

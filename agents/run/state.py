@@ -12,6 +12,7 @@ from agents.ports import (
     Alerts,
     Approvals,
     Checking,
+    FlakyTests,
     Forge,
     Journal,
     Json,
@@ -151,3 +152,5 @@ class Ports:
     """None: there is no GitHub whose checks could be read."""
     alerts: Alerts | None = None
     """None: there is no GitHub whose alerts could be read."""
+    flaky_tests: FlakyTests | None = None
+    """None: nobody remembers which tests fail now and then."""

@@ -48,6 +48,7 @@ COMMANDS = {
     "doctor": ("app.cli.doctor:doctor", "Check machine, App and settings."),
     "init": ("app.cli.environment:init", "Write a policy with the checks that work here."),
     "policy": ("app.cli.policy.commands:policy", "Check a policy, or try out a changed one."),
+    "flaky": ("app.cli.flaky:flaky", "List a repository's tests that fail now and then."),
     "runs": ("app.cli.runs.list:runs", "List runs; show one with all that it did."),
 }
 """Name, where the function or group is, and the sentence that `fettle --help` has for it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +12,7 @@ from agents.ports import Reporter
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.clone.ask_person import Ask, CloneApprovals
+from app.clone.flaky_tests import CloneFlakyTests, find_memory, name_clone
 from app.clone.follow_run import CloneRunFollower
 from app.clone.ports import Checks, CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
@@ -120,7 +120,7 @@ class CloneRun:
             fetch=partial(place.start.clone.bring, self.mirror),
             branch=partial(place.start.clone.bring_branch, self.mirror),
             identity=_author,
-            furnisher=parts.set_ups.for_run(_name_of(place.start), self.mirror, run_id),
+            furnisher=parts.set_ups.for_run(name_clone(place.start), self.mirror, run_id),
             conceal=parts.redactor.clean,
             on_command=parts.metrics.command_seconds.inc,
         )
@@ -140,6 +140,9 @@ class CloneRun:
             approvals=self.approvals,
             web=parts.web,
             toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
+            flaky_tests=CloneFlakyTests(
+                find_memory(parts.settings.data_dir, place.start), parts.database.seal, run_id
+            ),
         )
         at_terminal = request.model_copy(update={"via": "terminal"})
         read = partial(policy_of, GitObjects(place.start.clone.git), place.start.head.commit)
@@ -216,11 +219,6 @@ class CloneRun:
             label="",
             url="",
         )
-
-
-def _name_of(start: CloneStart) -> str:
-    """Return what tells this clone from others: what was installed for it is found by that."""
-    return "clone-" + hashlib.sha256(bytes(start.clone.git.gitdir)).hexdigest()[:16]
 
 
 async def _author() -> CommitIdentity:

@@ -19,7 +19,15 @@ from app.store.database import Database
 from app.store.encryption.columns import seal_of
 from app.store.engine_tables import OF_A_RUN, engine_table
 from app.store.runs.lanes import LIVE
-from app.store.tables import alert_looks, deliveries, installations, missed, repositories, runs
+from app.store.tables import (
+    alert_looks,
+    deliveries,
+    flaky_tests,
+    installations,
+    missed,
+    repositories,
+    runs,
+)
 
 ROWS_AT_ONCE = 500
 RUNS_AT_ONCE = 10
@@ -201,6 +209,7 @@ def delete_deliveries(connection: Connection, told: Collection[str]) -> None:
 
 def delete_books(connection: Connection, ids: Collection[int]) -> None:
     """Delete what is known of these repositories; the rows of reachable ones stay."""
+    connection.execute(delete(flaky_tests).where(flaky_tests.c.repository_id.in_(ids)))
     connection.execute(delete(missed).where(missed.c.repository_id.in_(ids)))
     connection.execute(delete(alert_looks).where(alert_looks.c.repository_id.in_(ids)))
     gone = (repositories.c.id.in_(ids), repositories.c.removed_at.is_not(None))

@@ -135,6 +135,16 @@ batches = Table(
 )
 Index("batches_of_pull", batches.c.repository_id, batches.c.number, batches.c.at)
 
+flaky_tests = Table(  # no key of `runs`: on clones they outlive the run and its database
+    "flaky_tests",
+    metadata,
+    Column("run_id", String(100), primary_key=True),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("seen", SealedText, nullable=False),  # JSON of agents.ports.FlakySighting, a list
+    Column("at", Float, nullable=False),  # unix seconds
+)
+Index("flaky_tests_of_repository", flaky_tests.c.repository_id, flaky_tests.c.at)
+
 told_alerts = Table(
     "told_alerts",
     metadata,

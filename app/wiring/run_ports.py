@@ -28,6 +28,7 @@ from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import RunSteering, SteerSignals
 from app.sandbox.select import build_caution
+from app.store.flaky_tests import StoredFlakyTests
 from app.store.handled_feedback import Batches
 from app.store.runs import StoredJournal, StoredSteers
 from app.webhooks import OwnIdentity
@@ -94,6 +95,7 @@ class RunPortsFactory:
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
+                flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),
             ),
             self._retry(run_id, request),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),

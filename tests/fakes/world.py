@@ -42,6 +42,22 @@ class MemorySteps:
 
 
 @dataclass
+class MemoryFlakyTests:
+    """The port FlakyTests: what others saw is given, what this run notes is kept."""
+
+    known: list = field(default_factory=list)
+    noted: list = field(default_factory=list)
+    looks: int = 0
+
+    async def list_known(self):
+        self.looks += 1
+        return self.known
+
+    async def note(self, seen):
+        self.noted += seen
+
+
+@dataclass
 class World:
     """Everything that outlives a run's process."""
 
@@ -60,6 +76,7 @@ class World:
     reviewing: object = None
     checking: object = None
     alerts: object = None
+    flaky_tests: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: RunLimits = field(default_factory=lambda: RunLimits(usd=5, turns=100, minutes=60))
@@ -93,6 +110,7 @@ class World:
                     reviewing=self.reviewing,
                     checking=self.checking,
                     alerts=self.alerts,
+                    flaky_tests=self.flaky_tests,
                 ),
                 steps=self.steps,
                 conversations=PIPELINES[type(request)].conversations,

@@ -13,6 +13,7 @@ from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
+    format_known,
     format_untold,
     headline,
     tally,
@@ -93,7 +94,11 @@ def summarize_checks(quality: CheckComparison | None) -> str:
     said = ", ".join(
         f"{to_code(now.name)} {_word(before, now)}" for before, now in quality.compared
     )
-    parts = (f"Checks before and after: {said}." if said else "", format_untold(quality))
+    parts = (
+        f"Checks before and after: {said}." if said else "",
+        format_known(quality),
+        format_untold(quality),
+    )
     return " ".join(part for part in parts if part)
 
 

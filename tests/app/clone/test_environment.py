@@ -1,12 +1,13 @@
 """`fettle doctor repository` and `fettle init`: what a repository's checks can tell."""
 
+import asyncio
 import json
 
 import pytest
 
 from agents.policy import parse_policy
 from app.cli import main
-from tests.app.clone.conftest import make_clone
+from tests.app.clone.conftest import CALC, GOOD, ISSUE, make_clone
 
 SETUP = "setup: {run: ['true']}\n"
 GREEN = "quality: [{name: unit, run: python3 -m unittest -q}]\n"
@@ -44,6 +45,39 @@ def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
     assert "changes can be called ready here" in out
     assert bench.list_folders() == [], "nothing is left behind"
     assert sorted(path.name for path in clone.iterdir()) == [".git", ".github", "test_it.py"]
+
+
+FLAKES = """
+from pathlib import Path
+import calc
+seen = Path.home() / "seen"
+fails = calc.add(1, 1) == 2 and not seen.exists()
+seen.touch()
+print("=== short test summary info ===")
+print("FAILED test_a.py::test_it - x\\n=== 1 failed in 0.1s ===" if fails else "1 passed in 0.1s")
+raise SystemExit(fails)
+"""
+
+
+async def test_what_flakes_on_a_clone_is_known_to_later_runs_until_it_is_forgotten(bench, fettle):
+    async def call(*args):
+        return await asyncio.to_thread(fettle, "flaky", *args)
+
+    policy = SETUP + "quality: [{name: unit, run: python3 suite.py}]\n"
+    clone = make_clone(bench.place / "r", CALC | {"suite.py": FLAKES, POLICY: policy})
+    assert "No run saw" in (await call(clone))[2]
+
+    for runs in (1, 2):
+        await bench.play(GOOD)
+        done = await bench.resolve(clone, f"{ISSUE}{runs}")
+        assert ("(in 1 run, 0 of them without" in done.outcome.pull_request.body) == (runs == 2)
+        [known] = json.loads((await call(clone, "--json"))[1])
+        assert (known["name"], known["runs"]) == ("test_a.py::test_it", runs)
+
+    assert "test_a.py::test_it" in (await call(clone))[1]
+    assert "what 2 runs saw" in (await call(clone, "--forget"))[2]
+    assert json.loads((await call(clone, "--json"))[1]) == []
+    assert (await call("octo/lib"))[0] == (await call("nowhere"))[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from sqlalchemy import insert, select, update
 
-from agents.ports import Turn, Usage
+from agents.ports import FlakySighting, Turn, Usage
 from agents.requests import request_of
 from agents.run import Outcome
 from app.git.locks import file_lock
@@ -20,6 +20,7 @@ from app.maintenance.retention import DAY, NAME, Retention
 from app.runs.reaper import KEPT, kept_of
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark
+from app.store.flaky_tests import StoredFlakyTests, read_flaky
 from app.store.repository_rows import ids_in
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
@@ -55,6 +56,8 @@ async def run_of(database, run_id, *, age, ended=True):
         cost_usd=1.5,
     )
     await StoredJournal(database, run_id).append("s/1", 0, turn)
+    seen = FlakySighting(command="pytest", name=f"{WORD} {run_id}")
+    await StoredFlakyTests(database, run_id, IDS[run_id]).note([seen])
     if ended:
         await store.record_end(run_id, Outcome(kind="pull_request", text=WORD))
     else:
@@ -129,6 +132,8 @@ async def test_texts_go_and_numbers_stay(database, data):
     assert await history.turns(OLD, content=True) == []
     assert (young.title, young.outcome.text, young.usd) == (WORD, WORD, 1.5)
     assert len(await history.turns(YOUNG, content=True)) == 1
+    flaky = await database.read(lambda c: read_flaky(c, {9}))
+    assert [each.name for each in flaky] == [f"{WORD} {YOUNG}"]
     assert set(await bodies(database)) == {f"d{YOUNG}", f"d{GONE}"}
 
 
@@ -170,6 +175,7 @@ async def test_a_repository_that_was_taken_off_is_forgotten_after_its_time(datab
     await sweep_old(database, data)
     history = History(database)
     assert await history.run(GONE) is None
+    assert await database.read(lambda c: read_flaky(c, {7})) == []
     assert await history.run(WAITING) is not None, "it is under way still"
     assert await history.run(YOUNG) is not None
     assert 7 not in set(mirror_ids(data / "mirrors"))

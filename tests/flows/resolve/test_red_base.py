@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import signal
+from pathlib import Path
+
+import yaml
+
+from tests.flows.conftest import CALC
 from tests.flows.scripted import part, plan, step, triage, usual
 
 RED = {
@@ -65,3 +73,61 @@ async def test_the_same_failures_pass(make_place):
         assert not pull.draft
         assert shown.count("failed (1; exit 1, ") == 2
         assert "### Still failing" not in pull.issue.body
+
+
+SECONDS = f"61.{secrets.randbelow(10**9):09}"
+FLAKY = f"""
+import os, subprocess
+from pathlib import Path
+import calc
+alone = "::" in os.environ["PYTEST_ADDOPTS"]
+passed = Path.home() / "passed-alone"
+if alone and not passed.exists():
+    subprocess.run(["sleep", "{SECONDS}"])
+    passed.touch()
+fails = calc.add(1, 1) == 2 and not passed.exists()
+print("=== short test summary info ===")
+print("FAILED t.py::late - x\\n=== 1 failed in 0.1s ===" if fails else "1 passed in 0.1s")
+raise SystemExit(fails)
+"""
+
+
+def sleeping():
+    """Return the processes in which a test sleeps that is run alone for the first time."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            asleep = (entry / "cmdline").read_bytes() == f"sleep\0{SECONDS}\0".encode()
+        except OSError:
+            continue
+        found += [int(entry.name)] if asleep else []
+    return found
+
+
+async def test_what_flakes_is_remembered_once_through_a_power_cut_and_told_in_the_next_run(
+    make_place,
+):
+    policy = yaml.safe_dump({"quality": [{"name": "tests", "run": "python3 -B suite.py"}]})
+    files = CALC | {"suite.py": FLAKY, ".github/fettle.yml": policy}
+    async with make_place(files, script=usual(*BEGIN, step(CURE))) as place:
+        await place.label()
+        await place.wait_until(sleeping)
+        await place.kill_and_restart()
+        await place.wait_until(lambda: not sleeping())
+        await place.wait_until(sleeping)
+        [pid] = sleeping()
+        os.kill(pid, signal.SIGTERM)
+        await place.ends("pull_request")
+        [first] = place.pulls()
+        assert not first.draft
+        assert "Fails now and then, and is held against nobody: `t.py::late`" in first.issue.body
+        assert "earlier runs" not in first.issue.body
+
+        other = await place.file("It adds one too many, still", "See calc.add.")
+        await place.label(issue=other)
+        await place.wait_until(sleeping)
+        [pid] = sleeping()
+        os.kill(pid, signal.SIGTERM)
+        await place.all_done(2)
+        second = place.pulls()[1]
+        assert "`t.py::late` (in 1 run, 0 of them without a change; last on" in second.issue.body

@@ -12,6 +12,7 @@ from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
+    format_known,
     format_output,
     format_untold,
     some_names,
@@ -77,7 +78,8 @@ def _verification(quality: CheckComparison) -> str:
         f"Run by Fettle in a sandbox without network ({baseline.source}): before on the default"
         f" branch, after on {quality.commit[:10]}. Only failures that are new count."
     )
-    parts = ("\n".join(rows), where, _format_flaky(quality), format_untold(quality))
+    flaky = (_format_flaky(quality), format_known(quality))
+    parts = ("\n".join(rows), where, *flaky, format_untold(quality))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import (
     check_quality,
@@ -25,6 +26,7 @@ __all__ = [
     "VerifiedChange",
     "check_quality",
     "checks_table",
+    "format_known",
     "format_output",
     "format_untold",
     "headline",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.analysis.check_failures import (
@@ -14,6 +14,7 @@ from agents.analysis.check_failures import (
 from agents.pipelines.stages.quality.results import CheckResult
 
 ALONE = 3  # times that a test which fails newly is run by itself
+FURTHER = 7  # times more before the change, where earlier runs saw the test fail now and then
 PATIENCE = 300.0  # seconds of whole runs after which no further one is begun
 LONG, MANY = 60.0, 5  # seconds, and times the tests asked for: then it runs all of them each time
 
@@ -34,6 +35,9 @@ class Confirmation:
     base: str
     head: str
     run_check: RunCheck
+    known: Collection[str] = ()
+    """The names that earlier runs saw fail now and then. Where such a test would leave the verdict
+    open, it is looked at for longer, and judged by what is seen now: a memory excuses nobody."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
         """Return how the check ended with what it says of the change.
@@ -50,27 +54,46 @@ class Confirmation:
             return await self._run_whole(now, found.new)
         certain = [name for name, failed in alone.items() if failed == ALONE]
         sometimes = [name for name, failed in alone.items() if 0 < failed < ALONE]
-        earlier = await self._run_alone(self.base, now, sometimes) if sometimes else {}
-        flaky = [name for name in sometimes if (earlier or {}).get(name)]
+        doubtful = [name for name in sometimes if alone[name] == 1 and name in self.known]
+        flaky = await self._find_flaky_before(now, sometimes, doubtful)
         stable = [name for name in sometimes if name not in flaky]
         certain += [name for name in stable if alone[name] > 1]
         if certain:
-            return _judge(now, "worse", certain, seen=found.new)
+            return _judge(now, "worse", certain, seen=found.new, before=flaky)
         unsure = [name for name in stable if alone[name] == 1]
         if unsure:
             why = _UNSURE.format(names=list_names(unsure), times=ALONE)
-            return _judge(now, "unknown", why=why, seen=found.new)
+            return _judge(now, "unknown", why=why, seen=found.new, before=flaky)
         return await self._run_together(found.new, flaky)
 
+    async def _find_flaky_before(
+        self, now: CheckResult, names: Sequence[str], doubtful: Sequence[str]
+    ) -> list[str]:
+        """Return those of these tests that fail by themselves before the change, at least once.
+
+        `doubtful`: those that are tried more often.
+        """
+        earlier = await self._run_alone(self.base, now, names) if names else None
+        if earlier is None:
+            return []
+        quiet = [name for name in doubtful if not earlier[name]]
+        for _ in range(FURTHER):
+            again = await self._run_alone(self.base, now, quiet, times=1) if quiet else None
+            if again is None:
+                break
+            earlier |= again
+            quiet = [name for name in quiet if not again[name]]
+        return [name for name in names if earlier[name]]
+
     async def _run_alone(
-        self, commit: str, now: CheckResult, names: Sequence[str]
+        self, commit: str, now: CheckResult, names: Sequence[str], *, times: int = ALONE
     ) -> dict[str, int] | None:
         """Return how often each of these tests failed by itself; None where that cannot be."""
         variables = select_tests(now.failures, names)
         if variables is None:
             return None
         failed = dict.fromkeys(names, 0)
-        for _ in range(ALONE):
+        for _ in range(times):
             run = await self.run_check(commit, variables)
             ran = run.failures.ran
             if run.stopped or not ran or (ran > len(names) * MANY and run.seconds > LONG):
@@ -88,8 +111,8 @@ class Confirmation:
         found = compare(self.before, again, tolerated=flaky)
         both = confirm_failures(names, found.new)
         if both or (found.verdict == "worse" and not found.new):
-            return _judge(again, "worse", both, seen=(*names, *found.new))
-        return self._tolerate(again, (*names, *found.new))
+            return _judge(again, "worse", both, seen=(*names, *found.new), before=flaky)
+        return self._tolerate(again, (*names, *found.new), before=flaky)
 
     async def _run_whole(self, now: CheckResult, names: Sequence[str]) -> CheckResult:
         """Return what comes of running all of it again, where no test can be run by itself."""
@@ -107,10 +130,12 @@ class Confirmation:
                 break
         return _judge(now, "worse", rest, seen=names)
 
-    def _tolerate(self, run: CheckResult, flaky: Sequence[str]) -> CheckResult:
+    def _tolerate(
+        self, run: CheckResult, flaky: Sequence[str], *, before: Sequence[str] = ()
+    ) -> CheckResult:
         """Return what a run says where these names are known to come and go."""
         found = compare(self.before, run, tolerated=flaky)
-        return _judge(run, found.verdict, found.new, seen=flaky, why=found.why)
+        return _judge(run, found.verdict, found.new, seen=flaky, why=found.why, before=before)
 
 
 def _judge(
@@ -120,10 +145,20 @@ def _judge(
     *,
     seen: Iterable[str] = (),
     why: str = "",
+    before: Collection[str] = (),
 ) -> CheckResult:
-    """Return the run with its verdict; what was seen to fail and is not new is flaky."""
+    """Return the run with its verdict; what was seen to fail and is not new is flaky.
+
+    `before`: those of them that were seen to fail before the change, too.
+    """
     flaky = tuple(name for name in dict.fromkeys(seen) if name not in new)
-    said = {"verdict": verdict, "new": tuple(new), "flaky": flaky, "why": why}
+    said = {
+        "verdict": verdict,
+        "new": tuple(new),
+        "flaky": flaky,
+        "flaky_before": tuple(name for name in flaky if name in before),
+        "why": why,
+    }
     return run.model_copy(update=said)
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agents.analysis.check_failures import FailuresByProgram, Verdict
 from agents.analysis.services import Service
-from agents.ports import SetupResult
+from agents.ports import FlakyTest, SetupResult
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
 
@@ -35,6 +35,10 @@ class CheckResult(Frozen):
     """The names of what fails in it and did not before the change, so far as that can be told."""
     flaky: tuple[str, ...] = ()
     """Those that fail now and then, with the change or without: nothing is held against them."""
+    flaky_before: tuple[str, ...] = ()
+    """Those of them that were seen to fail now and then before the change, too."""
+    known: tuple[FlakyTest, ...] = ()
+    """What earlier runs saw of those that are new, or fail now and then. It decides nothing."""
     verdict: Verdict | Literal[""] = ""
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""

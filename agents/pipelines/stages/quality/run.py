@@ -24,6 +24,7 @@ from agents.pipelines.stages.quality.find import (
     find_running_services,
     order_by_touched,
 )
+from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
     Baseline,
@@ -31,7 +32,7 @@ from agents.pipelines.stages.quality.results import (
     CheckResult,
 )
 from agents.policy import Check
-from agents.ports import CommandResult, SetupResult, WorkTree
+from agents.ports import CommandResult, FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line, plain_output, printable
 
@@ -101,10 +102,12 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
     changed = await (await run.tree()).list_changed_paths(run.base, run.head)
     order = order_by_touched([check.run for check in checks], changed)
     measured = await _measure(run, run.head, checks, baseline.services, order)
+    known = await recall_flaky(run, measured)
     runs = [
-        await _confirm(run, check, before, now, baseline.services)
-        for check, before, now in zip(checks, baseline.before, measured, strict=True)
+        await _confirm(run, before, now, baseline.services, find_known(known, now.command))
+        for before, now in zip(baseline.before, measured, strict=True)
     ]
+    await note_flaky(run, runs)
     quality = CheckComparison(
         commit=run.head,
         runs=tuple(runs),
@@ -117,18 +120,22 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
 
 async def _confirm(
     run: StageContext,
-    check: Check,
     before: Sequence[CheckResult],
     now: CheckResult,
     services: Sequence[Service],
+    known: Mapping[str, FlakyTest],
 ) -> CheckResult:
     """Return how a check ended with what it says of the change."""
+    check = Check(name=now.name, run=now.command, timeout=now.timeout)
 
     async def run_check(commit: str, variables: Mapping[str, str]) -> CheckResult:
         tree = await run.tree(commit, changing=True)
         return await _run_check(tree, check, services, variables)
 
-    return await Confirmation(before, run.base, run.head, run_check).confirm(now)
+    confirmation = Confirmation(before, run.base, run.head, run_check, known)
+    ended = await confirmation.confirm(now)
+    told = tuple(known[name] for name in (*ended.new, *ended.flaky) if name in known)
+    return ended.model_copy(update={"known": told})
 
 
 async def _measure(

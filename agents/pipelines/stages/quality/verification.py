@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import tally, to_code
 from agents.requests import Frozen
@@ -68,7 +69,8 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
-    return "\n\n".join(part for part in ("\n".join(rows), format_untold(quality)) if part)
+    parts = ("\n".join(rows), format_known(quality), format_untold(quality))
+    return "\n\n".join(part for part in parts if part)
 
 
 def format_untold(quality: CheckComparison) -> str:

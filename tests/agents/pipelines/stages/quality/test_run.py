@@ -15,9 +15,12 @@ from agents.pipelines.stages.quality import (
     measure_base,
     tally,
 )
+from agents.pipelines.stages.quality.confirm import FURTHER
+from agents.pipelines.stages.quality.flaky import MOST_NOTED
 from agents.pipelines.stages.quality.run import NEW_TOLD
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
+from agents.ports import FlakyTest, SetupResult
+from tests.fakes.world import MemoryFlakyTests
 
 SETUP = SetupResult(source="nothing to install")
 HEAD = "=== short test summary info ===\n"
@@ -37,13 +40,13 @@ def says(*names):
 def measured(make_world, request_):
     """Run the checks at the base, then at the head; the runs end as the list says."""
 
-    async def measure(*ends):
+    async def measure(*ends, memory=None, **standing):
         left = list(ends)
         policy = {POLICY_PATH: "quality: [{name: tests, run: make test}]\n"}
         commands = {"make test": lambda _files: left.pop(0)}
-        world = make_world(policy, (), commands=commands)
+        world = make_world(policy, (), commands=commands, flaky_tests=memory)
         run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+        at = standing | dict.fromkeys(("base", "trunk", "start", "head"), world.base)
         run.context.standing = run.context.standing.model_copy(update=at)
         baseline = await measure_base.work(run.context, SETUP)
         quality = await check_quality.work(run.context, baseline)
@@ -115,6 +118,66 @@ async def test_what_began_to_fail_now_and_then_is_not_called_good(measured):
     assert once.verdict == "unknown"
     assert "`t.py::a` failed at first and then in one of 3 runs by itself" in once.untold[0]
     assert twice.failing[0].new == ("t.py::a",)
+
+
+FLAKED = FlakyTest(
+    command="make test", name="t.py::a", runs=3, unchanged=2, last_at=1_790_000_000.0
+)
+ONCE_OF_THREE = (says("a"), says(), says())
+
+
+async def test_a_known_flaky_test_is_tried_for_longer_where_it_would_leave_the_verdict_open(
+    measured,
+):
+    good = [says()] * 3
+    doubt = (says(), says("a"), *ONCE_OF_THREE, *good)
+    found, _ = await measured(
+        *doubt, says(), says(), says("a"), says(), memory=MemoryFlakyTests([FLAKED])
+    )
+    sought, _ = await measured(*doubt, *[says()] * FURTHER, memory=MemoryFlakyTests([FLAKED]))
+    stranger = FLAKED.model_copy(update={"command": "make others"})
+    other, _ = await measured(*doubt, memory=MemoryFlakyTests([stranger]))
+
+    assert found.verdict == "no worse", "it was seen to fail without the change"
+    assert found.runs[0].flaky_before == ("t.py::a",)
+    assert (sought.verdict, other.verdict) == ("unknown", "unknown")
+    assert "`t.py::a` (in 3 runs, 2 of them without a change; last on 2026-" in checks_table(sought)
+    assert "earlier runs" not in checks_table(other)
+
+
+async def test_a_memory_excuses_nobody_who_breaks_a_test(measured):
+    a, good = says("a"), [says()] * 3
+    memory = MemoryFlakyTests([FLAKED])
+    broken, _ = await measured(says(), a, a, a, a, memory=memory)
+    mostly, _ = await measured(says(), a, a, a, says(), *good, memory=memory)
+    beside, _ = await measured(says(), a, *good, a, memory=memory)
+
+    for quality in (broken, mostly, beside):
+        assert quality.failing[0].new == ("t.py::a",)
+        assert "Seen to fail now and then in earlier runs" in checks_table(quality)
+    assert memory.noted == []
+
+
+async def test_what_flakes_is_noted_but_not_on_a_strangers_commits(measured):
+    sometimes, memory = ONCE_OF_THREE, MemoryFlakyTests()
+    await measured(says(), says("a"), *sometimes, *sometimes, says(), memory=memory)
+    await measured(says(), says("b"), *[says()] * 4, memory=memory)
+    await measured(says(), says("c"), *[says()] * 4, memory=memory, foreign=True)
+    many = [f"n{number}" for number in range(MOST_NOTED + 1)]
+    await measured(says(), says(*many), says(), memory=memory)
+
+    # Base and head are one commit here, so nothing of it is a change's.
+    assert [(each.name, each.unchanged) for each in memory.noted] == [
+        ("t.py::a", True),
+        ("t.py::b", True),
+    ]
+
+
+async def test_nobody_looks_into_the_memory_where_all_passes(measured):
+    memory = MemoryFlakyTests()
+    await measured(says(), says(), memory=memory)
+
+    assert memory.looks == 0
 
 
 async def test_a_suite_that_starts_no_more_is_worse_than_a_red_one(measured):
