@@ -151,4 +151,4 @@ async def _examine(clone: CloneRun) -> EnvironmentReport:
     finally:
         await equipment.source.discard(forget=False)
         await equipment.close()
-    return EnvironmentReport(setup, quality, time.monotonic() - began)
+    return EnvironmentReport(baseline.setup, quality, time.monotonic() - began)

@@ -132,12 +132,18 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+_INSTALLED = (
+    "**Installed during the run,** for the checks too, with a person's yes or because the"
+    " repository's own manifests name it:"
+)
+
+
 def _format_installs(commands: Sequence[str]) -> str:
     """Return what was installed during the run: a check could pass for that reason."""
     if not commands:
         return ""
     shown = "\n".join(f"- {_command_line(command)}" for command in commands)
-    return f"**Installed during the run, each with a person's yes,** for the checks too:\n\n{shown}"
+    return f"{_INSTALLED}\n\n{shown}"
 
 
 def _format_failing_checks(quality: CheckComparison) -> str:

@@ -31,6 +31,8 @@ class CheckResult(Frozen):
     """Whether it was ended by somebody else, such as by a limit."""
     failures: FailuresByProgram = FailuresByProgram()
     """What it says fails, by name."""
+    missing: tuple[str, ...] = ()
+    """The Python modules that it says are not there."""
     new: tuple[str, ...] = ()
     """The names of what fails in it and did not before the change, so far as that can be told."""
     flaky: tuple[str, ...] = ()

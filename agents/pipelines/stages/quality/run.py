@@ -16,6 +16,7 @@ from agents.analysis.check_failures import (
     read_failures,
     read_junit,
 )
+from agents.analysis.missing_modules import read_missing_modules
 from agents.analysis.service_start import wrap_with_services
 from agents.analysis.services import Service
 from agents.pipelines.stages.quality.confirm import Confirmation
@@ -25,6 +26,7 @@ from agents.pipelines.stages.quality.find import (
     order_by_touched,
 )
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
+from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
     Baseline,
@@ -82,13 +84,18 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     checks, unavailable, source = await find_checks(run)
     services, unstarted = await find_running_services(run) if checks else ((), ())
     runs = await _measure(run, run.base, checks, services)
+    lacking = MissingPackages(run)
+    for _ in range(ROUNDS):
+        if not await lacking.install(runs):
+            break
+        runs = await _measure(run, run.base, checks, services)
     other = await _measure(run, run.merging, checks, services) if run.merging else ()
     return Baseline(
         runs=runs,
         other=other,
         unavailable=unavailable,
         source=source,
-        setup=setup,
+        setup=setup.model_copy(update={"notes": (*setup.notes, *lacking.notes)}),
         services=services,
         unstarted=unstarted,
         form=2,
@@ -182,6 +189,7 @@ async def _run_check(
         output=_shorten_output(result, check),
         stopped=result.why != "exit",
         failures=failures,
+        missing=await asyncio.to_thread(read_missing_modules, result.output),
     )
 
 
