@@ -136,11 +136,17 @@ class RunSetUp:
             yield RunAddition(self, copy, base, key)
 
     @asynccontextmanager
-    async def lend_kits(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
+    async def lend_kits(
+        self, base: str, argv: Sequence[str], kits: Sequence[Kit]
+    ) -> AsyncIterator[Loan]:
         """Lend kits to a command of Fettle's; it leaves nothing behind."""
+        if self._all.sandbox.level != "full":
+            raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
+        chosen = await self._choose(base)
         folder = self._all.store.make_addition_folder(self._name, self._owner)
         try:
-            async with self._all.kits.lend(folder / "tmp", argv, kits) as loan:
+            lent = self._all.kits.lend(folder / "tmp", argv, kits, toolchains=chosen)
+            async with lent as loan:
                 yield loan
         finally:
             await asyncio.to_thread(remove_tree, folder)

@@ -28,6 +28,7 @@ from app.dependencies.install import Origins, Way
 from app.dependencies.layout import ASKING, SCRATCH
 from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
+from app.toolchains.choose import ToolchainChoice
 
 AT = "/kits"
 """The path at which sandboxes see the kits."""
@@ -53,15 +54,17 @@ class Loan:
     mounts: tuple[Mount, ...]
     way: Way
     missing: str
+    toolchains: ToolchainChoice
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return the mounts of the kits."""
-        return CommandMounts(
+        """Return the mounts of the kits, and of the repository's toolchains."""
+        made = CommandMounts(
             mounts=(*self.mounts, *self.way.mounts),
             environment={**ASKING, "KITS": AT, **self.way.environment},
             wrap=self.way.wrap,
         )
+        return self.toolchains.extend(made)
 
     @property
     def note(self) -> str:
@@ -84,9 +87,16 @@ class Kits:
 
     @asynccontextmanager
     async def lend(
-        self, scratch: Path, argv: Sequence[str], kits: Sequence[Kit]
+        self,
+        scratch: Path,
+        argv: Sequence[str],
+        kits: Sequence[Kit],
+        *,
+        toolchains: ToolchainChoice,
     ) -> AsyncIterator[Loan]:
         """Lend kits, with the caller's folder `scratch` for temporary files.
+
+        They are made with the machine's own tools: every repository is lent the same ones.
 
         Raises ToolError when the package indexes cannot be reached.
         """
@@ -99,7 +109,7 @@ class Kits:
             async with self.open_way(tools) as way:
                 made, missing = await self._gather(wanted, way)
                 shown = Mount(scratch, SCRATCH, writable=True)
-                yield Loan((shown, *_mounts(made)), way, missing)
+                yield Loan((shown, *_mounts(made)), way, missing, toolchains)
         except ConfigError as error:
             raise ToolError(_NO_INDEX.format(error=error)) from error
 

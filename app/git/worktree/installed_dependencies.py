@@ -105,10 +105,11 @@ class DependencyInstaller(Protocol):
         ...
 
     def lend_kits(
-        self, argv: Sequence[str], kits: Sequence[Kit]
+        self, base: str, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AbstractAsyncContextManager[LentTools]:
         """Lend kits to a command of Fettle's that reads from indexes; it leaves nothing behind.
 
+        It has the toolchains that the repository wants as of `base`.
         Raises ToolError where no sandbox can restrict a command to the package indexes.
         """
         ...

@@ -135,7 +135,7 @@ class GitSource:
             identity=await self._identity(),
             furnish=partial(self._furnisher.find_mounts, base, policy),
             add=partial(self._furnisher.open_addition, base, policy),
-            lend=self._furnisher.lend_kits,
+            lend=partial(self._furnisher.lend_kits, base),
             conceal=self._conceal,
             on_command=self._on_command,
         )

@@ -5,6 +5,7 @@ import pytest
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Kit
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.none.backend import NoSandbox
 from tests.app.conftest import SANDBOX_UID
 from tests.app.dependencies.install.conftest import bash
@@ -116,5 +117,22 @@ async def test_one_that_cannot_be_made_is_said_so_and_is_not_tried_at_every_comm
 async def test_without_a_sandbox_that_holds_nobody_asks(ground):
     set_ups = ground.set_ups(sandbox=NoSandbox(SANDBOX_UID))
     with pytest.raises(ToolError, match="indexes alone"):
-        async with set_ups.for_run("1", ground.mirror, "run-1").lend_kits(["true"], []):
+        async with set_ups.for_run("1", ground.mirror, "run-1").lend_kits("", ["true"], []):
             pass
+
+
+async def test_whoever_asks_has_the_toolchain_that_the_repository_wants(ground, served):
+    for version in (20, 99):
+        program = ground.place / f"node-{version}" / "bin" / "node"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\necho v{version}.0.0\n")
+        program.chmod(0o755)
+        ground.toolchains += (program.parent.parent,)
+    ground.sandbox = Bubblewrap(SANDBOX_UID, ground.toolchains)
+    ground.commit({".nvmrc": "99\n"})
+    _, tree = await ground.run(policy=MODULES)
+
+    own = await bash(tree, "node --version")
+    asked = await ask(tree, "node --version; cat $KITS/tool/release", TOOL)
+
+    assert (own.output, asked.output) == ("v99.0.0\n", "v99.0.0\n7\n")

@@ -64,7 +64,7 @@ class Bare:
             yield addition
 
     @asynccontextmanager
-    async def lend_kits(self, argv, kits):
+    async def lend_kits(self, base, argv, kits):
         async with nothing_to_lend(argv, kits) as lent:
             yield lent
 
