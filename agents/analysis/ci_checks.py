@@ -57,19 +57,31 @@ def list_ci_paths(paths: Iterable[str]) -> list[str]:
 
 def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
     """Return the checks of the repository's workflows, each once, with its file as the source."""
+    return _choose_checks(files)[0]
+
+
+def count_left_out(files: RepositoryFiles) -> int:
+    """Return how many more commands of known programs the workflows run than are taken."""
+    return _choose_checks(files)[1]
+
+
+def _choose_checks(files: RepositoryFiles) -> tuple[list[SuggestedCheck], int]:
+    """Return the checks that are taken, and how many are too many."""
     folders = {posixpath.dirname(path) for path in files.paths}
     folders |= {parent for folder in folders for parent in _list_parents(folder)}
     venvs = list_venvs(files)
     found: dict[tuple[str, str], SuggestedCheck] = {}
     names: dict[str, int] = {}
+    left: set[tuple[str, str]] = set()
     for each in _list_commands(files):
         judged = judge_command(each.command)
         known = (each.folder, each.command) in found
-        if judged is None or known or each.folder not in folders or len(found) >= MOST_CHECKS:
+        if judged is None or known or each.folder not in folders:
             continue
         place = f" in {each.folder}" if each.folder else ""
         number = names.get(judged.subject + place, 0) + 1
-        if number > MOST_OF_A_KIND:
+        if number > MOST_OF_A_KIND or len(found) >= MOST_CHECKS:
+            left.add((each.folder, each.command))
             continue
         names[judged.subject + place] = number
         subject = f"{judged.subject}{f' {number}' if number > 1 else ''}{place}"
@@ -78,7 +90,7 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
         found[each.folder, each.command] = SuggestedCheck(
             subject, check, f"{start}{judged.available}", each.source
         )
-    return list(found.values())
+    return list(found.values()), len(left)
 
 
 def list_hooks(files: RepositoryFiles) -> list[SuggestedCheck]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from agents.analysis.ci_checks import (
     HOOKS,
     HOOKS_SUBJECT,
+    count_left_out,
     list_ci_checks,
     list_ci_paths,
     list_hooks,
@@ -29,6 +30,7 @@ from agents.run import StageContext
 SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
 _DETECTED = "found in the repository's files"
+_LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` can name them"
 _NO_HOOKS = "; pre-commit's hooks are left out: what they need is not in the sandbox"
 
 
@@ -55,6 +57,8 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
     # What another command of the same subject stands in for is not missing.
     absent = tuple(command for subject, command in missing.items() if subject not in chosen)
     source = _describe_source(chosen.values())
+    if left := await asyncio.to_thread(count_left_out, files):
+        source += _LEFT_OUT.format(count=left)
     if HOOKS in files.paths and HOOKS_SUBJECT not in chosen:
         source += _NO_HOOKS
     return [each.check for each in chosen.values()], absent, source

@@ -74,6 +74,18 @@ async def test_hooks_of_their_own_without_their_program_are_left_out_and_said(fi
     assert "left out" not in source
 
 
+async def test_commands_of_workflows_that_are_too_many_are_left_out_and_said(find):
+    more = "".join(f"      - run: pytest tests/unit -k n{number}\n" for number in range(4))
+    (checks, _, source), _ = await find({**FILES, CI: f"{WORKFLOW}{more * 2}"})
+
+    assert [each.name for each in checks if each.name.startswith("tests")] == [
+        "tests",
+        "tests 2",
+        "tests 3",
+    ]
+    assert "; 2 more commands of its workflows are left out: `quality` can name them" in source
+
+
 async def test_one_look_serves_all_checks_of_a_program(find):
     scripts = '{"scripts": {"test": "a", "lint": "b", "build": "c"}}'
     (checks, _, source), world = await find({"package.json": scripts})
