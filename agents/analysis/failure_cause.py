@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 
 LONGEST = 1_400  # characters of a cause
 LONGEST_LINE = 400
@@ -10,6 +12,7 @@ MOST_LINES = 14
 LINES_READ = 4_000
 SHORT = 300  # characters of a cause in one line
 _WENT_WRONG = "* What went wrong:"
+_IN_PHP = re.compile(r"In \S{1,80}\.php line \d+:")  # before a block, in Composer's output
 _TITLE = "\n[What it says is wrong:]\n"
 
 _MARK = re.compile(
@@ -37,11 +40,14 @@ def find_cause(output: str) -> str:
 
     Whatever a package writes is in there: untrusted, and bounded.
     """
-    lines = [line.rstrip()[:LONGEST_LINE] for line in output.splitlines()[-LINES_READ:]]
+    written = [line[:LONGEST_LINE] for line in output.splitlines()[-LINES_READ:]]
+    lines = [line.rstrip() for line in written]
     lines = [line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS")]
     if _WENT_WRONG in lines:  # Gradle
         at = lines.index(_WENT_WRONG) + 1
         return "\n".join(lines[at : at + 4]).partition("\n\n")[0][:LONGEST]
+    if block := _read_php_block(written):
+        return block
     named = dict.fromkeys(text for line in lines if (text := _read_mark(line)))
     told = [text for text in named if _SAYS_WHY.search(text)] or list(named)
     if not told:
@@ -65,6 +71,16 @@ def add_cause(output: str, written: str) -> str:
 def read_cause(output: str, most: int) -> str:
     """Return the cause where it was added, else the end of the output."""
     return output.rpartition(_TITLE)[2].strip()[-most:]
+
+
+def _read_php_block(lines: Sequence[str]) -> str:
+    """Return what Composer puts into a block of its own, wrapped by its width, as one line."""
+    at = next((n for n, line in enumerate(lines) if _IN_PHP.fullmatch(line.strip())), None)
+    if at is None:
+        return ""
+    rest = itertools.dropwhile(lambda line: not line.strip(), lines[at + 1 :])
+    inside = itertools.takewhile(lambda line: line.startswith("  ") and line.strip(), rest)
+    return "".join(line[2:].removesuffix("  ") for line in inside).strip()[:LONGEST]
 
 
 def _read_mark(line: str) -> str:

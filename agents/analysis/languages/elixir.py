@@ -14,6 +14,8 @@ from agents.analysis.languages.recipe import (
 from agents.analysis.repository_files import RepositoryFiles
 
 _FETCH = "mix deps.get --only test"
+# Projects that depend on no package need neither; Mix itself says who is missing where one does.
+_TOOLS = "mix local.hex --force --if-missing && mix local.rebar --force --if-missing"
 
 
 def make_elixir_recipe(files: RepositoryFiles) -> InstallRecipe | None:
@@ -21,11 +23,10 @@ def make_elixir_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     if "mix.exs" not in files.paths:
         return None
     decides = files.match_paths(r"(apps/[^/]+/)?mix\.(exs|lock)")
-    commands = ["mix local.hex --force --if-missing", "mix local.rebar --force --if-missing"]
-    free = make_recipe("Elixir", "mix", [*commands, _FETCH], decides)
+    free = make_recipe("Elixir", "mix", [f"{_TOOLS}; {_FETCH}"], decides)
     if "mix.lock" not in files.paths:
         return free
-    locked = [*commands, f"{_FETCH} --check-locked"]
+    locked = [f"{_TOOLS}; {_FETCH} --check-locked"]
     return make_recipe("Elixir", "mix", locked, decides, locked=True, otherwise=free)
 
 

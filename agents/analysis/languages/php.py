@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents.analysis.languages.recipe import (
     InstallRecipe,
@@ -14,6 +16,9 @@ from agents.analysis.languages.recipe import (
 from agents.analysis.repository_files import RepositoryFiles, table
 
 _INSTALL = "composer install --no-interaction --no-scripts --no-plugins --no-progress"
+_LOAD = "composer dump-autoload --no-interaction --no-scripts --no-plugins"
+_OF_PHP = re.compile(r"php(?:-\w+)?|(?:ext|lib)-[\w.-]+|composer(?:-\w+)*-api")
+"""Names of what comes with PHP and with Composer, and with no package."""
 _SCRIPTS = {"test": "php tests", "tests": "php tests", "lint": "php lint", "phpstan": "php types"}
 
 
@@ -24,6 +29,10 @@ def make_php_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     decides = files.match_paths(r"composer\.(json|lock)")
     locked = "composer.lock" in files.paths
     anyway = make_recipe("PHP", "composer", [f"{_INSTALL} --ignore-platform-reqs"], decides)
+    if all(map(_OF_PHP.fullmatch, table(files.json("composer.json"), "require"))):
+        # Only what checks it is a package, and may be on the machine: PHPUnit often is.
+        loading = make_recipe("PHP", "composer", [_LOAD], decides)
+        anyway = replace(anyway, otherwise=loading)
     return make_recipe("PHP", "composer", [_INSTALL], decides, locked=locked, otherwise=anyway)
 
 

@@ -63,6 +63,14 @@ def test_npms_list_of_options_is_no_cause():
         ("one\n\ntwo\nthree\nfour\n", "two\nthree\nfour"),
         ("", ""),
         (
+            (
+                "Loading composer repositories\n\nIn CurlDownloader.php line 365:\n        \n"
+                "  curl error 6: Co  \n  uld not find ho  \n  st: example.org  \n        \n\n"
+                "install [--prefer-source] [--dry-run] [--no-dev]\n"
+            ),
+            "curl error 6: Could not find host: example.org",
+        ),
+        (
             "error: could not find `x` in registry `y`\nwarning: z",
             "could not find `x` in registry `y`",
         ),

@@ -6,6 +6,7 @@ from typing import Literal
 
 from agents.analysis.check_failures import FailuresByProgram, Verdict
 from agents.analysis.services import Service
+from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
 from agents.ports import FlakyTest, SetupResult
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
@@ -87,6 +88,8 @@ class CheckComparison(Frozen):
     baseline: Baseline
     added: tuple[str, ...] = ()
     """Commands that installed something, with people's approval, which the checks could use."""
+    unlocked: tuple[UnlockedManifest, ...] = ()
+    """Manifests that no longer fit their lock files: set-up is as before, and cannot notice."""
 
     @property
     def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
@@ -119,6 +122,7 @@ class CheckComparison(Frozen):
         reasons += [publish(one_line(each, REASON_LIMIT)) for each in self.baseline.unstarted]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
+        reasons += [each.describe() for each in self.unlocked]
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"
             for each in self.runs

@@ -27,6 +27,7 @@ from agents.pipelines.stages.quality.find import (
 )
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
 from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
+from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifests
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
     Baseline,
@@ -120,6 +121,7 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
         runs=tuple(runs),
         baseline=baseline,
         added=tuple(await (await run.tree()).list_install_commands()),
+        unlocked=await find_unlocked_manifests(run, changed),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality

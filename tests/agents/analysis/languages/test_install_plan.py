@@ -179,6 +179,27 @@ def test_other_ecosystems(files, command):
     assert commands(*files) == [command]
 
 
+@pytest.mark.parametrize(
+    ("required", "last"),
+    [('{"php": ">=8", "ext-json": "*"}', "dump-autoload"), ('{"psr/log": "^3"}', "install")],
+)
+def test_php_without_packages_is_loaded_where_its_test_tools_cannot_be_had(required, last):
+    [recipe] = plan([], {"composer.json": f'{{"require": {required}}}'}).recipes
+
+    while recipe.otherwise:
+        recipe = recipe.otherwise
+    assert recipe.commands[0].split()[:2] == ["composer", last]
+
+
+def test_mix_goes_on_without_its_package_tool_which_few_projects_need():
+    [command] = commands("mix.exs", "mix.lock")
+
+    fetch = "mix deps.get --only test --check-locked"
+    assert command == (
+        "mix local.hex --force --if-missing && mix local.rebar --force --if-missing; " + fetch
+    )
+
+
 def test_all_modules_of_a_workspace_decide():
     workspace = {"Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n'}
     [recipe] = plan(["Cargo.lock", "crates/a/Cargo.toml"], workspace).recipes

@@ -180,6 +180,26 @@ async def test_nobody_looks_into_the_memory_where_all_passes(measured):
     assert memory.looks == 0
 
 
+async def test_a_manifest_that_leaves_its_lock_behind_is_not_called_good(make_world, request_):
+    lock = '{"packages": {"": {"dependencies": {}}}}'
+    policy = "quality: [{name: tests, run: make test}]\n"
+    files = {POLICY_PATH: policy, "package.json": "{}", "package-lock.json": lock}
+    world = make_world(files, (), commands={"make test": lambda _files: says()})
+    run = world.run(request_)
+    at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+    run.context.standing = run.context.standing.model_copy(update=at)
+    baseline = await measure_base.work(run.context, SETUP)
+    changed = {**files, "package.json": '{"dependencies": {"left-pad": "^1.3.0"}}'}
+    head = world.history.commit(world.history.tree(changed), world.base, "Take left-pad")
+    run.context.standing = run.context.standing.model_copy(update={"head": head})
+
+    quality = await check_quality.work(run.context, baseline)
+
+    assert quality.verdict == "unknown"
+    [why] = quality.untold
+    assert "`package.json` and `package-lock.json` disagree about `left-pad`" in why
+
+
 async def test_a_suite_that_starts_no_more_is_worse_than_a_red_one(measured):
     quality, _ = await measured(says("a"), *[CRASH] * 4)
     flaky, _ = await measured(says("a"), CRASH, says("a"))
