@@ -1,4 +1,4 @@
-"""Parse failures of rspec, minitest, PHPUnit, Maven, Gradle and pre-commit."""
+"""Parse failures of rspec, minitest, PHPUnit, ExUnit, Maven, Gradle and pre-commit."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ _PHP_SKIPPED = re.compile(r"(?:Skipped|Incomplete): (\d+)")
 _PHP_COUNT = re.compile(r"(?:Failures|Errors): (\d+)")
 _PHP_NOT = re.compile(r"There (?:was|were) \d+ (?!failures?:|errors?:)")
 _PHP_YES = re.compile(r"There (?:was|were) \d+ (?:failures?|errors?):")
+
+_EX_BAD = re.compile(r" {1,4}\d+\) ((?:test|doctest|property) .+ \([\w.]+\))$")
+_EX_END = re.compile(
+    r"((?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?), (\d+) failures?((?:, \d+ \w+)*)$"
+)
+_EX_NOT_RUN = re.compile(r"(\d+) (?:skipped|excluded|invalid)")
 
 _MAVEN_BAD = ("<<< FAILURE!", "<<< ERROR!")
 _MAVEN_OLD = re.compile(r"(\w+)\(([\w.$]+)\)$")
@@ -88,6 +94,20 @@ def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
     ran = sum(int(found[1] or found[2]) for found in ends)
     ran -= sum(int(n) for found in ends for n in _PHP_SKIPPED.findall(found.string))
     return report_failures(names, said=said, sessions=len(ends), ran=ran)
+
+
+def _exunit(lines: Sequence[str]) -> ReportedFailures | None:
+    ends = [found for line in lines if (found := _EX_END.match(line))]
+    if not ends:
+        return None
+    names = [normalize_name(found[1]) for line in lines if (found := _EX_BAD.match(line))]
+    counted = sum(int(n) for found in ends for n in re.findall(r"\d+", found[1]))
+    skipped = sum(int(n) for found in ends for n in _EX_NOT_RUN.findall(found[3]))
+    invalid = any(" invalid" in found[3] for found in ends)  # what comes before them failed
+    said = sum(int(found[2]) for found in ends)
+    return report_failures(
+        names, said=said, early=invalid, sessions=len(ends), ran=counted - skipped
+    )
 
 
 def _read_maven(lines: Sequence[str]) -> ReportedFailures | None:
@@ -148,6 +168,7 @@ FORMATS = (
     ReportFormat("rspec", (" examples, ", " example, "), _rspec),
     ReportFormat("minitest", (" assertions, ",), _minitest),
     ReportFormat("PHPUnit", ("Assertions: ", "OK ("), _phpunit),
+    ReportFormat("ExUnit", (" tests, ", " test, "), _exunit),
     ReportFormat("Maven", ("Tests run: ",), _read_maven),
     ReportFormat("Gradle", ("> Task :", " tests completed, ", " test completed, "), _gradle),
     ReportFormat(HOOKS, ("...Failed", "...Passed"), _hooks),

@@ -30,7 +30,7 @@ def list_cmake_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     test = f"{build} && cd {at} && {_CTEST}"
     reporting = f"command -v cmake && {_HAS_REPORTS}"
     return (
-        suggest("cmake tests", f"{test} --output-junit junit.xml", reporting),
+        suggest("cmake tests", f"{test} --output-junit ctest.junit.xml", reporting),
         suggest("cmake tests", test, "command -v cmake"),
     )
 

@@ -26,8 +26,8 @@ from agents.pipelines.stages.quality.find import (
     order_by_touched,
 )
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
-from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifests
+from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
     Baseline,
@@ -52,7 +52,7 @@ GO_ON = "--continue-on-collection-errors --maxfail=0"
 
 REPORT_READ = 8_000_000  # bytes of reports for programs; cut ones cannot be read
 _REPORTERS = ("pytest", "Maven", "Gradle")
-_WRITES = re.compile(r"\b(?:pytest|mvnw?|gradlew?|ctest)\b")
+_WRITES = re.compile(r"\b(?:pytest|mvnw?|gradlew?|ctest|meson)\b")
 _REPORTS = ".git/fettle"
 """Where reports are written: no file there is ever part of a change."""
 _REPORTING = f"""
@@ -68,11 +68,13 @@ if [ -f {_REPORTS}/began ]; then
 fi
 exec bash -c "$1"
 """
-_COLLECT = f"""
+COLLECT = f"""
 find {_REPORTS} -name '*.xml' -type f -exec cat {{}} +
-find . -name .git -prune -o -name node_modules -prune -o -name 'TEST-*.xml' -type f \\
+find . -name .git -prune -o -name node_modules -prune -o \\
+    \\( -name 'TEST-*.xml' -o -name '*.junit.xml' \\) -type f \\
     -newer {_REPORTS}/began -exec cat {{}} +
 """
+"""Writes out the reports of pytest, Surefire, Gradle, CTest and Meson, each by its name."""
 
 _NEW = "These fail with the change and did not fail before it:"
 _FLAKY = "These fail now and then, whatever was changed, so leave them alone:"
@@ -213,7 +215,7 @@ async def _read(tree: WorkTree, check: Check, result: CommandResult) -> Failures
     if any(told.sessions > 1 for told in runners) or not (runners or _WRITES.search(check.run)):
         return failures  # each of several sessions overwrites the report of the one before
     wrote = await tree.run(
-        ["bash", "-c", _COLLECT], timeout=60, writable=False, max_output=REPORT_READ
+        ["bash", "-c", COLLECT], timeout=60, writable=False, max_output=REPORT_READ
     )
     report = await asyncio.to_thread(read_junit, wrote.output) if wrote.exit_code == 0 else None
     if report is None:

@@ -94,6 +94,17 @@ There was 1 risky test:
 FAILURES!
 Tests: 3, Assertions: 4, Failures: 1, Risky: 1.
 """,
+    "ExUnit": """\
+  1) test adds two (SumTest)
+     test/sum_test.exs:5
+     Assertion with == failed
+
+  2) doctest Sum.add/2 (1) (SumTest)
+     test/sum_test.exs:2
+
+Finished in 0.03 seconds (0.00s async, 0.03s sync)
+1 doctest, 3 tests, 2 failures, 1 skipped
+""",
     "Maven": """\
 [ERROR] Tests run: 2, Failures: 1, Errors: 1, Skipped: 0, Time elapsed: 0.1 s <<< FAILURE! - in S
 [ERROR] com.x.SumTest.adds -- Time elapsed: 0.01 s <<< FAILURE!
@@ -139,6 +150,7 @@ WANTED = {
     "rspec": ["./spec/sum_spec.rb Sum adds one", "./spec/sum_spec.rb Sum adds two"],
     "minitest": ["SumTest#test_adds", "SumTest#test_two"],
     "PHPUnit": ["App\\SumTest::testAdds with data set #0 (1, 2)"],
+    "ExUnit": ["test adds two (SumTest)", "doctest Sum.add/2 (1) (SumTest)"],
     "Maven": ["com.x.SumTest.adds", "com.x.SumTest.addsTwo"],
     "Gradle": ["SumTest > adds()"],
     "pre-commit": ["ruff (legacy)"],

@@ -130,7 +130,7 @@ def test_other_languages_are_installed_and_checked(files, manifests, install, ch
 
 def test_ctest_writes_a_report_where_it_can():
     found = list_suggestions(lay(files={"CMakeLists.txt": "include(CTest)\n"}))
-    assert [("--output-junit" in each.check.run) for each in found] == [True, False]
+    assert [("--output-junit ctest.junit.xml" in e.check.run) for e in found] == [True, False]
     assert "output-junit" in found[0].available
     [built] = list_suggestions(lay("build/x.c", files={"CMakeLists.txt": "project(x)\n"}))
     assert "-B _build" in built.check.run
