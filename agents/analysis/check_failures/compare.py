@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.other_tools import HOOKS
 from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
 from agents.text import code_span, one_line
@@ -26,6 +27,9 @@ _NO_START = "{when}, the command could not be started"
 _STOPPED = "{when}, it was stopped before it had ended"
 _NO_NAMES = "{when}, it failed without saying what fails in a form that Fettle reads"
 _NO_TESTS = "{when}, it failed and ran no test"
+_NOT_BUILT = (
+    "{when}, it failed by what compilers or linters found, and no test is known to have run"
+)
 _NOT_ALL = "{when}, it did not say all that fails"
 _UNREAD = "{when}, the tests in {names} could not be run"
 _HOOKS = "{when}, it names the hooks that fail, but not what they found"
@@ -160,6 +164,7 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (not told, _NO_NAMES),
         (bool(unread), _UNREAD),
         (ending.failures.ran == 0, _NO_TESTS),
+        (ending.failures.of_tests and told.keys() == {FINDINGS.name}, _NOT_BUILT),
         (not all(each.whole for each in told.values()), _NOT_ALL),
         (told.keys() == {HOOKS}, _HOOKS),
     )

@@ -23,16 +23,24 @@ FORMATS: tuple[ReportFormat, ...] = (
     *others.FORMATS,
 )
 
+_CALLED_TESTS = re.compile(r"\btests?\b", re.IGNORECASE)
+_RUNS_TESTS = re.compile(
+    r"\b(?:pytest|unittest|ctest|rspec|phpunit|vitest|jest|mocha|tox|nox)\b"
+    r"|\b(?:make|go|cargo|dotnet|mix|meson|gradlew?|mvnw?|npm|yarn|pnpm|bun|rake)\b"
+    r"(?: run| -\S+){0,9} test\b|\bmake(?: -\S+){0,9} check\b|\bmvnw? (?:-\S+ ){0,9}verify\b"
+)
+
 _STOPS_EARLY = re.compile(
     r"\s(?:--?fail-?fast|--exitfirst|--maxfail\b|--bail\b|--stop-on-|-x)(?=[\s=\w-]|$)"
 )
 
 
-def read_failures(output: str, command: str, *, exited: bool) -> FailuresByProgram:
+def read_failures(output: str, command: str, *, exited: bool, name: str = "") -> FailuresByProgram:
     """Return what failed, by name, as far as the programs are known.
 
-    `exited`: whether the command came to its end by itself. A test can write what it likes, so
-    this is what the check says of itself: more than its exit code, never instead of it.
+    `name`: what people call the check. `exited`: whether the command came to its end by itself. A
+    test can write what it likes, so this is what the check says of itself: more than its exit
+    code, never instead of it.
     """
     lines = lines_of(output)
     text = "\n".join(lines)
@@ -45,7 +53,8 @@ def read_failures(output: str, command: str, *, exited: bool) -> FailuresByProgr
     cut = left_out(lines)
     early = not exited or bool(_STOPS_EARLY.search(command))
     return FailuresByProgram(
-        told={name: _limit_names(told, cut, early) for name, told in found.items()}
+        told={program: _limit_names(told, cut, early) for program, told in found.items()},
+        of_tests=bool(_RUNS_TESTS.search(command) or _CALLED_TESTS.search(name)),
     )
 
 

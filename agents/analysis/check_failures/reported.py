@@ -44,6 +44,8 @@ class FailuresByProgram(Frozen):
     told: Mapping[str, ReportedFailures] = {}
     report: ReportedFailures | None = None
     """What stands in the files that test runners write for programs; None where there are none."""
+    of_tests: bool = False
+    """Whether the check is there to run tests, by its command or by what people call it."""
 
     @property
     def programs(self) -> tuple[ReportedFailures, ...]:

@@ -210,7 +210,9 @@ async def _run_reporting(
 async def _read(tree: WorkTree, check: Check, result: CommandResult) -> FailuresByProgram:
     """Return what fails by name, from what the check wrote for people and for programs."""
     exited = result.why == "exit"
-    failures = await asyncio.to_thread(read_failures, result.output, check.run, exited=exited)
+    failures = await asyncio.to_thread(
+        read_failures, result.output, check.run, exited=exited, name=check.name
+    )
     runners = [told for name, told in failures.told.items() if name in _REPORTERS]
     if any(told.sessions > 1 for told in runners) or not (runners or _WRITES.search(check.run)):
         return failures  # each of several sessions overwrites the report of the one before

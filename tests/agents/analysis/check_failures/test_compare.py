@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
+from agents.analysis.check_failures.compare import compare, confirm_failures, find_new_failures
 from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
 
@@ -58,6 +58,26 @@ def test_in_a_merge_it_is_new_only_if_it_fails_in_neither_branch():
     assert find_new_failures((fails("a"), fails("b")), fails("a", "b", "c")) == ("t.py::c",)
     assert find_new_failures((fails("a"), PASSED), fails("a", "b")) == ("t.py::b",)
     assert find_new_failures((fails("a"), CRASHED), fails("a", "b")) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "verdict"),
+    [
+        ("cmake --build build && ctest", "cmake tests", "unknown"),
+        ("gradle --no-daemon --offline --continue test", "all", "unknown"),
+        ("mvn --batch-mode test", "all", "unknown"),
+        ("./ci.sh", "Tests", "unknown"),
+        ("make --silent check", "all", "unknown"),
+        ("python3 -m flake8 src tests", "lint", "no worse"),
+        ("python3 -m mypy tests", "types", "no worse"),
+        ("cmake --build build", "cmake build", "no worse"),
+    ],
+)
+def test_tests_that_were_not_built_before_and_after_tell_nothing(command, name, verdict):
+    said = "src/a.c:3:5: error: unknown type name 'x'\n"
+    failures = read_failures(said, command, exited=True, name=name)
+
+    assert compare([Ran(2, failures)], Ran(2, failures)).verdict == verdict
 
 
 def test_findings_are_counted_without_their_lines():
