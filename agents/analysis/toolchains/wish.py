@@ -18,6 +18,8 @@ PREFERRED = {
 would do; what a range itself names comes after them."""
 
 _MOST_REQUESTS = 3
+_BEYOND_ALL = "9999.0.0"
+"""A version that only ranges without an upper end hold."""
 _SHOWN = 60
 
 
@@ -83,7 +85,10 @@ class ToolDemand:
         named = sorted((each.prefix for each in self.ranges), key=lambda text: -text.count("."))
         own = [text for text in named if text][:1]
         most = 1 if self.is_open else _MOST_REQUESTS
-        return [*dict.fromkeys([*own, *self._list_lines()])][:most] or [""]
+        found = [*dict.fromkeys([*own, *self._list_lines()])][:most]
+        # A go.mod from years ago names the least that will do, which no source may have any more.
+        newest = [""] if not found or (not self.is_open and self.fits(_BEYOND_ALL)) else []
+        return [*found, *newest]
 
     def _list_lines(self) -> Iterator[str]:
         mentioned = (v for each in self.ranges for v in _with_next(self.tool, each.mentioned))

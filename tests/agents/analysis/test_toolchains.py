@@ -72,11 +72,12 @@ def test_a_package_manager_is_pinned_beside_its_runtime():
 @pytest.mark.parametrize(
     ("files", "requests"),
     [
-        ({"pyproject.toml": "[project]\nrequires-python = '>=3.13'"}, ["3.13", "3.14"]),
+        ({"pyproject.toml": "[project]\nrequires-python = '>=3.13'"}, ["3.13", "3.14", ""]),
         ({".python-version": "3.13.1"}, ["3.13.1", "3.13"]),
         ({".nvmrc": "20", "package.json": '{"engines": {"node": ">=18"}}'}, ["20"]),
-        ({"package.json": '{"engines": {"node": ">=14"}}'}, ["22", "24", "20"]),
-        ({"go.mod": "go 1.23.12\n"}, ["1.23", "1.24"]),
+        ({"package.json": '{"engines": {"node": ">=14"}}'}, ["22", "24", "20", ""]),
+        ({"go.mod": "go 1.23.12\n"}, ["1.23", "1.24", ""]),
+        ({"go.mod": "go 1.12\n"}, ["1.12", "1.13", ""]),
         ({"go.mod": "module a\n"}, [""]),
         ({"rust-toolchain": "stable"}, [""]),
     ],
