@@ -166,6 +166,7 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (ending.failures.ran == 0, _NO_TESTS),
         (ending.failures.of_tests and told.keys() == {FINDINGS.name}, _NOT_BUILT),
         (not all(each.whole for each in told.values()), _NOT_ALL),
+        (not any(each.names for each in told.values()), _NO_NAMES),
         (told.keys() == {HOOKS}, _HOOKS),
     )
     why = next((why for holds, why in reasons if holds), "")

@@ -32,7 +32,7 @@ def read_junit(text: str) -> ReportedFailures | None:
     roots = [_parse(each) for each in documents]
     cases = [case for root in roots if root is not None for case in root.iter("testcase")]
     names = {name: 1 for case in cases for name in _list_failures(case)}
-    ran = sum(1 for case in cases if case.find("skipped") is None and not _is_file(case))
+    ran = sum(1 for case in cases if _is_run(case) and not _is_file(case))
     told = ReportedFailures(names=names, whole=None not in roots, ended=True, ran=ran)
     return count_each_once(told)
 
@@ -47,9 +47,19 @@ def _parse(document: str) -> Element | None:
 
 
 def _list_failures(case: Element) -> Iterator[str]:
-    if any(case.find(tag) is not None for tag in _BAD):
+    if any(case.find(tag) is not None for tag in _BAD) or _has_no_program(case):
         words = f"{case.get('classname') or ''} {case.get('name') or ''}"
         yield normalize_name(words) + (ALL_OF_IT if _is_file(case) else "")
+
+
+def _is_run(case: Element) -> bool:
+    return case.find("skipped") is None and case.get("status") != "disabled"
+
+
+def _has_no_program(case: Element) -> bool:
+    """Return whether CTest fails for it, and calls it skipped: its program was not built."""
+    skipped = case.find("skipped") if case.get("status") == "notrun" else None
+    return skipped is not None and not (skipped.get("message") or "").startswith("SKIP_")
 
 
 def _is_file(case: Element) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.policy import POLICY_PATH
 from app.clone.ports import ClonePublisher
 from app.secrets.redaction import Redactor
 from tests.app.clone.conftest import CALC, GOOD, make_clone
@@ -20,7 +21,8 @@ async def test_the_text_ends_with_the_caution(tmp_path, caution, ending):
 
 
 async def test_a_set_up_that_fails_is_in_the_pull_request_and_ends_nothing(bench):
-    clone = make_clone(bench.place / "php", {**CALC, "composer.json": "{}"})
+    policy = f"setup: {{run: [no-such-tool install]}}\n{CALC[POLICY_PATH]}"
+    clone = make_clone(bench.place / "odd", {**CALC, POLICY_PATH: policy})
     await bench.play(GOOD)
 
     result = await bench.resolve(clone)
@@ -28,5 +30,5 @@ async def test_a_set_up_that_fails_is_in_the_pull_request_and_ends_nothing(bench
     assert result.outcome.kind == "pull_request", result.outcome
     body = result.outcome.pull_request.body
     assert "**Set-up failed.**" in body
-    assert "PHP needs composer, which sandboxes here do not have" in body
-    assert "failed: PHP needs composer" in bench.shown.getvalue()
+    assert "`no-such-tool install` ended with exit code 127" in body
+    assert "failed: `no-such-tool install` ended" in bench.shown.getvalue()

@@ -125,6 +125,29 @@ def test_what_cannot_be_read_or_declares_something_is_not_whole(text):
     assert not read_junit(SUREFIRE + text).whole
 
 
+def test_of_ctest_a_test_without_its_program_fails_although_it_is_called_skipped():
+    case = '<testcase name="{0}" classname="{0}" status="{1}">{2}</testcase>'
+    skipped = '<skipped message="{}"/>'
+    cases = (
+        case.format("good", "run", ""),
+        case.format("absent", "notrun", skipped.format("Unable to find executable")),
+        case.format("skips", "notrun", skipped.format("SKIP_RETURN_CODE=77")),
+        case.format("off", "disabled", ""),
+    )
+
+    told = read_junit(f'<?xml version="1.0"?>\n<testsuite>{"".join(cases)}</testsuite>')
+
+    assert (set(told.names), told.ran) == ({"absent absent"}, 1)
+
+
+def test_a_red_run_that_names_nothing_which_fails_tells_nothing():
+    said = "3 passed in 0.1s\nsh: 1: aud: not found\n"
+    red = Ran(1, read_failures(said, "npm test", exited=True))
+
+    assert red.failures.ran == 3
+    assert compare([red], red).verdict == "unknown"
+
+
 def test_without_a_report_there_is_nothing():
     assert read_junit("") is None
     assert read_junit("find: no such file\n").names == {}

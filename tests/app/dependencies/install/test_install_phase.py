@@ -75,13 +75,13 @@ async def test_two_runs_at_once_build_it_once(ground):
 
 
 async def test_a_failure_is_said_and_keeps_the_other_recipes_from_nothing(ground):
-    ground.commit({"package.json": '{"dependencies": {"b": "1"}}', "composer.json": "{}"})
+    ground.commit({"package.json": '{"dependencies": {"b": "1"}}', "App.csproj": "<Project/>"})
 
     result, tree = await ground.run(policy=Policy())
 
     assert len(result.problems) == 2
     assert result.problems[0].startswith("`npm install")
-    assert result.problems[1].startswith("PHP needs composer, which sandboxes here do not have")
+    assert result.problems[1].startswith(".NET needs dotnet, which sandboxes here do not have")
     assert (await bash(tree, "true")).exit_code == 0
 
 
