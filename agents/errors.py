@@ -12,6 +12,7 @@ FettleError
    ├─ ModelRefused
    ├─ Moved        somebody else changed the branch; theirs is left alone
    ├─ PolicyInvalid
+   ├─ PrefixChanged the model's server takes a conversation for another than it was
    └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
 ├─ Cancelled                 somebody or a shutdown stopped the run between two calls
@@ -78,6 +79,10 @@ class Moved(RunError):
 
 class PolicyInvalid(RunError):
     """The repository's `.github/fettle.yml` cannot be read."""
+
+
+class PrefixChanged(RunError):
+    """The model's server finds thoughts in a conversation that were signed over other texts."""
 
 
 class Unanswered(RunError):

@@ -18,7 +18,14 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agents.errors import ConfigError, FettleError, Overloaded, RunError, TransientError
+from agents.errors import (
+    ConfigError,
+    FettleError,
+    Overloaded,
+    PrefixChanged,
+    RunError,
+    TransientError,
+)
 from agents.loop.prices import cost_of, usage_of
 from agents.ports import Answer, Query
 
@@ -169,6 +176,19 @@ def _request(query: Query, *, plain: bool) -> dict[str, Any]:
         "cache_control": MINUTES,
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": query.effort},
+        **(_drop_unbound() if query.drop_unbound else {}),
+    }
+
+
+def _drop_unbound() -> dict[str, Any]:
+    """Return what has a conversation go on whose head is not the one it was thought under.
+
+    https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+    """
+    binding = {"prefix_mismatch_behavior": "drop_block"}
+    return {
+        "thinking": {"type": "adaptive", "display": "summarized", "block_binding": binding},
+        "extra_headers": {"anthropic-beta": "thinking-binding-controls-2026-08-01"},
     }
 
 
@@ -213,7 +233,8 @@ def _translate(error: APIError, key: str) -> FettleError:
             f"The model's server is busy or broken: {text}.",
             retry_after=float(wait) if wait.isdecimal() else None,
         )
-    return RunError(
+    kind_of_refusal = PrefixChanged if "signature" in said and "thinking" in said else RunError
+    return kind_of_refusal(
         f"The model's server does not accept our request: {text}. Trying again would not change"
         " that: look at the model's name, the size of the conversation, and the server's limits."
     )

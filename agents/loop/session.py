@@ -7,21 +7,24 @@ dies loses at most the call in flight: the next process loads the turns and goes
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from agents.errors import ModelRefused, ToolError
+from agents.errors import ModelRefused, PrefixChanged, ToolError
 from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
+from agents.loop.head import has_head, lists_tool, read_head, write_head
 from agents.loop.turns import calls_of, make_remarks, pair_calls, submits, to_messages
-from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
+from agents.ports import Answer, Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
 
-_EMPTY = {"type": "text", "text": ""}  # given by the API at times, never taken back
+log = logging.getLogger(__name__)
+
 NUDGES = 3  # times that prose instead of a submission is sent back
 FAULTS = 5  # times that a faulty submission is sent back
 WRAP_UP = (
@@ -59,7 +62,7 @@ class Session(Generic[S]):
     """The stage occurrence that speaks, like `decompose/1`."""
     conversation: Conversation[S]
     query: Query
-    """Model, system prompt and tools: fixed for the session; messages are filled in here."""
+    """Model, system prompt and tools of a session that begins now; one under way has its own."""
     model: Model
     journal: Journal
     reporter: Reporter
@@ -85,6 +88,8 @@ class Session(Generic[S]):
         and Unanswered where people have to decide.
         """
         self.turns = await self.journal.turns(self.id)
+        if not self.turns:
+            await self._append(write_head(self.query, self.stage))
         if not self._own_turns():
             content = [{"type": "text", "text": prompt}, *pictures]
             await self._append(Turn("prompt", self.stage, content))
@@ -105,21 +110,12 @@ class Session(Generic[S]):
         self._check_length()
         if new := make_remarks(look.steers, self.turns, self.fenced):
             await self._append(Turn("remark", self.stage, new))
-        answer = await self.model.answer(
-            Query(
-                model=self.query.model,
-                system=self.query.system,
-                tools=self.query.tools,
-                messages=to_messages(self.turns),
-                max_tokens=self.query.max_tokens,
-                effort=self.query.effort,
-            )
-        )
+        answer = await self._send(await self._head())
         await self._append(
             Turn(
                 "answer",
                 self.stage,
-                [block for block in answer.content if block != _EMPTY],
+                answer.content,
                 stop_reason=answer.stop_reason,
                 usage=answer.usage,
                 cost_usd=answer.cost_usd,
@@ -127,6 +123,29 @@ class Session(Generic[S]):
             )
         )
         self.reporter.report_spending(*await self.journal.sum_usage())
+
+    async def _head(self) -> Query:
+        """Return the head that is sent: the session's own, while that can end this stage.
+
+        A session of an older version has none, and its tools may lack this stage's submission.
+        """
+        if has_head(self.turns):
+            head = read_head(self.turns)
+            if lists_tool(head, self.conversation.output.tool_name()):
+                return head
+        await self._append(write_head(self.query, self.stage))
+        return read_head(self.turns)
+
+    async def _send(self, head: Query) -> Answer:
+        """Ask; where the model's server sees another conversation, let it drop the thoughts."""
+        query = replace(head, messages=to_messages(self.turns))
+        try:
+            return await self.model.answer(query)
+        except PrefixChanged as error:
+            if query.drop_unbound:
+                raise
+            log.warning("session %s goes on without its earlier thoughts: %s", self.id, error)
+            return await self.model.answer(replace(query, drop_unbound=True))
 
     async def _settle(self, answer: Turn) -> None:
         """Give every tool call of the answer its result, in one message.
@@ -264,7 +283,7 @@ class Session(Generic[S]):
             )
 
     def _own_turns(self) -> list[Turn]:
-        return [turn for turn in self.turns if turn.stage == self.stage]
+        return [t for t in self.turns if t.stage == self.stage and t.kind != "head"]
 
     async def _append(self, turn: Turn) -> None:
         await self.journal.append(self.id, len(self.turns), turn)

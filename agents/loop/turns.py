@@ -19,15 +19,22 @@ _TOLD = (
 
 
 def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
-    """Return the turns as Messages-API messages, their content untouched.
+    """Return the turns as Messages-API messages, their blocks untouched.
 
-    An answer without content is left out: the API gives such answers but does not take them.
+    Blank texts are left out, and answers that hold nothing else: the API gives them at times, but
+    refuses to take them back. The same turns give the same messages, since thoughts are signed
+    over them.
     """
+    said = ((turn, _without_blanks(turn.content)) for turn in turns if turn.kind != "head")
     return [
-        {"role": "assistant" if turn.kind == "answer" else "user", "content": turn.content}
-        for turn in turns
-        if turn.content
+        {"role": "assistant" if turn.kind == "answer" else "user", "content": content}
+        for turn, content in said
+        if content
     ]
+
+
+def _without_blanks(content: Sequence[Block]) -> list[Block]:
+    return [block for block in content if block["type"] != "text" or block["text"].strip()]
 
 
 def last_tree(turns: Sequence[Turn], stage: str) -> str | None:

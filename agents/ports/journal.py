@@ -15,10 +15,11 @@ class Turn:
 
     `prompt` is a user message by us, `answer` the model's, `results` the user message with the
     results of every tool call of the answer before it, `remark` a user message that passes on what
-    people said meanwhile, one block for each steer.
+    people said meanwhile, one block for each steer. `head` is what is sent before the messages:
+    model, system prompt, tools; it holds for all that is asked after it.
     """
 
-    kind: Literal["prompt", "answer", "results", "remark"]
+    kind: Literal["prompt", "answer", "results", "remark", "head"]
     stage: str
     """The stage occurrence that added it, like `implement/2`."""
     content: list[Block]

@@ -22,6 +22,8 @@ class Query:
     """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
     max_tokens: int = 32_000
     effort: Literal["low", "medium", "high"] = "high"
+    drop_unbound: bool = False
+    """Have thoughts left out that were signed over another head, instead of refused."""
 
 
 class Usage(Frozen):
@@ -58,6 +60,7 @@ class Model(Protocol):
         """Return the model's answer.
 
         Raises TransientError for overload, rate limits and broken streams once its own short
-        retries are used up; ConfigError for bad credentials; RunError for a request refused.
+        retries are used up; ConfigError for bad credentials; PrefixChanged for thoughts that were
+        signed over other messages or another head; RunError for another request refused.
         """
         ...

@@ -38,6 +38,7 @@ class ListModel:
                 "system": query.system,
                 "tools": json.dumps(list(query.tools)),
                 "messages": json.dumps(list(query.messages)),
+                "drop_unbound": query.drop_unbound,
             }
         )
         content = self.answers.pop(0)

@@ -71,6 +71,11 @@ def _block(block: Block) -> dict[str, Any]:
     if kind == "tool_result":
         text, error = _spell_content(block.get("content")), bool(block.get("is_error"))
         return {"type": kind, "text": cut(text, MOST_TEXT), "is_error": error}
+    if kind == "head":  # the texts are long, and the same ones for every run of a version
+        return {
+            "type": kind,
+            "text": f"the model {block.get('model')}, its system prompt and tools",
+        }
     if kind in ("text", "thinking"):
         return {"type": kind, "text": cut(str(block.get(kind) or ""), MOST_TEXT)}
     return {"type": cut(kind, 40), "text": "(not shown)"}

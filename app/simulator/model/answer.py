@@ -23,7 +23,10 @@ def prefix_of(request: Mapping[str, Any]) -> str:
 
 
 def message_for(request: Mapping[str, Any], cue: Cue, prompt: PromptUsage) -> dict[str, Any]:
-    """Return the whole message; the same request always gets the same one, but for usage."""
+    """Return the whole message; the same request always gets the same one, but for usage.
+
+    `request` is what the model sees: without the thinking blocks that are dropped.
+    """
     prefix = prefix_of(request)
     content = _content(request, cue, prefix)
     return {
@@ -45,7 +48,7 @@ def _content(request: Mapping[str, Any], cue: Cue, prefix: str) -> list[dict[str
     if request.get("thinking"):
         think = cue.turn.think or f"Turn {cue.number} of the script's part {cue.part!r}."
         thinking = think if request["thinking"].get("display") == "summarized" else ""
-        signature = sign(request["model"], messages, thinking)
+        signature = sign(request, thinking)
         content.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if cue.turn.say:
         content.append({"type": "text", "text": _fill(cue.turn.say, messages)})

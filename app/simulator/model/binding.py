@@ -1,44 +1,73 @@
-"""Bind thinking blocks to their model and the messages before them, as Claude does.
+"""Bind thinking blocks to all that stood before them, as Claude does: model, system, tools, turns.
 
-The signature holds everything needed to check it, so the server keeps no state: an edited,
-trimmed or re-serialised conversation is refused like the real one would be.
+The signature holds everything needed to check it, so the server keeps no state: a conversation
+whose head or earlier messages were edited, trimmed or re-serialised is refused like the real one
+would be, unless the request asks for such blocks to be dropped.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from app.simulator.model.conversation import Message, blocks_of, canonical
 from app.simulator.model.refusal import ErrorAnswer
 
-
-def sign(model: str, before: Sequence[Message], thinking: str) -> str:
-    """Return the signature of a thinking block that follows these messages."""
-    return _signature(_chain(model, before), thinking)
+BETA = "thinking-binding-controls-2026-08-01"
+"""The header value without which a request may not say what becomes of unbound blocks."""
 
 
-def check_bindings(model: str, messages: Sequence[Message]) -> None:
-    """Refuse a conversation in which a thinking block, or anything before it, was changed."""
-    chain = _chain(model, [])
-    for number, message in enumerate(messages):
-        for place, block in enumerate(blocks_of(message)):
-            if block["type"] != "thinking":
-                continue
-            if block["signature"] != _signature(chain, block["thinking"]):
-                raise ErrorAnswer(
-                    f"messages.{number}.content.{place}: Invalid `signature` in `thinking` block:"
-                    " the block or a message before it is not what it was when it was signed"
-                )
+def sign(request: Mapping[str, Any], thinking: str) -> str:
+    """Return the signature of a thinking block that answers this request."""
+    chain = _begin(request)
+    for message in request["messages"]:
         chain.update(canonical(message))
+    return _signature(chain, thinking)
 
 
-def _chain(model: str, messages: Sequence[Message]) -> hashlib._Hash:
-    chain = hashlib.sha256(model.encode())
-    for message in messages:
-        chain.update(canonical(message))
-    return chain
+def bind(request: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return the request as the model sees it, and how many thinking blocks were dropped.
+
+    Raises ErrorAnswer for a thinking block that was not signed over what stands before it, unless
+    `thinking.block_binding` says `drop_block`.
+    """
+    controls = (request.get("thinking") or {}).get("block_binding") or {}
+    drop = controls.get("prefix_mismatch_behavior") == "drop_block"
+    chain, bound, dropped = _begin(request), [], 0
+    for number, message in enumerate(request["messages"]):
+        stray = _find_unbound(chain, message)
+        if stray and not drop:
+            raise ErrorAnswer(
+                f"messages.{number}.content.{stray[0]}: Invalid `signature` in `thinking` block:"
+                " the block or something before it is not what it was when it was signed"
+            )
+        kept = _leave_out(message, stray) if stray else message
+        dropped += len(stray)
+        chain.update(canonical(kept))
+        if kept["content"]:
+            bound.append(kept)
+    return {**request, "messages": bound}, dropped
+
+
+def _find_unbound(chain: hashlib._Hash, message: Message) -> list[int]:
+    return [
+        place
+        for place, block in enumerate(blocks_of(message))
+        if block["type"] == "thinking"
+        and block["signature"] != _signature(chain, block["thinking"])
+    ]
+
+
+def _leave_out(message: Message, places: list[int]) -> dict[str, Any]:
+    kept = [block for place, block in enumerate(blocks_of(message)) if place not in places]
+    return {**message, "content": kept}
+
+
+def _begin(request: Mapping[str, Any]) -> hashlib._Hash:
+    head = [request["model"], request.get("system") or "", request.get("tools") or []]
+    return hashlib.sha256(canonical(head))
 
 
 def _signature(chain: hashlib._Hash, thinking: str) -> str:

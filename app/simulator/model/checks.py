@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from app.simulator.model.binding import check_bindings
+from app.simulator.model.binding import BETA
 from app.simulator.model.conversation import Block, Message, blocks_of
 from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.shapes import CountRequest, MessagesRequest
@@ -28,8 +28,13 @@ def check_headers(headers: Mapping[str, str]) -> None:
         raise ErrorAnswer("anthropic-version: header is required")
 
 
-def read_request(body: bytes, shape: type[MessagesRequest] = MessagesRequest) -> dict[str, Any]:
-    """Return the request as it was sent once it passes every check, or raise Refusal."""
+def read_request(
+    body: bytes, shape: type[MessagesRequest] = MessagesRequest, *, betas: str = ""
+) -> dict[str, Any]:
+    """Return the request as it was sent once it passes every check, or raise ErrorAnswer.
+
+    `betas` is the header `anthropic-beta`: what it does not name may not be asked for.
+    """
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -43,13 +48,14 @@ def read_request(body: bytes, shape: type[MessagesRequest] = MessagesRequest) ->
     _check_tools(request.get("tools") or [])
     _check_turns(request["messages"])
     _check_calls(request["messages"])
-    check_bindings(request["model"], request["messages"])
+    if "block_binding" in (request.get("thinking") or {}) and BETA not in betas:
+        raise ErrorAnswer("thinking.adaptive.block_binding: Extra inputs are not permitted")
     return dict(request)
 
 
-def read_count_request(body: bytes) -> dict[str, Any]:
+def read_count_request(body: bytes, *, betas: str = "") -> dict[str, Any]:
     """Return the request whose tokens are to be counted."""
-    return read_request(body, CountRequest)
+    return read_request(body, CountRequest, betas=betas)
 
 
 def _check_tools(tools: Sequence[Mapping[str, Any]]) -> None:

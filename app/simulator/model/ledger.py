@@ -20,6 +20,8 @@ class LoggedRequest:
     """Bytes of the body."""
     prefix: str = ""
     """sha256 of the canonical model, tools, system and messages: equal for equal questions."""
+    dropped: int = 0
+    """Thinking blocks that were left out, since they were signed over another prefix."""
     part: str = ""
     turn: int = 0
     usage: dict[str, Any] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from app.simulator.model.answer import message_for, prefix_of
+from app.simulator.model.binding import bind
 from app.simulator.model.cache import PrefixCache
 from app.simulator.model.checks import check_headers, read_count_request, read_request
 from app.simulator.model.faults import STATUS, AnswerFault, Kind
@@ -71,9 +72,12 @@ class LocalModel:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def understand(self, body: bytes) -> dict[str, Any]:
-        """Return the request in these bytes; Refusal when the API would not take it."""
-        return read_request(body)
+    def understand(self, body: bytes, betas: str = "") -> dict[str, Any]:
+        """Return the request in these bytes; ErrorAnswer when the API would not take it.
+
+        `betas` is the header that names what may be asked for beyond the API's core.
+        """
+        return read_request(body, betas=betas)
 
     def play(self, script: Script) -> None:
         """Play another script from now on."""
@@ -100,9 +104,10 @@ class LocalModel:
             check_headers(request.headers)
             sent = await request.read()
             asked.size = len(sent)
-            body = self.understand(sent)
+            body = self.understand(sent, request.headers.get("anthropic-beta", ""))
             asked.model, asked.messages = body["model"], len(body["messages"])
             asked.prefix = prefix_of(body)
+            body, asked.dropped = bind(body)
             for hook in self._before:
                 await hook(asked)
             return await self._answer(request, body, asked)

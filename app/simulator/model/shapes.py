@@ -32,11 +32,17 @@ class _Markable(_Shape):
     cache_control: CacheMarker | None = None
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("text content blocks must contain non-whitespace text")
+    return text
+
+
 class Text(_Markable):
-    """Prose; the API refuses an empty one."""
+    """Prose; the API gives blank ones at times, and refuses to take them back."""
 
     type: Literal["text"]
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, AfterValidator(_not_blank)]
     citations: None = None
 
 
@@ -110,11 +116,18 @@ class ToolDefinition(_Markable):
     type: Literal["custom"] = "custom"
 
 
+class BlockBinding(_Shape):
+    """What becomes of thinking that was not signed over what stands before it."""
+
+    prefix_mismatch_behavior: Literal["error", "drop_block"] | None = None
+
+
 class Adaptive(_Shape):
     """The only thinking that current models take."""
 
     type: Literal["adaptive"]
     display: Literal["summarized", "omitted"] | None = None
+    block_binding: BlockBinding | None = None
 
 
 class OutputConfig(_Shape):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agents.errors import ConfigError, RunError
+from agents.errors import ConfigError, PrefixChanged, RunError
 from agents.loop.model import ClaudeModel
 from agents.ports import Answer, Query
 from app.simulator.model import LocalModel, load_script
@@ -248,3 +248,21 @@ async def serve(handler: Callable) -> AsyncIterator[str]:
     host, port = runner.addresses[0][:2]
     yield f"http://{host}:{port}"
     await runner.cleanup()
+
+
+async def test_thoughts_under_another_head_are_refused_unless_they_are_to_be_dropped(ask, local):
+    first = query()
+    answer = await ask().answer(first)
+    messages = extend(list(first.messages), answer)
+    changed = {"system": "You are another test."}
+
+    with pytest.raises(PrefixChanged, match="signature"):
+        await ask().answer(query(*messages, **changed))
+    await ask().answer(query(*messages, **changed, drop_unbound=True))
+    await ask().answer(query(*messages))
+
+    assert [(each.status, each.dropped) for each in local.requests[1:]] == [
+        (400, 0),
+        (200, 1),
+        (200, 0),
+    ]

@@ -43,7 +43,7 @@ class Tolerant(LocalModel):
     prefix = 0
     """Tokens of system prompt and tools, as the model counts."""
 
-    def understand(self, body: bytes) -> dict[str, Any]:
+    def understand(self, body: bytes, betas: str = "") -> dict[str, Any]:
         """Return the request without what the local model does not know.
 
         Kept are all texts. Gone is the wish what to forget of long conversations; instructions
@@ -58,7 +58,7 @@ class Tolerant(LocalModel):
             message["role"] = "user" if message["role"] == "system" else message["role"]
             if isinstance(message["content"], str):
                 message["content"] = [{"type": "text", "text": message["content"]}]
-        return super().understand(json.dumps(request).encode())
+        return super().understand(json.dumps(request).encode(), betas)
 
 
 async def main(program: str, folder: Path, latency: float, turns: int) -> None:

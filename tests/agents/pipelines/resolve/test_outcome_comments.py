@@ -13,7 +13,9 @@ MADE = StepResult(title="Add right", summary="It adds right.", tried="ran it: 2"
 
 async def write_comment(make_world, request_, answer):
     world = make_world({"lib.py": ""}, [[answer]])
-    await world.journal.append("implement/2", 0, Turn("prompt", "implement/2", [{"type": "text"}]))
+    await world.journal.append(
+        "implement/2", 0, Turn("prompt", "implement/2", [{"type": "text", "text": "Look."}])
+    )
     run = world.run(request_)
     run.context.conversations = (IMPLEMENT, INFEASIBLE_COMMENT)
     run.context.stands(

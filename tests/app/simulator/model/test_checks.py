@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.simulator.model.binding import sign
+from app.simulator.model.binding import BETA, bind, sign
 from app.simulator.model.checks import check_headers, read_request
 from app.simulator.model.refusal import ErrorAnswer
 
@@ -12,11 +12,16 @@ ASK = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
 CALL = {
     "role": "assistant",
     "content": [
-        {"type": "thinking", "thinking": "t", "signature": sign("m", [ASK], "t")},
+        {
+            "type": "thinking",
+            "thinking": "t",
+            "signature": sign({"model": "m", "messages": [ASK]}, "t"),
+        },
         {"type": "tool_use", "id": "t1", "name": "read", "input": {"b": 1, "a": 2}},
     ],
 }
 RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "r"}]}
+DROP = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -31,7 +36,7 @@ def with_content(message: dict, *blocks: dict) -> dict:
 
 def test_good_requests_pass_as_they_are():
     tools = [{"name": "read", "input_schema": SCHEMA, "strict": True}]
-    good = body(ASK, CALL, RESULT, tools=tools, thinking={"type": "adaptive"}, stream=True)
+    good = body(ASK, tools=tools, thinking={"type": "adaptive"}, stream=True)
     assert read_request(good) == json.loads(good)
 
 
@@ -52,7 +57,10 @@ def test_user_messages_in_a_row_are_one_turn():
         (body(ASK, with_content(CALL, *ASK["content"]), CALL, RESULT), "alternate"),
         (body(with_content(CALL, *ASK["content"]), ASK), "first message"),
         (body(ASK, CALL), "prefill"),
-        (body(with_content(ASK, {"type": "text", "text": ""})), "text"),
+        (body(with_content(ASK, {"type": "text", "text": ""})), "non-whitespace"),
+        (body(with_content(ASK, {"type": "text", "text": " \n"})), "non-whitespace"),
+        (body(ASK, with_content(CALL, {"type": "text", "text": "\t"}), ASK), "non-whitespace"),
+        (body(thinking=DROP), "block_binding"),
         (body(with_content(ASK)), "content"),
         (body(with_content(ASK, CALL["content"][1])), "tool_use"),
         (body(ASK, CALL, ASK), "without `tool_result`"),
@@ -107,25 +115,50 @@ def test_thinking_is_bound_to_what_it_was_signed_over(change):
     messages = json.loads(json.dumps([ASK, CALL, RESULT]))
     change(messages)
     with pytest.raises(ErrorAnswer, match="signature"):
-        read_request(body(*messages))
+        bind(read_request(body(*messages)))
 
 
-def test_thinking_of_another_model_is_refused():
-    with pytest.raises(ErrorAnswer, match="signature"):
-        read_request(body(ASK, CALL, RESULT, model="other"))
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"model": "other"},
+        {"system": "You are somebody else."},
+        {"tools": [{"name": "read", "input_schema": SCHEMA}]},
+    ],
+)
+def test_thinking_is_bound_to_the_head_of_its_conversation(head):
+    with pytest.raises(ErrorAnswer, match=r"messages\.1\.content\.0: Invalid `signature`"):
+        bind(read_request(body(ASK, CALL, RESULT, **head)))
+
+
+def test_unbound_thinking_is_dropped_where_the_request_says_so():
+    changed = body(ASK, CALL, RESULT, system="New.", thinking=DROP)
+    request = read_request(changed, betas=BETA)
+    seen, dropped = bind(request)
+    assert (dropped, seen["messages"][1]["content"]) == (1, CALL["content"][1:])
+    thought = {"type": "thinking", "thinking": "u", "signature": sign(seen, "u")}
+    more = [with_content(CALL, thought), ASK]
+    _, dropped = bind(
+        read_request(body(ASK, CALL, RESULT, *more, system="New.", thinking=DROP), betas=BETA)
+    )
+    assert dropped == 1, "what was thought after the change is bound to what was seen"
 
 
 def test_an_argument_order_that_is_lost_on_the_way_is_noticed():
     later = [ASK, CALL, RESULT]
-    thought = {"type": "thinking", "thinking": "u", "signature": sign("m", later, "u")}
+    thought = {
+        "type": "thinking",
+        "thinking": "u",
+        "signature": sign({"model": "m", "messages": later}, "u"),
+    }
     call = {"type": "tool_use", "id": "t2", "name": "read", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t2"}
     more = [with_content(CALL, thought, call), with_content(RESULT, result)]
-    read_request(body(*later, *more))
+    bind(read_request(body(*later, *more)))
     swapped = json.loads(json.dumps(later))
     swapped[1]["content"][1]["input"] = {"a": 2, "b": 1}
     with pytest.raises(ErrorAnswer, match=r"messages\.3\.content\.0"):
-        read_request(body(*swapped, *more))
+        bind(read_request(body(*swapped, *more)))
 
 
 def test_a_key_and_a_version_must_be_there():

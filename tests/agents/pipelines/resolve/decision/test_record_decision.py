@@ -44,7 +44,9 @@ def recording(make_world, talk, request_):
 
     async def make(answers, files=FILES, *, head=None):
         world = make_world(files, answers)
-        await world.journal.append("triage/1", 0, Turn("prompt", "triage/1", [{"type": "text"}]))
+        await world.journal.append(
+            "triage/1", 0, Turn("prompt", "triage/1", [{"type": "text", "text": "Look."}])
+        )
         run = world.run(request_)
         run.context.conversations = (TRIAGE, RECORD_DECISION, CRAFT_DECISION_PR)
         at = (

@@ -84,7 +84,9 @@ def talking(make_world, request_):
     async def make(answers, *, tracker=None, steering=None, files=None):
         world = make_world(files or {"lib.py": ""}, answers, tracker=tracker, steering=steering)
         world.publisher = CommentPublisher(tracker)
-        await world.journal.append("triage/1", 0, Turn("prompt", "triage/1", [{"type": "text"}]))
+        await world.journal.append(
+            "triage/1", 0, Turn("prompt", "triage/1", [{"type": "text", "text": "Look."}])
+        )
         request = request_.model_copy(update={"url": ISSUES})
         run = world.run(request)
         run.context.conversations = (TRIAGE, TRIAGE_AGAIN, COMMENT_DRAFT)

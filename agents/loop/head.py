@@ -1,0 +1,65 @@
+"""The head of a session: what stands before its messages, journalled as it was first sent.
+
+A model signs its thoughts over model, system prompt, tools and all earlier messages. A session
+that goes on after an upgrade, or after another server's tools changed, is therefore sent with the
+head that it began with; new sessions take the new one.
+
+https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from pydantic import TypeAdapter
+
+from agents.ports import Query, Turn
+
+_OWN = frozenset({"messages", "drop_unbound"})
+"""Fields of a query that each request sets for itself."""
+
+
+def write_head(query: Query, stage: str) -> Turn:
+    """Return the turn that keeps all of the query but its messages.
+
+    System prompt and tools take 30 kB as text, and a run has ten sessions: they are packed.
+    """
+    sent = _fields().dump_python(query, mode="json", exclude=set(_OWN))
+    packed = b64encode(zlib.compress(json.dumps(sent).encode())).decode()
+    return Turn("head", stage, [{"type": "head", "model": query.model, "packed": packed}])
+
+
+def has_head(turns: Sequence[Turn]) -> bool:
+    """Return whether the session's turns hold a head, which older versions did not write."""
+    return any(turn.kind == "head" for turn in turns)
+
+
+def read_head(turns: Sequence[Turn]) -> Query:
+    """Return the newest head of the session as a query without messages.
+
+    What was thought under another head is dropped by the model: that happens in a session that an
+    older version began, or whose model was changed. Raises ValueError where there is no head.
+    """
+    places = [place for place, turn in enumerate(turns) if turn.kind == "head"]
+    if not places:
+        raise ValueError("the session has no head")
+    [block] = turns[places[-1]].content
+    sent = json.loads(zlib.decompress(b64decode(block["packed"])))
+    query = _fields().validate_python({**sent, "messages": ()})
+    answered_before = any(turn.kind == "answer" for turn in turns[: places[-1]])
+    return replace(query, drop_unbound=answered_before)
+
+
+def lists_tool(query: Query, name: str) -> bool:
+    """Return whether the head's tools hold one of this name."""
+    return any(tool.get("name") == name for tool in query.tools)
+
+
+@cache
+def _fields() -> TypeAdapter[Query]:
+    return TypeAdapter(Query)

@@ -1,0 +1,147 @@
+"""A session keeps the head that it began with, whatever the version that goes on with it."""
+
+import json
+
+import pytest
+
+from agents.errors import PrefixChanged
+from agents.loop.head import read_head, write_head
+from agents.loop.turns import to_messages
+from agents.ports import Query, Turn
+from tests.fakes.model import Killed
+
+FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
+HEAD = ("model", "system", "tools")
+QUERY = Query(
+    model="m", system="Be brief.", tools=[{"name": "b", "x": 1}, {"name": "a"}], messages=[{}]
+)
+
+
+class OtherServers:
+    """The port Toolsets, with one tool that has another text after an upgrade."""
+
+    text = "Looks up words."
+
+    async def learn(self, policy):
+        return None
+
+    def recall(self, learned):
+        pass
+
+    def definitions(self):
+        return [{"name": "mcp_words", "description": self.text, "input_schema": {}}]
+
+
+def triage(use):
+    return use("submit_triage", decision="decline", kind="bug", reasoning="r", detail="d")
+
+
+def heads(world):
+    return [{name: asked[name] for name in HEAD} for asked in world.model.asked]
+
+
+async def test_a_session_under_way_keeps_its_head_and_a_new_one_takes_the_new(
+    make_world, request_, talk, monkeypatch
+):
+    look = [talk.use("read", path="a.txt")]
+    world = make_world(FILES, [look, Killed(), look, [triage(talk.use)]])
+    world.toolsets = OtherServers()
+    with pytest.raises(Killed):
+        await world.resolve(request_)
+
+    monkeypatch.setattr("agents.run.stage_context.system_prompt", lambda: "Another prompt.")
+    monkeypatch.setattr(OtherServers, "text", "Looks up words, faster.")
+    upgraded = world.run(request_)
+    upgraded.context.models = {"strong": "bigger", "judge": "wiser", "fast": "smaller"}
+    monkeypatch.setattr(world, "run", lambda _: upgraded)
+    await world.resolve(request_)
+
+    first, *later = heads(world)
+    assert (later, first["model"]) == ([first] * 3, "big")
+    assert "mcp_words" in first["tools"]
+    assert not any(asked["drop_unbound"] for asked in world.model.asked)
+
+    fresh = upgraded.context._query(upgraded.context.conversations[0])
+    assert (fresh.model, fresh.system) == ("bigger", "Another prompt.")
+    assert "faster" in json.dumps(fresh.tools)
+
+
+async def test_killed_between_its_head_and_the_first_request_it_has_one_head_and_one_prompt(
+    make_world, request_, talk
+):
+    world = make_world(FILES, [[triage(talk.use)]])
+    append, killed = world.journal.append, []
+
+    async def die_after_the_head(session, number, turn):
+        await append(session, number, turn)
+        if turn.kind == "head" and not killed:
+            killed.append(session)
+            raise Killed
+
+    world.journal.append = die_after_the_head
+    with pytest.raises(Killed):
+        await world.resolve(request_)
+
+    await world.resolve(request_)
+
+    kinds = [turn.kind for turn in await world.journal.turns("triage/1")]
+    assert kinds == ["head", "prompt", "answer", "results"]
+
+
+async def test_a_session_of_an_older_version_goes_on_without_its_thoughts(
+    make_world, request_, talk
+):
+    world = make_world(FILES, [[triage(talk.use)]])
+    call = talk.use("read", path="a.txt")
+    result = {"type": "tool_result", "tool_use_id": call["id"], "content": "one"}
+    for number, turn in enumerate(
+        (
+            Turn("prompt", "triage/1", [talk.say("Look.")]),
+            Turn("answer", "triage/1", [call], stop_reason="tool_use"),
+            Turn("results", "triage/1", [result]),
+        )
+    ):
+        await world.journal.append("triage/1", number, turn)
+
+    await world.resolve(request_)
+
+    [asked] = world.model.asked
+    assert asked["drop_unbound"]
+    assert len(json.loads(asked["messages"])) == 3
+    kinds = [turn.kind for turn in await world.journal.turns("triage/1")]
+    assert kinds == ["prompt", "answer", "results", "head", "answer", "results"]
+
+
+async def test_thoughts_that_the_server_refuses_are_dropped(make_world, request_, talk):
+    world = make_world(FILES, [PrefixChanged("Invalid `signature`"), [triage(talk.use)]])
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    assert [asked["drop_unbound"] for asked in world.model.asked] == [False, True]
+
+
+def test_a_head_comes_back_as_it_was_sent():
+    turns = [write_head(QUERY, "triage/1"), Turn("prompt", "triage/1", [])]
+    kept = read_head(turns)
+    assert json.dumps(list(kept.tools)) == json.dumps(list(QUERY.tools)), "in the same order"
+    assert (kept.model, kept.system, kept.effort) == (QUERY.model, QUERY.system, QUERY.effort)
+    assert (list(kept.messages), kept.drop_unbound) == ([], False)
+
+
+def test_a_newer_head_holds_and_drops_what_was_thought_under_the_first():
+    said = [write_head(QUERY, "a/1"), Turn("answer", "a/1", []), write_head(QUERY, "b/1")]
+    assert read_head(said).drop_unbound
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_blank_texts_are_left_out_of_what_is_sent(blank):
+    text, call = {"type": "text", "text": blank}, {"type": "tool_use", "id": "t"}
+    thought = {"type": "thinking", "thinking": "", "signature": "s"}
+    turns = [
+        Turn("prompt", "a/1", [{"type": "text", "text": "Go."}]),
+        Turn("answer", "a/1", [thought, text, call]),
+        Turn("answer", "a/1", [text]),
+        Turn("answer", "a/1", [thought]),
+    ]
+    sent = [message["content"] for message in to_messages(turns)]
+    assert sent == [turns[0].content, [thought, call], [thought]]
