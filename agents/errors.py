@@ -10,6 +10,7 @@ FettleError
    ├─ BudgetExceeded
    │  └─ DayOver    the day's share is used up: tomorrow there is more
    ├─ ModelRefused
+   ├─ ContextFull  the conversation is longer than its model can read
    ├─ Moved        somebody else changed the branch; theirs is left alone
    ├─ PolicyInvalid
    ├─ PrefixChanged the model's server takes a conversation for another than it was
@@ -79,6 +80,10 @@ class Moved(RunError):
 
 class PolicyInvalid(RunError):
     """The repository's `.github/fettle.yml` cannot be read."""
+
+
+class ContextFull(RunError):
+    """The conversation is longer than the model can read."""
 
 
 class PrefixChanged(RunError):

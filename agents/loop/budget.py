@@ -1,14 +1,40 @@
-"""The budget of a run: dollars, turns and minutes, counted from recorded turns."""
+"""The budget of a run and of its stages, counted from recorded turns: dollars, answers, minutes."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agents.errors import BudgetExceeded, DayOver
+from agents.errors import BudgetExceeded, DayOver, ModelRefused
+from agents.loop.turns import pair_calls, submits
 from agents.policy import Budget
+from agents.ports import Block, Turn
 
-WRAP_UP_AT = 0.8
+WRAP_UP_AT = 0.75
+"""The share of a run's budget, or of a stage's answers, at which the model is told to wrap up."""
+WRAP_UP = (
+    "[Fettle: most of what you may use is used. Finish what you are at, leave the files in a"
+    " working state, and submit.]"
+)
+LAST_CALL = (
+    "[Fettle: this stage's answers are used up. Submit what you have now, and say in it what is"
+    " left to do.]"
+)
+LAST_ANSWERS = 2  # that a stage is given after the last call
+NUDGES = 3  # times that prose instead of a submission is sent back
+FAULTS = 5  # times that a faulty submission is sent back
+MOST_CUT_OFF = 4  # answers of a stage that end in the middle
+SAME_CALL, MOST_SAME_CALLS = 4, 8
+"""How often the same call may have the same result before the model is told, and stopped."""
+STUCK = (
+    f"\n\n[You have made this very call {SAME_CALL} times with this very result."
+    " Try something else, or submit what you have and say what stopped you.]"
+)
+_SECONDS = re.compile(r"\b\d+\.\d+ ?s\b")  # no two runs of a command take equally long
 _MORE = (
     "To go on, write `/bot retry` once there is more: raise `budget` in `.github/fettle.yml`, or"
     " the operator's limit."
@@ -99,3 +125,82 @@ class Spent:
             raise DayOver(
                 f"The runs on this repository used up the budget of the day: {today}. {_TOMORROW}"
             )
+
+
+@dataclass(frozen=True)
+class StageProgress:
+    """How far a stage has come within what it may use, from what was said in it."""
+
+    stage: str
+    turns: Sequence[Turn]
+    most_answers: int
+
+    def check(self) -> str:
+        """Return the last call once its answers are used up, else nothing.
+
+        Raises ModelRefused for a stage that does not come to its end.
+        """
+        if self._same_calls() >= MOST_SAME_CALLS:
+            raise ModelRefused(
+                f"The model was stuck in the stage `{self.stage}`: it made the same call with the"
+                f" same result {MOST_SAME_CALLS} times, though it was told. {_ITS_FAULT}"
+            )
+        cut_off = self._count(stop_reason=("max_tokens", "model_context_window_exceeded"))
+        if cut_off >= MOST_CUT_OFF:
+            raise ModelRefused(
+                f"The model's answers in the stage `{self.stage}` were cut off {cut_off} times,"
+                f" also at the longest that it can give. {_ITS_FAULT}"
+            )
+        answers = self._count(kind=("answer",))
+        called = any(_is_last_call(turn) for turn in self.turns)
+        most = self.most_answers + (LAST_ANSWERS if called else 0)
+        faults = sum(submits(call) and "is_error" in told for call, told in pair_calls(self.turns))
+        if (called and answers >= most) or self._count(kind=("prompt",)) > NUDGES + 1:
+            raise ModelRefused(self._describe_end(answers))
+        if faults >= FAULTS:
+            raise ModelRefused(self._describe_end(answers))
+        return LAST_CALL if answers >= most else ""
+
+    def notice(self, share: float) -> str:
+        """Return a word to wrap up, once; `share` is what is used of the whole run's budget."""
+        told = any(b.get("text") == WRAP_UP for turn in self.turns for b in turn.content)
+        answers = self._count(kind=("answer",))
+        near = max(share, answers / self.most_answers) >= WRAP_UP_AT
+        return WRAP_UP if near and not told else ""
+
+    def remark_on(self, call: Block, result: Block) -> str:
+        """Return what is added to this result when the same call had it again and again."""
+        past = Counter(_spell_call(*each) for each in pair_calls(self.turns))
+        return STUCK if past[_spell_call(call, result)] + 1 >= SAME_CALL else ""
+
+    def _same_calls(self) -> int:
+        """Return how often the newest calls were made with the very same result."""
+        newest = [_spell_call(*each) for each in pair_calls(self.turns[-2:])]
+        if not newest:
+            return 0
+        past = Counter(_spell_call(*each) for each in pair_calls(self.turns))
+        return max(past[each] for each in newest)
+
+    def _count(self, **fields: tuple[str, ...]) -> int:
+        return sum(
+            all(getattr(turn, name) in values for name, values in fields.items())
+            for turn in self.turns
+        )
+
+    def _describe_end(self, answers: int) -> str:
+        return (
+            f"The stage `{self.stage}` did not come to a result within {answers} answers of the"
+            f" model. {_ITS_FAULT} Say more about what is wanted and where, then ask again."
+        )
+
+
+_ITS_FAULT = "That is the model's doing: nothing in the request or the set-up was refused."
+
+
+def _is_last_call(turn: Turn) -> bool:
+    return turn.kind == "notice" and turn.content[0].get("text") == LAST_CALL
+
+
+def _spell_call(call: Block, result: Block) -> str:
+    told = _SECONDS.sub("", str(result["content"]).removesuffix(STUCK))
+    return json.dumps([call["name"], call["input"], told], sort_keys=True)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.errors import (
     ConfigError,
+    ContextFull,
     FettleError,
     Overloaded,
     PrefixChanged,
@@ -100,6 +101,7 @@ class ClaudeModel:
             model=message.model,
             request_id=request_id,
             seconds=time.monotonic() - started,
+            category=str((message.stop_details and message.stop_details.category) or ""),
         )
 
     async def close(self) -> None:
@@ -233,6 +235,8 @@ def _translate(error: APIError, key: str) -> FettleError:
             f"The model's server is busy or broken: {text}.",
             retry_after=float(wait) if wait.isdecimal() else None,
         )
+    if "prompt is too long" in said or status == 413 or kind == "request_too_large":
+        return ContextFull(f"The conversation is longer than the model can read: {text}.")
     kind_of_refusal = PrefixChanged if "signature" in said and "thinking" in said else RunError
     return kind_of_refusal(
         f"The model's server does not accept our request: {text}. Trying again would not change"

@@ -21,11 +21,12 @@ _TOLD = (
 def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
     """Return the turns as Messages-API messages, their blocks untouched.
 
-    Blank texts are left out, and answers that hold nothing else: the API gives them at times, but
-    refuses to take them back. The same turns give the same messages, since thoughts are signed
-    over them.
+    Blank texts are left out, thoughts without a signature (they were cut off), and answers that
+    hold nothing else: the API gives them at times, but refuses to take them back. So are refusals.
+    The same turns give the same messages, since thoughts are signed over them.
     """
-    said = ((turn, _without_blanks(turn.content)) for turn in turns if turn.kind != "head")
+    told = (turn for turn in since_summary(turns) if turn.kind != "head" and not refused(turn))
+    said = ((turn, [b for b in turn.content if _is_taken_back(b)]) for turn in told)
     return [
         {"role": "assistant" if turn.kind == "answer" else "user", "content": content}
         for turn, content in said
@@ -33,8 +34,21 @@ def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
     ]
 
 
-def _without_blanks(content: Sequence[Block]) -> list[Block]:
-    return [block for block in content if block["type"] != "text" or block["text"].strip()]
+def _is_taken_back(block: Block) -> bool:
+    if block["type"] == "text":
+        return bool(block["text"].strip())
+    return block["type"] != "thinking" or block.get("signature") != ""
+
+
+def refused(turn: Turn) -> bool:
+    """Return whether the model declined to answer: that stays in the journal alone."""
+    return turn.kind == "answer" and (turn.stop_reason or "").partition("/")[0] == "refusal"
+
+
+def since_summary(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """Return the turns from the newest summary on, all of them where there is none."""
+    places = [place for place, turn in enumerate(turns) if turn.kind == "summary"]
+    return turns[places[-1] :] if places else turns
 
 
 def last_tree(turns: Sequence[Turn], stage: str) -> str | None:

@@ -16,10 +16,12 @@ class Turn:
     `prompt` is a user message by us, `answer` the model's, `results` the user message with the
     results of every tool call of the answer before it, `remark` a user message that passes on what
     people said meanwhile, one block for each steer. `head` is what is sent before the messages:
-    model, system prompt, tools; it holds for all that is asked after it.
+    model, system prompt, tools; it holds for all that is asked after it. `notice` is a word of
+    ours on how the stage goes, `compact` asks the model to sum the conversation up, and from a
+    `summary` on it is sent anew.
     """
 
-    kind: Literal["prompt", "answer", "results", "remark", "head"]
+    kind: Literal["prompt", "answer", "results", "remark", "head", "notice", "compact", "summary"]
     stage: str
     """The stage occurrence that added it, like `implement/2`."""
     content: list[Block]

@@ -22,6 +22,10 @@ class Query:
     """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
     max_tokens: int = 32_000
     effort: Literal["low", "medium", "high"] = "high"
+    longest_answer: int = 128_000
+    """The most tokens of an answer that the model gives: one that was cut off may have as many."""
+    context_window: int = 1_000_000
+    """Tokens that the model can read; a conversation that comes near them is summed up."""
     drop_unbound: bool = False
     """Have thoughts left out that were signed over another head, instead of refused."""
 
@@ -51,6 +55,8 @@ class Answer:
     model: str
     request_id: str | None
     seconds: float
+    category: str = ""
+    """For a refusal: what it was for, like `cyber`; empty where the model does not say."""
 
 
 class Model(Protocol):
@@ -61,6 +67,7 @@ class Model(Protocol):
 
         Raises TransientError for overload, rate limits and broken streams once its own short
         retries are used up; ConfigError for bad credentials; PrefixChanged for thoughts that were
-        signed over other messages or another head; RunError for another request refused.
+        signed over other messages or another head; ContextFull for more than the model can read;
+        RunError for another request that is refused.
         """
         ...

@@ -23,6 +23,7 @@ from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
 from agents.loop.conversation import render, root_of, system_prompt, tool_list
 from agents.loop.session import BudgetState, Objection, Session
+from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
@@ -175,12 +176,15 @@ class StageContext(RunWorkspace):
         left = last_tree(await ports.journal.turns(session_id), self.current) or begin
         bench = await self._bench(conversation, left)
         session = Session(
-            id=session_id,
-            stage=self.current,
+            transcript=Transcript(
+                id=session_id,
+                stage=self.current,
+                query=self._query(conversation),
+                model=ports.model,
+                journal=ports.journal,
+                fallback=self.models.get("fallback", ""),
+            ),
             conversation=conversation,
-            query=self._query(conversation),
-            model=ports.model,
-            journal=ports.journal,
             reporter=ports.reporter,
             bench=bench,
             consent=Consent(

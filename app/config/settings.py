@@ -117,6 +117,8 @@ class Settings(BaseSettings):
     """The strong model, which writes code."""
     model_judge: Word | None = None
     """The model that judges changes: as strong as the strong one or stronger; absent: that one."""
+    fallback_model: Word | None = None
+    """The model that goes on once where another declines to answer; absent: such a stage ends."""
     model_fast: Word = "claude-haiku-5-5"
     """The fast model, which sorts and writes prose."""
     models_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()

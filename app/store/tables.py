@@ -279,7 +279,7 @@ turns = Table(
     Column("session", String(60), primary_key=True),  # like implement/2
     Column("number", Integer, primary_key=True),  # 0-based; the key refuses a second writer
     Column("stage", String(60), nullable=False),
-    Column("kind", String(10), nullable=False),  # prompt | answer | results | remark | head
+    Column("kind", String(10), nullable=False),  # `Turn.kind`
     Column("content", SealedText, nullable=False),  # JSON as sent, byte for byte
     Column("stop_reason", String(40)),
     Column("usage", Text, nullable=False),  # JSON of agents.ports.Usage

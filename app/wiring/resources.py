@@ -59,7 +59,8 @@ class SharedResources:
         """Return the model's name of each tier."""
         settings = self.settings
         judge = settings.model_judge or settings.model
-        return {"strong": settings.model, "judge": judge, "fast": settings.model_fast}
+        named = {"strong": settings.model, "judge": judge, "fast": settings.model_fast}
+        return named | ({"fallback": settings.fallback_model} if settings.fallback_model else {})
 
     @property
     def models_allowed(self) -> frozenset[str]:

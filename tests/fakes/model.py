@@ -30,6 +30,7 @@ class ListModel:
 
     answers: list
     asked: list = field(default_factory=list)
+    prompt_tokens: int = 100
 
     async def answer(self, query):
         self.asked.append(
@@ -39,15 +40,19 @@ class ListModel:
                 "tools": json.dumps(list(query.tools)),
                 "messages": json.dumps(list(query.messages)),
                 "drop_unbound": query.drop_unbound,
+                "max_tokens": query.max_tokens,
             }
         )
         content = self.answers.pop(0)
         if isinstance(content, BaseException):
             raise content
+        category = ""
         stop = "tool_use" if any(b["type"] == "tool_use" for b in content) else "end_turn"
         if content and content[0].get("stop"):
-            stop, content = content[0]["stop"], content[1:]
-        return Answer(content, stop, Usage(input=100, output=10), 0.01, query.model, "req", 0.1)
+            told, *content = content
+            stop, category = told["stop"], told.get("category", "")
+        usage = Usage(input=self.prompt_tokens, output=10)
+        return Answer(content, stop, usage, 0.01, query.model, "req", 0.1, category)
 
 
 @dataclass

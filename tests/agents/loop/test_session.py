@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from agents.errors import TransientError
-from agents.loop.budget import RunLimits
-from agents.loop.session import WRAP_UP
+from agents.errors import ContextFull, TransientError
+from agents.loop.budget import LAST_CALL, WRAP_UP, RunLimits
+from tests.fakes.model import Killed
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
 
@@ -64,11 +64,129 @@ async def test_the_submission_of_another_stage_is_refused(make_world, request_, 
     assert "ends with submit_triage" in last_user_message(world)[0]["content"]
 
 
-@pytest.mark.parametrize("reason", ["refusal", "max_tokens"])
-async def test_an_answer_that_is_no_answer_ends_the_run(make_world, request_, talk, reason):
-    world = make_world(FILES, [[{"type": "stop", "stop": reason}, talk.say("I")]])
+def stop(reason, *blocks, **told):
+    return [{"type": "stop", "stop": reason, **told}, *blocks]
 
+
+async def test_a_refusal_ends_the_run_and_says_whose_rule_it_is(make_world, request_, talk):
+    world = make_world(FILES, [stop("refusal", talk.say("I"), category="cyber")])
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "failed"
+    assert "category: cyber" in outcome.text
+    assert (await world.journal.turns("triage/1"))[-1].stop_reason == "refusal/cyber"
+
+
+async def test_where_the_model_refuses_the_fallback_is_asked_once(make_world, request_, talk):
+    refusal = stop("refusal", talk.say("I"))
+    world = make_world(FILES, [refusal, [triage(talk.use)]])
+    run = world.run(request_)
+    run.context.models = {**run.context.models, "fallback": "other"}
+    world.run = lambda _: run
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    assert [asked["model"] for asked in world.model.asked] == ["big", "other"]
+    assert world.model.asked[0]["messages"] == world.model.asked[1]["messages"]
+
+    world = make_world(FILES, [refusal, refusal])
+    run = world.run(request_)
+    run.context.models = {**run.context.models, "fallback": "other"}
+    world.run = lambda _: run
     assert (await world.resolve(request_)).kind == "failed"
+
+
+async def test_an_answer_that_was_cut_off_goes_on_with_a_longer_one(make_world, request_, talk):
+    cut = talk.use("write", path="a.txt", content="x")
+    answers = [stop("max_tokens", talk.say("First,")), stop("max_tokens", cut), [triage(talk.use)]]
+    world = make_world(FILES, answers)
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    assert [asked["max_tokens"] for asked in world.model.asked] == [32_000, 128_000, 128_000]
+    [result] = last_user_message(world)
+    assert (result["tool_use_id"], result["is_error"]) == (cut["id"], True)
+    assert "none of its calls ran" in result["content"]
+
+
+async def test_answers_that_are_cut_off_again_and_again_end_the_stage(make_world, request_, talk):
+    world = make_world(FILES, [stop("max_tokens", talk.say("First,"))] * 9)
+
+    assert "cut off 4 times" in (await world.resolve(request_)).text
+
+
+def one_message(world, number):
+    [message] = json.loads(world.model.asked[number]["messages"])
+    return "\n".join(block["text"] for block in message["content"])
+
+
+async def test_a_conversation_too_long_for_the_model_goes_on_with_excerpts(
+    make_world, request_, talk
+):
+    full = ContextFull("prompt is too long")
+    look = [talk.use("read", path="a.txt")]
+    world = make_world(
+        FILES, [look, full, stop("model_context_window_exceeded"), [triage(talk.use)]]
+    )
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    for number in (2, 3):
+        told = one_message(world, number)
+        assert told.startswith("# Triage")
+        assert 'read {"path": "a.txt"}' in told
+
+
+async def test_a_conversation_near_the_models_window_is_summed_up_by_the_model(
+    make_world, request_, talk
+):
+    look = [talk.use("read", path="a.txt")]
+    summary, killed = stop("end_turn", talk.say("a.txt says one.")), Killed()
+    world = make_world(FILES, [look, killed, summary, [triage(talk.use)]])
+    world.model.prompt_tokens = 800_000
+    with pytest.raises(Killed):
+        await world.resolve(request_)
+    world.model.prompt_tokens = 100
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    assert "Sum it up" in str(last_message(world, 2)), "asked for once, also after the kill"
+    assert one_message(world, 3).endswith("a.txt says one.")
+    kinds = [turn.kind for turn in await world.journal.turns("triage/1")]
+    assert kinds[4:] == ["compact", "answer", "summary", "answer", "results"]
+
+
+def last_message(world, number):
+    return json.loads(world.model.asked[number]["messages"])[-1]
+
+
+async def test_a_stage_that_used_up_its_answers_is_asked_for_what_it_has(
+    make_world, request_, talk
+):
+    looking = [[talk.use("grep", pattern=f"x{n}")] for n in range(40)]
+    world = make_world(FILES, [*looking, [triage(talk.use)]])
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    said = world.model.asked[-1]["messages"]
+    assert (said.count(WRAP_UP[:40]), said.count(LAST_CALL[:40])) == (1, 1)
+    assert WRAP_UP[:40] in world.model.asked[30]["messages"]
+    assert WRAP_UP[:40] not in world.model.asked[29]["messages"]
+
+
+async def test_a_stage_that_does_not_submit_after_the_last_call_ends(make_world, request_, talk):
+    world = make_world(FILES, [[talk.use("grep", pattern=f"x{n}")] for n in range(60)])
+
+    assert "did not come to a result within 42 answers" in (await world.resolve(request_)).text
+
+
+async def test_the_same_call_eight_times_ends_the_stage(make_world, request_, talk):
+    world = make_world(FILES, [[talk.use("read", path="a.txt")]] * 20)
+
+    assert "same result 8 times" in (await world.resolve(request_)).text
+
+    assert len(world.model.asked) == 8
 
 
 async def test_a_stage_that_reads_cannot_change(make_world, request_, talk):
@@ -91,7 +209,7 @@ async def test_the_budget_ends_the_run_before_the_next_answer(make_world, reques
 
 
 async def test_near_the_limit_the_model_is_told_once_to_wrap_up(make_world, request_, talk):
-    answers = [[talk.use("read", path="a.txt")]] * 9 + [[triage(talk.use)]]
+    answers = [[talk.use("grep", pattern=f"x{n}")] for n in range(9)] + [[triage(talk.use)]]
     world = make_world(FILES, answers, limits=RunLimits(usd=9, turns=11, minutes=9))
 
     await world.resolve(request_)

@@ -1,0 +1,152 @@
+"""A session's transcript: its turns on disk and in memory, and how the model adds the next one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agents.errors import ContextFull, PrefixChanged
+from agents.loop.compaction import REQUEST, is_due, overflowed, write_excerpts, write_summary
+from agents.loop.head import has_head, lists_tool, read_head, write_head
+from agents.loop.turns import calls_of, to_messages
+from agents.ports import Answer, Block, Journal, Model, Query, Turn
+
+log = logging.getLogger(__name__)
+
+REFUSED = "refusal"
+CUT_OFF = ("max_tokens", "model_context_window_exceeded")
+"""Stop reasons of answers that end in the middle; what they call is not whole."""
+
+
+@dataclass
+class Transcript:
+    """The turns of one session, in the stage that speaks now. Each is on disk before the next."""
+
+    id: str
+    stage: str
+    query: Query
+    """The head of a session that begins now; one under way has its own."""
+    model: Model
+    journal: Journal
+    fallback: str = ""
+    """The model that is asked where the session's own refuses; empty: none."""
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def own(self) -> list[Turn]:
+        """Return what was said in this stage."""
+        return [t for t in self.turns if t.stage == self.stage and t.kind != "head"]
+
+    @property
+    def last(self) -> Turn:
+        """Return the newest turn."""
+        return self.turns[-1]
+
+    @property
+    def sums_up(self) -> bool:
+        """Return whether the newest turn answers the request to sum the conversation up."""
+        return len(self.turns) > 1 and self.turns[-2].kind == "compact"
+
+    async def begin(self, prompt: str, pictures: Sequence[Block]) -> None:
+        """Load the turns; say the stage's prompt where it was not said yet."""
+        self.turns = await self.journal.turns(self.id)
+        if not self.turns:
+            await self.append(write_head(self.query, self.stage))
+        if not self.own:
+            await self.say("prompt", prompt, *pictures)
+
+    async def append(self, turn: Turn) -> None:
+        """Store the turn."""
+        await self.journal.append(self.id, len(self.turns), turn)
+        self.turns.append(turn)
+
+    async def say(self, kind: str, text: str, *more: Block) -> None:
+        """Store a message of ours."""
+        content = [{"type": "text", "text": text}, *more]
+        await self.append(Turn(kind, self.stage, content))  # type: ignore[arg-type]
+
+    async def ask(self, tool: str) -> None:
+        """Have the model add its answer; `tool` is the one that ends the stage.
+
+        A conversation that comes near the model's window is summed up instead, by the model while
+        there is room for it. Raises what the port `Model` raises.
+        """
+        head = await self._head(tool)
+        if overflowed(self.turns):
+            await self.append(write_excerpts(self.turns, self.stage))
+        elif self.last.kind != "compact" and is_due(self.turns, head):
+            await self.say("compact", REQUEST)
+        try:
+            answer = await self._send(head)
+        except ContextFull as error:
+            log.warning("session %s goes on with excerpts: %s", self.id, error)
+            await self.append(write_excerpts(self.turns, self.stage))
+            answer = await self._send(head)
+        reason = answer.stop_reason
+        await self.append(
+            Turn(
+                "answer",
+                self.stage,
+                answer.content,
+                stop_reason=f"{reason}/{answer.category}" if answer.category else reason,
+                usage=answer.usage,
+                cost_usd=answer.cost_usd,
+                seconds=answer.seconds,
+            )
+        )
+
+    async def sum_up(self) -> None:
+        """Go on from the summary that the model has just written."""
+        await self.append(write_summary(self.turns, self.stage))
+
+    async def fall_back(self) -> bool:
+        """Have another model go on, once in a session; return whether there is one."""
+        head = read_head(self.turns)
+        if not self.fallback or head.model == self.fallback:
+            return False
+        log.warning("session %s: %s refuses, %s is asked", self.id, head.model, self.fallback)
+        await self.append(write_head(replace(head, model=self.fallback), self.stage))
+        return True
+
+    async def _head(self, tool: str) -> Query:
+        """Return the head that is sent: the session's own, while that can end this stage.
+
+        A session of an older version has none, and its tools may lack this stage's submission.
+        """
+        if has_head(self.turns):
+            head = read_head(self.turns)
+            if lists_tool(head, tool):
+                return head
+        await self.append(write_head(self.query, self.stage))
+        return read_head(self.turns)
+
+    async def _send(self, head: Query) -> Answer:
+        """Ask; where the model's server sees another conversation, let it drop the thoughts."""
+        cut = any(turn.stop_reason == "max_tokens" for turn in self.turns)
+        query = replace(
+            head,
+            messages=to_messages(self.turns),
+            max_tokens=max(head.max_tokens, head.longest_answer) if cut else head.max_tokens,
+        )
+        try:
+            return await self.model.answer(query)
+        except PrefixChanged as error:
+            if query.drop_unbound:
+                raise
+            log.warning("session %s goes on without its earlier thoughts: %s", self.id, error)
+            return await self.model.answer(replace(query, drop_unbound=True))
+
+
+def refuse_cut_calls(answer: Turn) -> list[Block]:
+    """Return a result for each call of an answer that was cut off: none of them ran."""
+    return [
+        {
+            "type": "tool_result",
+            "tool_use_id": call["id"],
+            "content": "Your answer was cut off at its limit, so none of its calls ran. Make"
+            " them again, with less text in each: several small edits instead of one large one.",
+            "is_error": True,
+        }
+        for call in calls_of(answer)
+    ]
