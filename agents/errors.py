@@ -94,6 +94,10 @@ class Unanswered(RunError):
     """An approval expired before anybody answered it."""
 
 
+WORDLESS = (BudgetExceeded, ContextFull, ModelRefused)
+"""Errors after which a stage that only writes words goes on with words made by code."""
+
+
 class RunStopped(BaseException):
     """The run leaves its stage without having failed."""
 

@@ -28,9 +28,9 @@ class Pipeline:
         except Cancelled as cancelled:
             stopped = EarlyEnd(kind="cancelled", text=str(cancelled))
         except RunError as error:
-            draft = isinstance(error, BudgetExceeded)
+            over_budget = isinstance(error, BudgetExceeded)
             rule = DAY_OVER if isinstance(error, DayOver) else None
-            stopped = EarlyEnd(kind="failed", text=str(error), draft=draft, rule=rule)
+            stopped = EarlyEnd(kind="failed", text=str(error), over_budget=over_budget, rule=rule)
         return await self.keep(run, stopped)
 
     async def keep(self, run: Run, stopped: EarlyEnd) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.work import SetAsideWork
@@ -57,7 +58,14 @@ INFEASIBLE_COMMENT = Conversation(
 async def infeasible_comment(run: StageContext, made: Sequence[StepResult]) -> Outcome:
     """Say why nothing changed."""
     reports = "\n\n".join(each.report for each in made)
-    drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fence(reports))
+    try:
+        drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fence(reports))
+    except WORDLESS as error:  # what was tried is known without it
+        drafted = Infeasible(
+            obstacle=f"The steps ended without a change to any file. {error}",
+            tried=reports or "No step came to a report.",
+            needed="What a change would have to do that the steps above did not find.",
+        )
     texts = {
         # Each text by itself: what it leaves open must not swallow what follows.
         name: publish(text, repository_url=run.request.repository_url, limit=WORDS_LIMIT)
@@ -106,7 +114,10 @@ async def eval_comment(
 ) -> Outcome:
     """Say what is missing."""
     missing = verdict.missing or "\n".join(f"- {flaw}" for flaw in verdict.flaws)
-    drafted = await run.converse(EVAL_COMMENT, missing=run.fence(missing))
+    try:
+        drafted = await run.converse(EVAL_COMMENT, missing=run.fence(missing))
+    except WORDLESS:  # what the evaluation found missing is known without it
+        drafted = EvalComment(comment=f"The evaluation finds this missing:\n\n{missing}")
     if aside is None:
         branch = await unfinished_branch(run)
         aside = SetAsideWork(branch=branch, url=await run.ports.publisher.push(branch, run.head))

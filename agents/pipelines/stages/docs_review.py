@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.run import StageContext, stage
 
@@ -29,7 +30,12 @@ DOCS_REVIEW = Conversation(
 @stage
 async def docs_review(run: StageContext) -> DocsReviewed:
     """Review the documentation."""
-    reviewed = await run.converse(DOCS_REVIEW, diff=await whole_change(run))
+    try:
+        reviewed = await run.converse(DOCS_REVIEW, diff=await whole_change(run))
+    except WORDLESS as error:  # the change stands without it; half a page would not
+        run.let_go()
+        run.summarize("not reviewed")
+        return DocsReviewed(changed=False, summary=f"The documentation was not reviewed. {error}")
     commit = await run.commit("Update documentation", reviewed.summary)
     run.summarize(f"updated: {commit[:10]}" if commit else "nothing to change")
     return reviewed

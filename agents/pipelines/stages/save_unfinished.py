@@ -17,9 +17,11 @@ _DRAFT = """Fettle stopped before this was done.
 
 {reason}
 
-What is here was committed until then. **Nothing of it was verified**: the repository's checks were
-not run on it, and nobody has looked at it with fresh eyes. Take it as a beginning, or write
-`/bot retry` on the issue: the run then goes on with this pull request."""
+What is here was committed until then{where}. **Nothing of it counts as verified**: the
+repository's checks may not have run on it as it stands, and nobody may have looked at it with fresh
+eyes. Take it as a beginning. {again}"""
+_RETRY = "Or write `/bot retry` on the issue: the run then goes on with this pull request."
+_RETRY_HERE = "Or ask for the same again."
 _KEPT = "What it had made until then is kept on [`{branch}`]({url})."
 _LOST = "What it had made until then could not be pushed: {why}"
 _FOREIGN = (
@@ -36,8 +38,8 @@ class EarlyEnd(Frozen):
 
     kind: Literal["failed", "cancelled"]
     text: str
-    draft: bool = False
-    """Whether what it made is worth a draft pull request, not only a branch."""
+    over_budget: bool = False
+    """What it may use up was used up, and nothing else went wrong."""
     rule: str | None = None
     """By which rule, where somebody has to tell it from others."""
 
@@ -78,7 +80,7 @@ async def _commit_what_is_left(run: StageContext) -> None:
 
 
 async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
-    draft = await _draft(run) if stopped.draft else ""
+    draft = await _draft(run, stopped)
     branch = draft or await unfinished_branch(run)
     url = await run.ports.publisher.push(branch, run.head)
     run.summarize(branch)
@@ -89,7 +91,11 @@ async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
         branch=branch,
         commit=run.head,
         title=one_line(f"Unfinished: {run.request.title}", TITLE),
-        body=_DRAFT.format(reason=stopped.text),
+        body=_DRAFT.format(
+            reason=stopped.text,
+            where=f", in the stage `{run.left_by}` at the latest" if run.left_by else "",
+            again=_RETRY if getattr(run.request, "number", 0) else _RETRY_HERE,
+        ),
         draft=True,
     )
     text = f"Opened an unfinished draft. {stopped.text}"
@@ -114,13 +120,17 @@ async def keep_apart(run: StageContext, *, then: str) -> str:
     return _APART.format(branch=branch, url=url, then=then)
 
 
-async def _draft(run: StageContext) -> str:
+async def _draft(run: StageContext, stopped: EarlyEnd) -> str:
     """Return the branch of the draft that unfinished work may go into; empty where there is none.
 
     An issue has one pull request: unfinished work goes into a draft, and never onto one that may
     be merged as it is. What is asked about a pull request never becomes another one, and what an
-    alert asks for has no issue on which somebody could go on with a draft.
+    alert asks for has no issue on which somebody could go on with a draft. Whoever cancels a run
+    does not want a pull request of it, and a run on a clone that failed leaves a branch.
     """
+    on_issue = bool(getattr(run.request, "number", 0))
+    if stopped.kind == "cancelled" or not (on_issue or stopped.over_budget):
+        return ""
     if isinstance(run.request, OnPull | RemediateAlert):
         return ""
     if not run.branch:

@@ -25,12 +25,12 @@ async def test_at_the_limit_the_work_is_a_draft_with_the_reason(make_place):
         assert pull.draft
         assert pull.issue.title == "Unfinished: It adds one too many"
         assert "The run used up its budget: 12 of 12 model answers." in pull.issue.body
-        assert "Nothing of it was verified" in pull.issue.body
+        assert "Nothing of it counts as verified" in pull.issue.body
         assert "Resolves #1" not in pull.issue.body
         [(_, message)] = await place.commits(pull)
         assert message.startswith("Step 1/2: Add without one too many\n")
         assert await place.show(pull.head_sha, "calc.py") == "def add(a, b):\n    return a + b\n"
-        assert "most of this run's budget is used" in await place.read_prompts("implement/2")
+        assert "most of what you may use is used" in await place.read_prompts("implement/2")
 
 
 async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place):

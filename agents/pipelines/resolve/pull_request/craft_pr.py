@@ -8,11 +8,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
 from agents.pipelines.stages.quality import format_output
 from agents.run import StageContext, stage
+from agents.text import one_line
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 LONGEST = 50
@@ -99,13 +101,31 @@ async def _write_text(
     wrong: Mapping[str, str],
 ) -> PullRequestText:
     commits = await run.ports.source.commits(run.base, run.head)
-    text = await run.converse(
-        conversation,
-        checks=checked.quality.compared,
-        made=run.fence("\n\n".join(each.report for each in work.all_made)),
-        commits=run.fence("\n".join(f"- {subject}" for _, subject in commits)),
-        diff=await whole_change(run),
-        wrong=wrong,
-    )
+    try:
+        text = await run.converse(
+            conversation,
+            checks=checked.quality.compared,
+            made=run.fence("\n\n".join(each.report for each in work.all_made)),
+            commits=run.fence("\n".join(f"- {subject}" for _, subject in commits)),
+            diff=await whole_change(run),
+            wrong=wrong,
+        )
+    except WORDLESS as error:  # the change is made and checked: its engineers said what it does
+        text = _words_of_engineers(run.request.title, work, str(error))
     run.summarize(text.title)
     return text
+
+
+def _words_of_engineers(wish: str, work: ResolveWork, reason: str) -> PullRequestText:
+    titles = [each.title for each in work.all_made if each.commit] or [wish]
+    title = one_line(titles[0], 90)
+    title = title if len(title) >= 8 else f"Resolve: {title}"
+    words = re.findall(r"[a-z0-9]+", title.lower())[:5]
+    summaries = [each.summary for each in work.all_made if each.commit and each.summary.strip()]
+    return PullRequestText(
+        branch="-".join(words)[:LONGEST].strip("-") or "change",
+        title=title,
+        why="\n\n".join(summaries).ljust(20) if summaries else f"It was asked for: {wish:<20}",
+        rejected="",
+        notes=f"The description was put together from the steps' own words. {reason}",
+    )

@@ -213,6 +213,43 @@ async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
     outcome = await world.resolve(request_)
 
     assert pauses == [60, 120, 240, 480, 960, 960]
-    assert (outcome.kind, "again and again" in outcome.text) == ("failed", True)
+    assert (outcome.kind, "again and again" in outcome.text) == ("pull_request", True)
+    assert outcome.pull_request.draft
     [commit] = world.publisher.pushed.values()
     assert world.history.files(commit)["lib.py"] == "HALF"
+
+
+def finished(world):
+    return world.reporter.calls_of("stage_finished")
+
+
+def stop(reason, talk):
+    return [{"type": "stop", "stop": reason}, talk.say("I")]
+
+
+async def test_a_refusal_after_a_commit_becomes_a_draft_that_says_why(make, acts, request_, talk):
+    answers = [acts.triage(), acts.plan(), acts.change(content="HALF"), acts.step()]
+    world = make([*answers, stop("refusal", talk), stop("refusal", talk)])
+
+    outcome = await world.resolve(request_)
+
+    pull = outcome.pull_request
+    assert pull.draft
+    assert "The model declined to go on in the stage `evaluation/1`" in pull.body
+    assert "`/bot retry`" in pull.body
+    assert "Nothing of it counts as verified" in pull.body
+
+
+async def test_words_that_the_model_refuses_are_made_by_code(make, acts, request_, talk):
+    made, judged = acts.straight()[:3], acts.verdict()
+    refusal = stop("refusal", talk)
+    world = make([acts.triage(), *made, refusal, judged, refusal])
+
+    outcome = await world.resolve(request_)
+
+    pull = outcome.pull_request
+    assert not pull.draft
+    assert pull.title
+    [reviewed] = [told for name, told in finished(world) if name == "docs_review/1"]
+    assert reviewed == "not reviewed"
+    assert "put together from the steps' own words" in pull.body

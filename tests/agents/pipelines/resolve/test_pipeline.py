@@ -347,7 +347,7 @@ async def test_time_at_work_uses_the_budget_also_over_a_restart(make_world, requ
         await world.resolve(request_)
     outcome = await world.resolve(request_)
 
-    assert "80 of 60 minutes" in outcome.text
+    assert "80 of 60 minutes" in outcome.pull_request.body, "the words are made by code then"
 
 
 async def test_a_file_name_that_is_no_text_ends_a_run_in_words(solved, request_):

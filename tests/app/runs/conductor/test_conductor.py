@@ -12,6 +12,7 @@ import structlog
 from agents.errors import ConfigError, RunError, TransientError
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
+from agents.ports import PullRequest
 from agents.requests import ResolveIssue
 from agents.run import Outcome, stage
 from handlers.access.issues import Refusal
@@ -93,6 +94,11 @@ class KeepingPublisher:
         self.pushed[branch] = commit
         return f"url/{branch}"
 
+    async def open_pull_request(self, *, branch, commit, title, body, draft):
+        self.body = body
+        made = {"number": 5, "url": "u", "branch": branch, "head": commit, "base": "main"}
+        return PullRequest(**made, title=title, body=body, draft=draft)
+
 
 @pytest.mark.parametrize("trouble", [TransientError("GitHub answers 502"), KeyError("a slip")])
 async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wish, trouble):
@@ -118,9 +124,10 @@ async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wis
     outcome = await machine.end()
 
     [(branch, commit)] = publisher.pushed.items()
-    assert (outcome.kind, commit) == ("failed", "b")
-    assert f"is kept on [`{branch}`](url/{branch})" in outcome.text
-    assert await state(machine) == "failed"
+    pull = outcome.pull_request
+    assert (pull.branch, pull.head, pull.draft, commit) == (branch, "b", True, "b")
+    assert "Opened an unfinished draft." in outcome.text
+    assert "`evaluation/1`" in pull.body
 
 
 async def test_a_database_that_is_away_while_a_run_begins_only_delays_it(machine, wish):
