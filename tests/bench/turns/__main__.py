@@ -1,4 +1,4 @@
-"""What Fettle itself costs: a turn, a run among many, the cache, the prompt; beside `claude`.
+"""What Fettle itself costs: a run's bill, a turn, a run among many, the prompt; beside `claude`.
 
 python tests/bench/turns [--turns N] [--rounds N] [--latency SECONDS] [--runs N ...]
                          [--only PART ...]
@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.bench.turns.bill import bills, print_bills
 from tests.bench.turns.cache import print_shares
 from tests.bench.turns.claude import claude_columns, fettle_columns, print_columns
 from tests.bench.turns.crowd import crowd, print_crowds
@@ -21,7 +22,7 @@ from tests.bench.turns.processes import load_average
 from tests.bench.turns.prompt import prefixes, print_prefixes
 from tests.bench.turns.session import measure, print_session
 
-PARTS = ("prompt", "session", "crowd", "claude")
+PARTS = ("prompt", "bill", "session", "crowd", "claude")
 
 
 def main() -> None:
@@ -45,6 +46,9 @@ async def _measure(arguments: argparse.Namespace) -> None:
     found = await prefixes()
     if "prompt" in arguments.only:
         print_prefixes(found)
+    if "bill" in arguments.only:
+        print()
+        print_bills(await bills())
     if {"session", "claude"}.intersection(arguments.only):
         async with open_place(latency=latency) as place:
             session = await measure(

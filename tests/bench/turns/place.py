@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,10 @@ from app.store.tables import runs
 from tests.bench.turns.processes import Cpu, Orphans, cpu_of
 from tests.bench.turns.script import issue_text, repository_files
 
-LABEL = "bot:resolve"
+LABEL, LABEL_ADDRESS = "bot:resolve", "bot:address"
 PATIENCE = 900.0
 LOOK_SECONDS = 0.05
+ENDED_WELL = re.compile(r'"kind":"(?:pull_request|comment)"')
 NOT_YET = ("queued", "running", "parked")
 
 
@@ -80,12 +82,16 @@ class BenchPlace:
     async def resolve(self, script: Script, number: int = 1) -> Work:
         """Have so many issues resolved at the same time; return what that took."""
         self.model.play(script)
-        issues = await self.file(number)
+        filed = await self.file(number)
+        return await self.work_on([(each, issue.number) for each, issue in filed], LABEL)
+
+    async def work_on(self, lanes: Sequence[tuple[Repository, int]], label: str) -> Work:
+        """Label these issues or pull requests; return what their runs took."""
         asked, numbers = len(self.model.requests), await self.server.numbers()
         cpu, began = self.cpu(), time.monotonic()
-        for repository, issue in issues:
-            await self.github.label_issue(repository, issue.number, LABEL, self.maintainer)
-        await self._until_done(issues)
+        for repository, number in lanes:
+            await self.github.label_issue(repository, number, label, self.maintainer)
+        await self._until_done(lanes)
         wall, used, now = time.monotonic() - began, self.cpu(), await self.server.numbers()
         return Work(
             answers=len(self.model.requests) - asked,
@@ -96,8 +102,8 @@ class BenchPlace:
             asked=self.model.requests[asked:],
         )
 
-    async def _until_done(self, issues: list[tuple[Repository, Issue]]) -> None:
-        lanes = {(repository.full_name, issue.number) for repository, issue in issues}
+    async def _until_done(self, labelled: Sequence[tuple[Repository, int]]) -> None:
+        lanes = {(repository.full_name, number) for repository, number in labelled}
         query = select(runs.c.repository, runs.c.number, runs.c.state, runs.c.outcome)
         database = Database(self.server.database_url)
         try:
@@ -110,7 +116,7 @@ class BenchPlace:
                     await asyncio.sleep(LOOK_SECONDS)
         finally:
             database.close()
-        if wrong := [row.outcome for row in ended if '"kind":"pull_request"' not in row.outcome]:
+        if wrong := [row.outcome for row in ended if not ENDED_WELL.search(row.outcome)]:
             raise SystemExit(f"{len(wrong)} of {len(ended)} runs failed, one with {wrong[0]}")
 
 
