@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,14 +125,23 @@ def root_of(conversation: AnyConversation, among: Iterable[AnyConversation]) -> 
     return conversation
 
 
-def tool_list(root: AnyConversation, among: Sequence[AnyConversation]) -> list[dict[str, Any]]:
-    """Return the tool definitions of every session that begins with `root`, sorted by name.
+def tool_list(
+    among: Iterable[AnyConversation], more: Iterable[Mapping[str, Any]] = ()
+) -> list[Mapping[str, Any]]:
+    """Return the tool definitions of every session of a pipeline: one list for all of them.
 
-    All tools and all submissions that any stage of the session may need: the list never changes
-    within a session, since tools stand first in the cached prefix. The gate, not this list,
-    decides what a stage may use.
+    Tools stand first in the cached prefix, so that one list is written into the cache once and
+    read by every session after the first. What all pipelines share comes first, then `more` (the
+    tools of other servers), then the submissions of all stages, each sorted by name. The gate, not
+    this list, decides what a stage may use, and only its own submission ends it.
     """
-    submissions = {c.output for c in among if root_of(c, among) is root}
-    definitions = [tool.definition() for tool in TOOLS]
-    definitions += [submission.definition() for submission in submissions]
+    submissions = {conversation.output for conversation in among}
+    return [
+        *_by_name(tool.definition() for tool in TOOLS),
+        *_by_name(more),
+        *_by_name(submission.definition() for submission in submissions),
+    ]
+
+
+def _by_name(definitions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(definitions, key=lambda definition: str(definition["name"]))

@@ -1,9 +1,10 @@
 """The Messages API client: one request to Claude, or to a server that speaks the same API.
 
-Caching: one-hour markers stand behind tools and system, because a parked run comes back late; a
-five-minute marker moves along with the tail. That one is the request's own `cache_control`, which
-the API applies to the last block, so that the journalled messages go out as they are: thinking
-blocks are signed over all before them, and the API refuses a conversation that was edited.
+Caching: one-hour markers stand behind the common tools and behind the system prompt, which follows
+all tools, because a parked run comes back late; a five-minute marker moves along with the tail.
+That one is the request's own `cache_control`, which the API applies to the last block, so that the
+journalled messages go out as they are: thinking blocks are signed over all before them, and the
+API refuses a conversation that was edited.
 """
 
 from __future__ import annotations
@@ -168,8 +169,9 @@ def _request(query: Query, *, plain: bool) -> dict[str, Any]:
         tools = [{k: v for k, v in tool.items() if k != "strict"} for tool in query.tools]
         return {**core, "system": query.system, "tools": tools, "messages": query.messages}
     tools = [dict(tool) for tool in query.tools]
-    if tools:
-        tools[-1]["cache_control"] = HOUR
+    common = [tool for tool in tools if not tool["name"].startswith("submit_")]
+    if common:  # every pipeline begins with these; the system prompt's marker holds all of them
+        common[-1]["cache_control"] = HOUR
     return {
         **core,
         "system": [{"type": "text", "text": query.system, "cache_control": HOUR}],

@@ -17,7 +17,7 @@ class Query:
     model: str
     system: str
     tools: Sequence[Mapping[str, Any]]
-    """Messages-API tool definitions, sorted by name."""
+    """Messages-API tool definitions, in the order in which they are sent."""
     messages: Sequence[Mapping[str, Any]]
     """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
     max_tokens: int = 32_000

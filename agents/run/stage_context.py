@@ -231,11 +231,10 @@ class StageContext(RunWorkspace):
         root = root_of(conversation, self.conversations)
         toolsets = self.ports.toolsets
         more = toolsets.definitions() if toolsets else ()
-        tools = [*tool_list(root, self.conversations), *more]
         return Query(
             model=self.models[root.tier],
             system=system_prompt(),
-            tools=sorted(tools, key=lambda definition: str(definition["name"])),
+            tools=tool_list(self.conversations, more),
             messages=(),
         )
 

@@ -17,27 +17,23 @@ FOLDER = ".git/fettle"  # in the agent's own throw-away gitdir: commands see it,
 
 
 class Bash(Tool):
-    """Run a bash command in the repository's root and return its exit code and output.
+    """Run a bash command in the repository's root; returns its exit code and output.
 
-    Every call starts afresh: folder, variables and background programs do not survive it, files
-    in the repository do. There is no network and no input, and nobody to answer a question: pass
-    flags like `--yes`. Stdout and stderr come together. Keep output short (`-q`, `| tail -40`,
-    one test file before all): the middle of long output is cut out. To read, search or change
-    files, prefer read, grep, glob and edit. In a stage that only reads, the repository is mounted
-    read-only: commands that write caches or build output there fail; write to /tmp within the
-    same command. To delete more than build output or files named one by one, to rewrite history,
-    to drop changes and to install something new waits for a person, perhaps for days: avoid it.
-    Where they say yes to something new, that one command reaches the package indexes.
-    Write names of programs out, so that it is plain what runs.
+    Each call starts afresh: only files in the repository stay. No network, no input. The middle of
+    long output is cut out, so keep it short (`-q`, `| tail -40`). For files prefer read, grep, glob
+    and edit. In a stage that only reads, the repository is mounted read-only: write to /tmp within
+    the same command. Deleting more than build output or files named one by one, rewriting history,
+    dropping changes and installing something new waits for a person, perhaps for days. Write names
+    of programs out.
     """
 
     name: ClassVar[str] = "bash"
     effect: ClassVar[Effect] = Effect.EXECUTE
 
     command: str = Field(min_length=1)
-    """The command, for `bash -c`; several lines are fine."""
+    """For `bash -c`; several lines are fine."""
     timeout: float = Field(default=120, ge=1, le=1800)
-    """Seconds after which everything that it started is stopped."""
+    """Seconds until it is stopped."""
 
     def subject(self) -> str:
         """Return the command's first line."""

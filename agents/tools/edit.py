@@ -22,23 +22,21 @@ SHOWN = 300  # characters of a similar line that are shown
 class Edit(Tool):
     """Replace text in a file.
 
-    `old` must be in the file exactly as given, with its white space and indentation, and exactly
-    once; take in neighbouring lines until it is unique, or set `replace_all`. Do not include the
-    line numbers that read shows. Line endings and encoding of the file are kept: write plain line
-    breaks. For several places in one file, call edit several times.
+    `old` must be there exactly as given, and once: take in neighbouring lines until it is, or set
+    `replace_all`. Leave out the line numbers that read shows, and write plain line breaks.
     """
 
     name: ClassVar[str] = "edit"
     effect: ClassVar[Effect] = Effect.WRITE
 
     path: RepositoryPath
-    """The file, relative to the repository's root, like `src/parser.py`."""
+    """Relative to the repository's root."""
     old: Annotated[str, StringConstraints(min_length=1)]
-    """The text to replace."""
+    """What to replace."""
     new: str
-    """The text to put there; empty to delete."""
+    """Empty to delete."""
     replace_all: bool = False
-    """Replace every occurrence, for example to rename something."""
+    """Replace every occurrence."""
 
     def subject(self) -> str:
         """Return the path."""

@@ -21,11 +21,10 @@ TAKES = {
 
 
 class Gh(Tool):
-    """Read this repository on GitHub; nothing can be written there.
+    """Read this repository on GitHub.
 
-    `issue` and `pull_request` come with what was said there, `checks` are the check runs and
-    statuses of a commit, `log` is the end of an Actions job's log, `search` finds issues, pull
-    requests or code. Words of people without write access are not shown, only counted.
+    `checks` are those of a commit, `log` is the end of an Actions job's. Words of people without
+    write access are only counted.
     """
 
     name: ClassVar[str] = "gh"
@@ -33,9 +32,8 @@ class Gh(Tool):
     room: ClassVar[int] = 20_000
 
     verb: Literal["issue", "pull_request", "checks", "log", "search"]
-    """What to read."""
     number: int | None = Field(default=None, ge=1)
-    """For `issue` and `pull_request`; for `log` the job's id, which `checks` tells."""
+    """For `issue`, `pull_request`; for `log` the job's id, which `checks` tells."""
     ref: str | None = Field(default=None, min_length=1, max_length=250)
     """For `checks`: a branch, tag or commit id."""
     query: str | None = Field(default=None, min_length=1, max_length=200)

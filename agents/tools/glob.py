@@ -14,20 +14,18 @@ FOOTER = 200  # characters kept free for the closing line
 
 
 class Glob(Tool):
-    """List the files whose path matches a pattern, sorted by path.
+    """List the files whose path matches a pattern.
 
-    `*` matches within a name, `**` across folders: `**/*.py`, `src/**`, `**/test_*`. A pattern
-    without a slash matches in every folder. Folders themselves and what .gitignore excludes are
-    not listed.
+    `**` goes across folders: `src/**`, `**/test_*`. A pattern without a slash matches in every
+    folder. What .gitignore excludes is left out.
     """
 
     name: ClassVar[str] = "glob"
     effect: ClassVar[Effect] = Effect.READ
 
     pattern: Annotated[str, StringConstraints(min_length=1, pattern=r"^[^!]")]
-    """The pattern, relative to the repository's root."""
     max_results: int = Field(default=200, ge=1, le=2000)
-    """How many files to list at most."""
+    """Files to list at most."""
 
     def subject(self) -> str:
         """Return the pattern."""

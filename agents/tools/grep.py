@@ -16,11 +16,10 @@ _MATCH = re.compile(r".+?:\d+:")
 
 
 class Grep(Tool):
-    r"""Search the text of files for a regular expression (Rust syntax, line by line).
+    r"""Search files for a regular expression (Rust syntax, line by line).
 
-    Returns `path:line:text` sorted by path; with `around`, neighbouring lines as `path-line-text`.
-    Files that .gitignore excludes and binary files are left out. Escape what should be literal:
-    `foo\(`, `\[tool\.`. Narrow with `glob` or `path` when there are many matches.
+    Returns `path:line:text`; with `around`, neighbouring lines as `path-line-text`. What .gitignore
+    excludes and binary files are left out. Escape what is literal: `foo\(`.
     """
 
     name: ClassVar[str] = "grep"
@@ -30,16 +29,15 @@ class Grep(Tool):
     pattern: str = Field(min_length=1)
     r"""The regular expression, like `def parse_\w+`."""
     path: RepositoryPath = "."
-    """The file or folder to search in; the whole repository by default."""
+    """A file or folder."""
     glob: str = ""
-    """Only files that match this, like `*.py` or `src/**/*.ts`; a leading `!`
-    excludes. All files by default."""
+    """Only files that match this; a leading `!` excludes."""
     ignore_case: bool = False
-    """Treat upper and lower case alike."""
+    """Take upper and lower case for the same."""
     around: int = Field(default=0, ge=0, le=20)
-    """How many lines to show before and after each match."""
+    """Lines to show before and after each match."""
     max_results: int = Field(default=100, ge=1, le=1000)
-    """How many matches to show at most."""
+    """Matches to show at most."""
 
     def subject(self) -> str:
         """Return the pattern and where it is searched for."""

@@ -16,12 +16,9 @@ FOOTER = 300  # characters kept free for the closing line
 
 
 class Read(Tool):
-    """Read a text file of the repository.
+    """Read a text file, as numbered lines: number, tab, text.
 
-    Lines come numbered: number, tab, text. The numbers and tabs are not part of the file. About
-    700 lines fit into one answer; the last line then names the offset to go on with. Prefer one
-    large read over many small ones, and grep when you look for something. Folders are listed with
-    glob, and binary files are looked at with bash.
+    About 700 lines fit into one answer. Prefer one large read over many small ones.
     """
 
     name: ClassVar[str] = "read"
@@ -29,11 +26,11 @@ class Read(Tool):
     room: ClassVar[int] = 30_000
 
     path: RepositoryPath
-    """The file, relative to the repository's root, like `src/parser.py`."""
+    """Relative to the repository's root."""
     offset: int = Field(default=1, ge=1)
-    """The first line to show, counted from 1."""
+    """The first line to show."""
     limit: int = Field(default=2000, ge=1)
-    """How many lines to show at most."""
+    """Lines to show at most."""
 
     def subject(self) -> str:
         """Return the path, with the first line if it is not the first."""

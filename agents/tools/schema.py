@@ -38,10 +38,32 @@ def describe(docstring: str | None) -> str:
 
 
 def tool_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema of a tool's arguments, without titles and without its own description."""
+    """Return the schema of a tool's arguments: what the model has to know to make a call.
+
+    Left out is what pydantic alone holds it to (what is more, what is empty), and null, since the
+    model leaves an optional argument out: every request of every session carries these schemas.
+    """
+    body = _plain(schema)
+    body.pop("additionalProperties", None)
+    properties = body.get("properties", {})
+    body["properties"] = {name: _reduce(part) for name, part in properties.items()}
+    return body
+
+
+def _plain(schema: Mapping[str, Any]) -> Schema:
+    """Return the schema without titles, references and its own description."""
     body = _inline(schema, schema.get("$defs", {}))
     body.pop("description", None)
     return body
+
+
+def _reduce(part: Schema) -> Schema:
+    """Return an argument's schema without null, without a default that is empty."""
+    given = [each for each in part.get("anyOf", []) if each != {"type": "null"}]
+    if len(given) == 1:
+        part = {key: value for key, value in part.items() if key != "anyOf"} | given[0]
+    empty = {"minLength", *(["default"] if not part.get("default", True) else [])}
+    return {key: value for key, value in part.items() if key not in empty}
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema:
@@ -51,7 +73,7 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema:
     description: the model reads it, and pydantic holds it to it. Raises TypeError for shapes that
     strict mode cannot promise at all (free-form objects, fixed tuples, recursion).
     """
-    body = _strict(tool_schema(schema), "input")
+    body = _strict(_plain(schema), "input")
     body.pop("description", None)
     return body
 
@@ -150,13 +172,21 @@ def _strict_object(rest: Schema, place: str) -> Schema:
 def _strict_array(rest: Schema, place: str) -> Schema:
     if "prefixItems" in rest or "items" not in rest:
         raise TypeError(f"{place} is a list without one type of entries")
-    out: Schema = {"items": _strict(rest.pop("items"), f"{place}[]")}
+    items = _strict(rest.pop("items"), f"{place}[]")
+    if "properties" in items:
+        items.pop("description", None)  # the list's own says what they are
+    out: Schema = {"items": items}
     if rest.get("minItems") in (0, 1):
         out["minItems"] = rest.pop("minItems")
     return out
 
 
 def _with_words(out: Schema, rest: Schema) -> Schema:
+    rest = {
+        key: value
+        for key, value in rest.items()
+        if not (key == "minLength" or (key == "default" and not value))
+    }
     if not rest:
         return out
     keys = sorted(rest, key=lambda key: list(_WORDS).index(key) if key in _WORDS else len(_WORDS))

@@ -24,9 +24,8 @@ SHORT = 100  # characters of an address that can hardly carry anything out
 class Webfetch(Tool):
     """Read a public web page: HTML (as Markdown), text or JSON, its first 50 KB.
 
-    Hosts that the repository's policy does not list wait for a person's approval, which may take
-    days: fetch them only when you cannot do without. A redirect to another host is not followed
-    but named, so that you can fetch it as a call of its own.
+    Hosts that the repository's policy does not list wait for a person, perhaps for days. A redirect
+    to another host is named, not followed.
     """
 
     name: ClassVar[str] = "webfetch"
@@ -34,9 +33,9 @@ class Webfetch(Tool):
     room: ClassVar[int] = 20_000
 
     url: str = Field(max_length=LONGEST)
-    """http(s) address, such as `https://docs.python.org/3/library/re.html`."""
+    """An http(s) address."""
     start: int = Field(default=0, ge=0)
-    """Characters to skip, to go on where a long page was cut."""
+    """Characters to skip, to go on where a page was cut."""
 
     @field_validator("url")
     @classmethod

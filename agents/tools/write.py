@@ -11,20 +11,14 @@ from agents.tools.paths import RepositoryPath
 
 
 class Write(Tool):
-    """Create a file, or replace all of its content.
-
-    For new files, and for files that you change almost everywhere; to change parts of a file, use
-    edit. Folders are made as needed. A file that is replaced keeps its encoding and its kind of
-    line endings; new files are UTF-8. End text files with a line break.
-    """
+    """Create a file, or replace all of its content; for parts of a file use edit."""
 
     name: ClassVar[str] = "write"
     effect: ClassVar[Effect] = Effect.WRITE
 
     path: RepositoryPath
-    """The file, relative to the repository's root, like `tests/test_parser.py`."""
+    """Relative to the repository's root."""
     content: str
-    """The whole content."""
 
     def subject(self) -> str:
         """Return the path."""

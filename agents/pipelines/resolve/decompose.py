@@ -18,16 +18,16 @@ class PlanStep(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     title: str = Field(min_length=3, max_length=90)
-    """What the commit does, in the imperative, without a full stop."""
+    """What the commit does, in the imperative."""
     brief: str = Field(min_length=20)
-    """Everything the engineer needs who starts fresh."""
+    """All that an engineer needs who starts fresh."""
 
 
 class StepPlan(Submission, tool="submit_plan"):
     """Deliver the plan."""
 
     steps: list[PlanStep] = Field(min_length=1, max_length=MOST_STEPS)
-    """One to five steps, in the order in which they are made."""
+    """In the order in which they are made."""
 
     def assignments(self, request: ResolveIssue) -> list[Assignment]:
         """Return each step as the engineer gets it who makes it."""

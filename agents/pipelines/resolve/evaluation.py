@@ -24,37 +24,35 @@ class Flaw(_Judgement):
     """Something that is wrong with the change."""
 
     where: str = Field(max_length=200)
-    """The file, and the function or line."""
+    """File, and function or line."""
     what: str = Field(min_length=10, max_length=2_000)
-    """What is wrong, and what shows it."""
+    """And what shows it."""
 
 
 class CriterionMet(_Judgement):
     """One criterion of the issue, held against the change."""
 
     number: int = Field(ge=1)
-    """Which criterion, as they are numbered in the prompt."""
     met: bool
-    """Whether the change fulfils it."""
     commit: int = Field(ge=0)
-    """The number of the commit that does, as they are numbered in the prompt; 0 for none."""
+    """The commit's number; 0: none."""
     test: str = Field(max_length=200)
-    """The test that shows it, as file and name; empty if there is none."""
+    """File and name."""
 
 
 class Evaluation(Submission, tool="submit_evaluation"):
     """Deliver your verdict on the change."""
 
     verdict: Literal["pass", "revise", "needs_context"]
-    """What happens next."""
+    """As the stage describes."""
     reasoning: str
-    """What you looked at, what you ran, what it showed. Shown to reviewers."""
+    """What you ran and what it showed. Shown to reviewers."""
     flaws: tuple[Flaw, ...] = Field(default=(), max_length=12)
-    """For `revise`: each thing that has to change. Else empty."""
+    """For `revise`: what has to change."""
     missing: str = Field(default="", max_length=4_000)
-    """For `needs_context`: what only people can say, and why it decides. Else empty."""
+    """For `needs_context`: what only people can say."""
     criteria: tuple[CriterionMet, ...] = Field(default=(), max_length=12)
-    """Each criterion of the prompt, exactly once."""
+    """Each of the prompt, once."""
 
 
 EVALUATION = Conversation(

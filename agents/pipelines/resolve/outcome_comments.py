@@ -38,11 +38,11 @@ class Infeasible(Submission, tool="submit_infeasible"):
     """Deliver the comment on work that came to no change."""
 
     obstacle: str = Field(min_length=20)
-    """What stood in the way, or why nothing needs to change; the point first."""
+    """Or why nothing needs to change."""
     tried: str = Field(min_length=10)
-    """What you tried, and what it showed."""
+    """And what it showed."""
     needed: str = Field(min_length=10)
-    """What has to be known, decided or different so that it can be done; if nothing, why."""
+    """What has to be different so that it can be done."""
 
 
 INFEASIBLE_COMMENT = Conversation(
@@ -93,7 +93,7 @@ class EvalComment(Submission, tool="submit_eval_comment"):
     """Deliver the comment."""
 
     comment: str = Field(min_length=20)
-    """For the people on the issue: what was done, what is missing, why it decides. Markdown."""
+    """What was done, what is missing, why it decides. Markdown."""
 
 
 EVAL_COMMENT = Conversation(

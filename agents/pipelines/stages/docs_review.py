@@ -13,9 +13,8 @@ class DocsReviewed(Submission, tool="submit_docs"):
     """Deliver the review of the documentation; your changes are committed as they are now."""
 
     changed: bool
-    """Whether you changed anything."""
     summary: str
-    """What you changed and for whom, or why nothing needed to change."""
+    """What you changed, or why nothing."""
 
 
 DOCS_REVIEW = Conversation(

@@ -36,13 +36,11 @@ class StepDone(Submission, tool="submit_step"):
     """Deliver the step: your changes to the files are committed as they are now."""
 
     summary: str
-    """What you changed and why that is the cure, for the commit's body. Two to six lines."""
+    """Cause and cure, for the commit's body: two to six lines."""
     tried: str
-    """What you ran to see that it works, and what it printed; what you could not check. Read by
-    whoever writes the pull request."""
+    """What you ran, and what it printed; what you could not check."""
     proof: str = Field(default="", max_length=500)
-    """A command for bash, in the repository's root, that runs just the tests you added or changed;
-    empty if there are none."""
+    """A command that runs just the tests you added or changed."""
 
 
 class Assignment(Frozen):

@@ -79,7 +79,7 @@ class PutBack(Submission, tool="submit_put_back"):
     """Deliver the tests and checks as they were: your changes are committed as they are now."""
 
     summary: str
-    """Place by place: what you put back, and what had to give way to it; what now fails and why."""
+    """Place by place: what you put back; what now fails and why."""
 
 
 PUT_BACK = Conversation(

@@ -87,10 +87,9 @@ class BugShown(Submission, tool="submit_proof"):
     """Deliver the test that shows the bug; your changes are committed as they are now."""
 
     summary: str
-    """What the test does and why it fails without the change; or why no test can show the bug."""
+    """What the test does, or why no test can show the bug."""
     proof: str = Field(max_length=500)
-    """A command for bash, in the repository's root, that runs just these tests; empty if there are
-    none."""
+    """A command that runs just these tests."""
 
 
 PROVE_AGAIN = Conversation(

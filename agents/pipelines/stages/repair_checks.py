@@ -11,7 +11,7 @@ class FixDone(Submission, tool="submit_fix_done"):
     """Deliver the fix of the failing checks; your changes are committed as they are now."""
 
     summary: str
-    """What was wrong and what you changed, check by check; what still fails and why."""
+    """Check by check: what was wrong, what you changed, what still fails."""
 
     @classmethod
     def tool_name(cls) -> str:

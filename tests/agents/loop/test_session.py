@@ -64,6 +64,34 @@ async def test_the_submission_of_another_stage_is_refused(make_world, request_, 
     assert "ends with submit_triage" in last_user_message(world)[0]["content"]
 
 
+async def test_a_tool_of_another_stage_is_listed_and_refused_in_words(make_world, request_, talk):
+    use = talk.use
+    edit = use("edit", path="a.txt", old="one", new="two")
+    shell = use("bash", command="git push origin main")
+    early = use("submit_step", summary="Done.", tried="Ran it.")
+    text = use("submit_pull_request", branch="a-b", title="All is well")
+    world = make_world(FILES, [[edit, shell], [early], [text], [triage(use)]])
+
+    outcome = await world.resolve(request_)
+
+    listed = [tool["name"] for tool in json.loads(world.model.asked[0]["tools"])]
+    assert {"edit", "submit_step", "submit_pull_request"} <= set(listed)
+    told = [
+        block
+        for message in json.loads(world.model.asked[-1]["messages"])
+        if message["role"] == "user"
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    ]
+    assert [block.get("is_error") for block in told] == [True] * 4
+    assert "stage/read-only" in told[0]["content"]
+    assert "Refused by the rule" in told[1]["content"]
+    assert "ends with submit_triage, not with submit_step" in told[2]["content"]
+    assert "ends with submit_triage, not with submit_pull_request" in told[3]["content"]
+    assert world.source.opened[0].files == FILES
+    assert outcome.kind == "comment"
+
+
 def stop(reason, *blocks, **told):
     return [{"type": "stop", "stop": reason, **told}, *blocks]
 

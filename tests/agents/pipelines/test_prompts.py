@@ -7,10 +7,13 @@ import pytest
 from jinja2 import Environment, UndefinedError, meta
 
 import agents.pipelines
-from agents.loop.conversation import render, system_prompt
+from agents.loop.conversation import render, system_prompt, tool_list
 from agents.pipelines.registry import PIPELINES
 from agents.pipelines.resolve.decision.log import find_log
 from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
+from agents.tools.registry import TOOLS
+from app.simulator.model.cache import tokens_of
+from app.simulator.model.conversation import canonical
 
 
 def name_of(prompt):
@@ -214,3 +217,22 @@ def test_every_prompt_beside_a_stage_belongs_to_a_conversation():
 def test_the_system_prompt_is_the_same_for_every_session():
     assert "{{" not in system_prompt()
     assert "<untrusted-" in system_prompt()
+
+
+MOST_TOKENS = 4_000  # of system prompt and tools, as the local model counts
+
+
+@pytest.mark.parametrize("request_", PIPELINES, ids=lambda request: request.__name__)
+def test_what_every_session_of_a_pipeline_begins_with_is_short_and_the_same(request_):
+    more = [{"name": "mcp_wiki_find"}]
+    tools = tool_list(PIPELINES[request_].conversations, more)
+
+    names = [tool["name"] for tool in tools]
+    common = [tool.name for tool in TOOLS]
+    assert names[: len(common) + 1] == [*common, "mcp_wiki_find"]
+    submissions = names[len(common) + 1 :]
+    assert submissions == sorted(submissions)
+    outputs = {each.output.tool_name() for each in PIPELINES[request_].conversations}
+    assert set(submissions) == outputs
+    begun = [{"type": "text", "text": system_prompt()}, *tools]
+    assert sum(tokens_of(canonical(each)) for each in begun) <= MOST_TOKENS

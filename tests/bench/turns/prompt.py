@@ -54,7 +54,7 @@ async def _prefix(
     root: AnyConversation,
     among: Sequence[AnyConversation],
 ) -> Prefix:
-    tools = tool_list(root, among)
+    tools = tool_list(among)
     names = [str(tool["name"]) for tool in tools]
     empty = await _count(session, "", [])
     counted = [await _count(session, "", [tool]) - empty for tool in tools]

@@ -16,7 +16,6 @@ from sqlalchemy import Row, select
 
 from agents.loop.conversation import system_prompt, tool_list
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
-from agents.pipelines.stages.implement import IMPLEMENT
 from app.store.database import Database
 from app.store.tables import turns
 from tests.bench.turns.place import BenchPlace, Work
@@ -127,7 +126,7 @@ def _note_gaps(measured: Session, rows: Sequence[Row[Any]]) -> None:
 async def _floor(place: BenchPlace, rows: Sequence[Row[Any]]) -> dict[str, float]:
     prompt, *rest = [json.loads(row.content) for row in rows]
     results = [[block["content"] for block in told] for told in rest[1::2]]
-    *tools, last = tool_list(IMPLEMENT, CONVERSATIONS)
+    *tools, last = tool_list(CONVERSATIONS)
     tools.append({**last, "cache_control": {"type": "ephemeral", "ttl": "1h"}})
     request = {
         "model": place.model.requests[-1].model,

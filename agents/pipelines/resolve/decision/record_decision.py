@@ -25,7 +25,7 @@ class DecisionRecord(Submission, tool="submit_decision_record"):
     title: str = Field(min_length=3, max_length=90)
     """The decision in one line."""
     summary: str
-    """Why it is right, for the commit's body, in two to five lines; or which record says it."""
+    """Why it is right, in two to five lines; or which record says it."""
 
 
 class RecordedDecision(Frozen):

@@ -70,13 +70,13 @@ class DecisionWords(Submission, tool="submit_decision_words"):
     """Deliver the words of the pull request that carries the decision alone."""
 
     branch: BranchWords
-    """Two to five words in kebab-case that name what was decided."""
+    """Two to five words in kebab-case."""
     title: str = Field(max_length=90)
     """The decision in one line."""
     reasons: str
-    """Why the change is not made; posted on the issue as well."""
+    """Why; posted on the issue as well."""
     reconsider: str
-    """Which fact would change the decision; empty if there is none."""
+    """Which fact would change it, if any."""
 
     @field_validator("title", "reasons")
     @classmethod

@@ -33,15 +33,15 @@ class PullRequestText(Submission, tool="submit_pull_request"):
     """Deliver the words of the pull request."""
 
     branch: BranchWords
-    """Two to five words in kebab-case that name the change."""
+    """Two to five words in kebab-case."""
     title: str = Field(min_length=8, max_length=90)
-    """What the change does, in the imperative."""
+    """In the imperative."""
     why: str = Field(min_length=20)
-    """The cause of the problem and why this change is the right cure."""
+    """The cause, and why this is the cure."""
     rejected: str
-    """Other ways and why you did not take them; empty if there was no real alternative."""
+    """Other ways, if there were real ones."""
     notes: str
-    """What to look at twice, what could not be checked; empty if there is nothing."""
+    """What to look at twice, if anything."""
 
 
 CRAFT_PR = Conversation(

@@ -57,20 +57,16 @@ class CommentQuestion(CommentPart):
     """One question."""
 
     question: Words
-    """One question that a sentence answers."""
     why: Words
-    """What depends on the answer."""
     otherwise: Words
-    """What you would assume without an answer."""
+    """What you would assume."""
 
 
 class Approach(CommentPart):
     """One way to do it."""
 
     name: Words
-    """A few words by which people can choose it."""
     what: Words
-    """What would change, for users and in the code."""
     pros: Words
     cons: Words
     complexity: Literal["small", "medium", "large"]
@@ -82,9 +78,8 @@ class ClarifyingComment(Submission, tool="submit_comment"):
     questions: list[CommentQuestion] = Field(max_length=MOST_QUESTIONS)
     approaches: list[Approach] = Field(max_length=MOST_WAYS)
     recommendation: str
-    """The `name` of the approach you would take; empty for questions."""
+    """The `name` of your approach."""
     reason: str
-    """Why that one; empty for questions."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:

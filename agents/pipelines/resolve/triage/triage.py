@@ -27,26 +27,24 @@ class PartPlan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     title: str = Field(min_length=5, max_length=120)
-    """What the part is, as an issue's title."""
     body: str = Field(min_length=20, max_length=6_000)
-    """What has to be true afterwards, for an engineer who sees the parent issue as well."""
 
 
 class Triage(Submission, tool="submit_triage"):
     """Deliver your decision about the issue."""
 
     decision: Literal["ask", "propose", "action_proposed", "action_direct", "decline", "decision"]
-    """What happens next."""
+    """As the stage describes."""
     kind: Literal["bug", "feature", "refactor", "docs", "question"]
-    """What the issue is about; `bug` when something does not do what it promises."""
+    """`bug`: something does not do what it promises."""
     reasoning: str
-    """Why this decision: what you read and ran, and what it showed. Shown to maintainers."""
+    """What you read and ran, and what it showed. Shown to maintainers."""
     detail: str
-    """The text for whoever reads it next, as the stage describes."""
+    """For whoever reads it next."""
     criteria: tuple[str, ...] = Field(default=(), max_length=12)
-    """What the issue says must be true when it is done, a statement each; empty if it does not."""
+    """What the issue says must be true afterwards."""
     sub_issues: tuple[PartPlan, ...] = Field(default=(), max_length=8)
-    """The parts that an issue too large for one change should be divided into; else empty."""
+    """Parts of an issue too large for one change."""
 
     @property
     def actionable(self) -> bool:
