@@ -130,6 +130,9 @@ class CloneEquipment:
         refusal, given = await self.policy.judge(AskerFacts())
         return Admission(refusal=refusal, policy=given, tainted=False)
 
+    async def recover(self) -> None:
+        """Do nothing: the run's folder has its database and its commits."""
+
     async def rest(self) -> None:
         """Tell whoever runs the command; the work tree stays for the answer, which comes soon."""
         self.parked.set()

@@ -18,7 +18,7 @@ from app.clone.ports import Checks, CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult
 from app.clone.run_folder import RunFolder
-from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, run_refs
+from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, RunObjects, run_refs
 from app.git.policy_file import policy_of
 from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
@@ -113,7 +113,7 @@ class CloneRun:
         """Give the run what it works with."""
         parts, place = self.parts, self.place
         source = GitSource(
-            self.mirror,
+            RunObjects(self.mirror, run_id),
             place.folder.work_trees,
             run_id,
             sandbox=parts.sandbox,

@@ -19,7 +19,7 @@ from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
 from app.dependencies.cache_entry import Leavings, Manifest, take_over
 from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
-from app.git import CommitIdentity, Mirror
+from app.git import CommitIdentity, Mirror, RunObjects
 from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
 from app.sandbox.port import HOME, Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
@@ -187,7 +187,7 @@ class Builder:
             return toolchains.extend(furnishing)
 
         return await open_work_tree(
-            mirror,
+            RunObjects(mirror, checkout_of(folder)),
             folder / "run",
             checkout_of(folder),
             base,

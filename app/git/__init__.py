@@ -23,6 +23,7 @@ from app.git.ref_names import (
     run_refs,
     tree_refs,
 )
+from app.git.run_objects import RunObjects
 from app.git.user_clone import CheckedOutHead, UserClone
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "GitObjects",
     "Mirror",
     "Mirrors",
+    "RunObjects",
     "TreeChange",
     "UserClone",
     "any_branch",

@@ -59,6 +59,10 @@ class Equipment(Protocol):
         """Say that the request was seen, and return whether it may run."""
         ...
 
+    async def recover(self) -> None:
+        """Bring here what earlier processes have made of the run. Raises TransientError."""
+        ...
+
     async def rest(self) -> None:
         """Let go of what can be made again: the run waits for people, perhaps for days."""
         ...

@@ -28,6 +28,9 @@ from app.runs.admission import (
 from app.runs.durable_steps import StepGivenUp
 from app.store.runs import Runs
 
+LOOKS = "access/"
+"""How the names of steps begin that need none of the run's commits."""
+
 log = structlog.get_logger()
 
 
@@ -51,6 +54,8 @@ class RunLifecycle:
         self._looks = count(1)
         self._reporter: Reporter = equipment.ports.reporter
         self._held: list[Callable[[], None]] | None = []
+        self._recovered = False
+        """What earlier processes have made is here."""
 
     # --- the port Steps -------------------------------------------------------------------------
 
@@ -58,6 +63,9 @@ class RunLifecycle:
         """Have it done, and note that it began. Raises StepGivenUp or StepBroken."""
 
         async def record_start() -> Json:
+            if not self._recovered and not name.startswith(LOOKS):
+                await self._equipment.recover()
+                self._recovered = True
             self._release()
             await self._runs.record_stage(self._run_id, name)
             with bound_contextvars(stage=name), span(name):
@@ -98,6 +106,7 @@ class RunLifecycle:
             await self._equipment.rest()
         except Exception:  # it only holds more than it needs to
             log.exception("could not put everything away")
+        self._recovered = False  # mirrors may go meanwhile
         await self._runs.record_parked(self._run_id)
 
     # --- admission ------------------------------------------------------------------------------
@@ -123,7 +132,7 @@ class RunLifecycle:
                 admission = refuse_misconfigured(error)
             return admission.model_dump(mode="json")
 
-        found = await self.step(f"access/{next(self._looks)}", admit)
+        found = await self.step(f"{LOOKS}{next(self._looks)}", admit)
         return Admission.model_validate(found or {})  # older records hold nothing of who may
 
     async def _readmit(self) -> None:

@@ -17,7 +17,7 @@ from agents.errors import ConfigError
 from agents.ports import Json, Reporter, Steps, Usage
 from agents.requests import Again, Frozen
 from agents.run import Standing
-from app.git import GitFailed, Mirror, run_refs
+from app.git import GitFailed, RunObjects, run_refs
 from app.store.database import Database
 from app.store.runs import History, KeptStep
 from app.store.tables import turns
@@ -43,7 +43,10 @@ class Kept(Frozen):
 
 
 class RetryFromStage:
-    """The port `Steps` of a run that takes up an earlier one."""
+    """The port `Steps` of a run that takes up an earlier one.
+
+    `recover` brings what the earlier run made to this machine.
+    """
 
     def __init__(
         self,
@@ -52,14 +55,17 @@ class RetryFromStage:
         run_id: str,
         *,
         database: Database,
-        mirror: Mirror,
+        objects: RunObjects,
+        recover: Callable[[], Awaitable[None]],
         reporter: Reporter,
     ) -> None:
         self._steps = steps
         self._again = again
         self._run_id = run_id
         self._database = database
-        self._mirror = mirror
+        self._objects = objects
+        self._mirror = objects.mirror
+        self._recover = recover
         self._reporter = reporter
         self._kept: Kept | None = None
 
@@ -116,6 +122,7 @@ class RetryFromStage:
             return _keep_nothing("nobody remembers what it did")
         if (kept := kept_of(steps, stage)) is None:
             return _keep_nothing(f"it never came to the stage {stage}")
+        await self._recover()
         if missing := await self._keep_commits(kept):
             return _keep_nothing(f"its commit {missing[:12]} is not here any more")
         await self._database.write(lambda c: self._copy_turns(c, kept.stages))
@@ -129,7 +136,12 @@ class RetryFromStage:
             if not await self._whole(commit, commits[0]):
                 return commit
         for number, commit in enumerate(commits, 1):
-            await self._mirror.keep(f"{run_refs(self._run_id)}/commits/kept-{number}", commit)
+            ref = f"{run_refs(self._run_id)}/commits/kept-{number}"
+            await self._mirror.keep(ref, commit)
+            if commit == commits[0]:
+                await self._objects.note(ref, commit)
+            else:
+                await self._objects.record(ref, commit, beyond=commits[: number - 1])
         return None
 
     async def _whole(self, commit: str, base: str) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, delete, func, select, update
 from agents.run import Outcome
 from app.store.encryption.columns import seal_of
 from app.store.runs.lanes import LIVE
-from app.store.tables import approvals, deliveries, flaky_tests, runs, steers, turns
+from app.store.tables import approvals, checkpoints, deliveries, flaky_tests, runs, steers, turns
 
 AT_ONCE = 10
 """Runs: each may have megabytes, and all of them are overwritten before others may write."""
@@ -51,7 +51,7 @@ def empty_runs(connection: Connection, before: float, now: float) -> list[str]:
         }
         connection.execute(change.values({n: _value(v) for n, v in kept.items()}))
     ids = [row.id for row in found]
-    for table in (turns, approvals, steers, flaky_tests):
+    for table in (turns, approvals, steers, flaky_tests, checkpoints):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     return ids
 

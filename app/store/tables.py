@@ -289,3 +289,13 @@ turns = Table(
     Column("created_at", Float, nullable=False),
 )
 Index("turns_spent", turns.c.run_id, turns.c.created_at, turns.c.cost_usd)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),  # 0-based, in the order in which they were made
+    Column("refs", Text, nullable=False),  # JSON: object ids by ref; an empty id takes the ref away
+    Column("size", Integer, nullable=False),  # bytes of the pack
+    Column("pack", SealedBytes, nullable=False),  # thin; empty: GitHub has what the refs name
+)

@@ -156,6 +156,10 @@ class GitHubRun:
         refusal, given = await self.policy.judge(asker)
         return Admission(refusal=refusal, policy=given, tainted=tainted)
 
+    async def recover(self) -> None:
+        """Bring here what the run made on another machine, or before the mirror was lost."""
+        await self.source.recover()
+
     async def rest(self) -> None:
         """Show that it waits, and remove the work tree: git keeps what it needs to be made anew."""
         await self.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from agents.ports import Reporter, Steps
@@ -10,7 +10,7 @@ from agents.requests import OnPull, RemediateAlert, Request, request_of
 from agents.run import Ports
 from app.alerts.admission import AlertContext
 from app.git import CommitIdentity as Author
-from app.git import Mirror
+from app.git import Mirror, RunObjects
 from app.git.worktree import GitSource
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
@@ -30,7 +30,7 @@ from app.runs.steering import RunSteering, SteerSignals
 from app.sandbox.select import build_caution
 from app.store.flaky_tests import StoredFlakyTests
 from app.store.handled_feedback import Batches
-from app.store.runs import StoredJournal, StoredSteers
+from app.store.runs import StoredCheckpoints, StoredJournal, StoredSteers
 from app.webhooks import OwnIdentity
 from app.wiring.github_run import GitHubRun
 from app.wiring.resources import SharedResources
@@ -71,7 +71,8 @@ class RunPortsFactory:
             caution=build_caution(parts.sandbox),
             place=place,
         )
-        source = self._source(run_id, request, mirror)
+        objects = self._objects(run_id, mirror)
+        source = self._source(run_id, request, objects)
         return GitHubRun(
             run_id,
             request,
@@ -97,7 +98,7 @@ class RunPortsFactory:
                 alerts=alerts,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),
             ),
-            self._retry(run_id, request),
+            self._retry(run_id, request, objects),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
             Batches(parts.database),
             self._policy_gate(request),
@@ -166,32 +167,50 @@ class RunPortsFactory:
         return GitHubReviews(self._github, request, run_id, parts.redactor, batches)
 
     def _retry(
-        self, run_id: str, request: Request
+        self, run_id: str, request: Request, objects: RunObjects
     ) -> Callable[[Steps, Reporter], RetryFromStage] | None:
         """Return what keeps an earlier run's stages, if that was asked for."""
         again = request.again
         if again is None or not again.stage:
             return None
-        mirror = self._parts.mirrors.open_mirror(request.repository.id)
+        fetch, fetch_commit = self._ways_to_fetch(request, objects.mirror)
+        earlier = self._objects(again.run_id, objects.mirror)
 
         def retry(steps: Steps, reporter: Reporter) -> RetryFromStage:
-            database = self._parts.database
             return RetryFromStage(
-                steps, again, run_id, database=database, mirror=mirror, reporter=reporter
+                steps,
+                again,
+                run_id,
+                database=self._parts.database,
+                objects=objects,
+                recover=partial(earlier.restore, fetch, fetch_commit),
+                reporter=reporter,
             )
 
         return retry
 
-    def _source(self, run_id: str, request: Request, mirror: Mirror) -> GitSource:
-        parts = self._parts
+    def _objects(self, run_id: str, mirror: Mirror) -> RunObjects:
+        return RunObjects(mirror, run_id, StoredCheckpoints(self._parts.database, run_id))
+
+    def _ways_to_fetch(
+        self, request: Request, mirror: Mirror
+    ) -> tuple[Callable[[], Awaitable[str]], Callable[[str, str], Awaitable[None]]]:
+        """Return what fetches the branches, and what fetches one commit."""
+        fetch_commit = partial(self._fetch_commit, request, mirror)
+        return partial(self._fetch, request, mirror), fetch_commit
+
+    def _source(self, run_id: str, request: Request, objects: RunObjects) -> GitSource:
+        parts, mirror = self._parts, objects.mirror
+        fetch, fetch_commit = self._ways_to_fetch(request, mirror)
         return GitSource(
-            mirror,
+            objects,
             parts.settings.data_dir / "runs",
             run_id,
             sandbox=parts.sandbox,
-            fetch=partial(self._fetch, request, mirror),
+            fetch=fetch,
             branch=partial(self._fetch_branch, request, mirror),
             pull=partial(self._fetch_pull, request, mirror),
+            commit=fetch_commit,
             about=request.number if isinstance(request, OnPull) else None,
             identity=partial(self._author, request),
             furnisher=parts.set_ups.for_run(str(request.repository.id), mirror, run_id),
@@ -217,6 +236,11 @@ class RunPortsFactory:
         """Bring the head of a pull request up to date under `ref`, with such a token as well."""
         token = await self._make_read_token(request)
         return await mirror.fetch_pull(await self._clone_url(request), token, number, ref)
+
+    async def _fetch_commit(self, request: Request, mirror: Mirror, commit: str, ref: str) -> None:
+        """Bring one commit under `ref`, as long as GitHub has it: no branch has to lead to it."""
+        token = await self._make_read_token(request)
+        await mirror.fetch_commit(await self._clone_url(request), token, commit, ref)
 
     async def _make_read_token(self, request: Request) -> str:
         scope = Scope.for_one(request.installation_id, request.repository.id, Profile.READ)

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 KEYS = "FETTLE_ENCRYPTION_KEYS"
 WITH_POSTGRESQL = """\
-The database is PostgreSQL, which has a tool of its own. Save three things, in this order:
+The database is PostgreSQL, which has a tool of its own. Save two things:
 
-1. what runs have made:  tar --create --gzip --file fettle-data.tgz --directory {data} mirrors
-2. the database:         pg_dump --format=custom --file=fettle.dump --username=USER DATABASE
-3. the settings, the secrets, and the keys that texts are sealed with, somewhere else
+1. the database:         pg_dump --format=custom --file=fettle.dump --username=USER DATABASE
+2. the settings, the secrets, and the keys that texts are sealed with, somewhere else
 
 deploy/README.md says how to put them back."""
 
@@ -168,7 +167,7 @@ async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> Non
     from app.maintenance.backup import back_up
 
     if not settings.database.startswith("sqlite"):
-        raise ConfigError(WITH_POSTGRESQL.format(data=settings.data_dir))
+        raise ConfigError(WITH_POSTGRESQL)
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None:
         raise ConfigError(f"There is no database in `{settings.data_dir}` yet.")

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,6 +32,9 @@ from app.sandbox.path_permissions import make_passable
 
 _ALL = f"+refs/heads/*:{FETCHED}/*"
 _FETCH_TIMEOUT = 1800
+_PACK = ("pack-objects", "-q", "--stdout", "--delta-base-offset")
+_PACK_MEMORY = 2_000_000_000
+"""Bytes that git may allocate to pack trees of strangers."""
 _PACKS = 60
 """From so many packs on they are put together, so that git stays fast."""
 
@@ -137,6 +140,11 @@ class Mirror(GitObjects):
         """
         return await self._fetch_one(url, token, pull_head(number), require_revision(ref))
 
+    async def fetch_commit(self, url: str, token: str | None, commit: str, ref: str) -> None:
+        """Fetch this commit under the hidden `ref`; RunError when it is not there any more."""
+        async with self.lock():
+            await self._fetch(url, token, f"+{object_id(commit)}:{require_revision(ref)}")
+
     async def _fetch_one(self, url: str, token: str | None, theirs: str, kept: str) -> str | None:
         async with self.lock():
             try:
@@ -186,6 +194,27 @@ class Mirror(GitObjects):
     async def keep(self, ref: str, oid: str) -> None:
         """Keep an object under a hidden ref, so that no garbage collection deletes it."""
         await self.keep_all({ref: oid})
+
+    async def list_refs(self, folder: str) -> dict[str, str]:
+        """Return the object ids of all refs below this folder of refs."""
+        if not (self.gitdir / "HEAD").exists():
+            return {}
+        how = "--format=%(refname) %(objectname)"
+        listed = await self.git.local("for-each-ref", how, f"{require_revision(folder)}/")
+        return dict(line.split(" ") for line in listed.decode().splitlines())
+
+    async def pack(self, oids: Iterable[str], beyond: Iterable[str]) -> bytes:
+        """Return a thin pack of what these objects lead to, and none of `beyond` does.
+
+        Each of `beyond` is a commit or tree: beside a tree git leaves out trees alone.
+        """
+        left_out = [f"^{oid}{peel}" for oid in map(object_id, beyond) for peel in ("", "^{tree}")]
+        lines = "".join(f"{each}\n" for each in (*map(object_id, oids), *left_out)).encode()
+        return await self.git.local(*_PACK, "--revs", "--thin", stdin=lines, memory=_PACK_MEMORY)
+
+    async def pack_alone(self, oid: str) -> bytes:
+        """Return a pack of this one object."""
+        return await self.git.local(*_PACK, stdin=f"{object_id(oid)}\n".encode())
 
     async def keep_all(self, oids: Mapping[str, str]) -> None:
         """Keep objects, each under its hidden ref."""
@@ -245,8 +274,8 @@ class Mirror(GitObjects):
             await self.git.local("update-ref", require_revision(ref), commit)
         return commit
 
-    async def import_pack(self, pack: int, limit: int) -> None:
-        """Import a pack from this file descriptor, at most `limit` bytes, with strict checks.
+    async def import_pack(self, pack: int | bytes, limit: int) -> None:
+        """Import a pack, or that in a file descriptor, of at most `limit` bytes; strict checks.
 
         https://git-scm.com/docs/git-index-pack
         """

@@ -11,8 +11,8 @@ from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import Merged, SetupResult
 from app.git.environment import CommitIdentity
-from app.git.mirror.mirror import Mirror
-from app.git.ref_names import branch_ref, pull_ref, run_refs, tree_refs
+from app.git.ref_names import branch_ref, pull_ref, tree_refs
+from app.git.run_objects import RunObjects
 from app.git.worktree.installed_dependencies import DependencyInstaller
 from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.untrusted_git import RunFolders
@@ -21,17 +21,17 @@ from app.sandbox.port import Sandbox
 
 
 class GitSource:
-    """The port `Source` over a mirror.
+    """The port `Source` over a mirror and the run's checkpoints.
 
-    `fetch`, `branch` and `pull` update the mirror: the default branch, one branch, the head of a
-    pull request. `about` is the number of the run's own issue or pull request. `identity` is the
-    author of commits; `furnisher` installs dependencies; `conceal` redacts commit messages;
-    `on_command` is told each command's seconds.
+    `fetch`, `branch`, `pull` and `commit` update the mirror: the default branch, one branch, the
+    head of a pull request, one commit. `about` is the number of the run's own issue or pull
+    request. `identity` is the author of commits; `furnisher` installs dependencies; `conceal`
+    redacts commit messages; `on_command` is told each command's seconds.
     """
 
     def __init__(
         self,
-        mirror: Mirror,
+        objects: RunObjects,
         root: Path,
         run_id: str,
         *,
@@ -39,19 +39,22 @@ class GitSource:
         fetch: Callable[[], Awaitable[str]],
         branch: Callable[[str, str], Awaitable[str | None]],
         pull: Callable[[int, str], Awaitable[str | None]] | None = None,
+        commit: Callable[[str, str], Awaitable[object]] | None = None,
         about: int | None = None,
         identity: Callable[[], Awaitable[CommitIdentity]],
         furnisher: DependencyInstaller,
         conceal: Callable[[str], str],
         on_command: Callable[[float], object],
     ) -> None:
-        self._mirror = mirror
+        self._objects = objects
+        self._mirror = objects.mirror
         self._root = root
         self._run_id = run_id
         self._sandbox = sandbox
         self._fetch = fetch
         self._branch = branch
         self._pull = pull
+        self._commit = commit
         self._about = about
         self._identity = identity
         self._furnisher = furnisher
@@ -72,7 +75,10 @@ class GitSource:
 
         The run remembers this commit, and the publisher overwrites no other.
         """
-        return await self._branch(name, branch_ref(self._run_id, name))
+        ref = branch_ref(self._run_id, name)
+        commit = await self._branch(name, ref)
+        await self._objects.note(ref, commit)
+        return commit
 
     async def pull(self, number: int) -> str | None:
         """Fetch the head of that pull request, forks included, and return its commit.
@@ -81,19 +87,28 @@ class GitSource:
         """
         if self._pull is None:
             return None
-        return await self._pull(number, pull_ref(self._run_id, number))
+        ref = pull_ref(self._run_id, number)
+        commit = await self._pull(number, ref)
+        await self._objects.note(ref, commit)
+        return commit
 
     async def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits as git does, without touching a branch or work tree."""
         for commit in (ours, theirs):
             await self._hold(commit)
-        return await self._mirror.merge(ours, theirs, tree_refs(self._run_id))
+        folder = tree_refs(self._run_id)
+        merged = await self._mirror.merge(ours, theirs, folder)
+        await self._objects.record(f"{folder}/{merged.tree}", merged.tree, beyond=(ours, theirs))
+        return merged
 
     async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:
         """Return the tree id of `old` with these paths as in `new`, absent ones included."""
         for each in (old, new):
             await self._hold(each)
-        return await self._mirror.blend(old, new, paths, tree_refs(self._run_id))
+        folder = tree_refs(self._run_id)
+        tree = await self._mirror.blend(old, new, paths, folder)
+        await self._objects.record(f"{folder}/{tree}", tree, beyond=(old, new))
+        return tree
 
     async def fork_point(self, one: str, other: str) -> str:
         """Return the merge base of two commits. Raises RunError when there is none."""
@@ -126,7 +141,7 @@ class GitSource:
         """Return the run's work tree, created from `base` or as an earlier process left it."""
         await self._hold(base)
         return await open_work_tree(
-            self._mirror,
+            self._objects,
             self._root,
             self._run_id,
             base,
@@ -140,11 +155,21 @@ class GitSource:
             on_command=self._on_command,
         )
 
+    async def recover(self) -> None:
+        """Have here what earlier processes of the run have made, on whatever machine.
+
+        Raises TransientError when GitHub cannot be reached. What is nowhere any more is missed by
+        whoever needs it.
+        """
+        await self._objects.restore(self._fetch, self._commit)
+
     async def _hold(self, commit: str) -> None:
         """Have the commit, also when the mirror was lost: disks are cleaned, caches dropped."""
         if await self._mirror.holds(commit):
             return
-        await self._fetch()
+        await self.recover()
+        if not await self._mirror.holds(commit):
+            await self._fetch()
         if self._about is not None and not await self._mirror.holds(commit):
             await self.pull(self._about)  # its branch may lie in a fork
         if not await self._mirror.holds(commit):
@@ -154,7 +179,7 @@ class GitSource:
             )
 
     async def discard(self, *, forget: bool, parked: bool = False) -> None:
-        """Delete the work tree; with `forget` also the hidden refs that keep its commits.
+        """Delete the work tree; with `forget` also what keeps its commits.
 
         A `parked` run keeps the dependencies that were installed for it alone.
         """
@@ -162,4 +187,4 @@ class GitSource:
             await self._furnisher.forget()
         await asyncio.to_thread(remove_tree, self._root / self._run_id)
         if forget:
-            await self._mirror.forget(run_refs(self._run_id))
+            await self._objects.forget()

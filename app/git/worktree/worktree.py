@@ -12,9 +12,8 @@ from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, Kit, Network
 from app.git.environment import CommitIdentity
-from app.git.errors import GitFailed
-from app.git.mirror.mirror import Mirror
 from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
+from app.git.run_objects import PACK_LIMIT, RunObjects
 from app.git.worktree.change_limits import ChangeLimits, require_harmless
 from app.git.worktree.installed_dependencies import (
     CommandMounts,
@@ -30,7 +29,6 @@ from app.git.worktree.untrusted_git import RunFolders, UntrustedGit
 from app.sandbox.port import Sandbox
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
-_PACK_LIMIT = 200_000_000
 _LIST_LIMIT = 4_000_000
 
 
@@ -42,7 +40,7 @@ class GitWorkTree:
 
     def __init__(
         self,
-        mirror: Mirror,
+        objects: RunObjects,
         run_id: str,
         base: str,
         *,
@@ -54,7 +52,8 @@ class GitWorkTree:
         commands: SandboxCommands,
         conceal: Callable[[str], str],
     ) -> None:
-        self._mirror = mirror
+        self._objects = objects
+        self._mirror = objects.mirror
         self._places = places
         self._run_id = run_id
         self._base = base
@@ -66,7 +65,7 @@ class GitWorkTree:
         self._commands = commands
         self._furnish = commands.furnish
         self._conceal = conceal
-        self._inside = UntrustedGit(sandbox, mirror.gitdir, places)
+        self._inside = UntrustedGit(sandbox, self._mirror.gitdir, places)
         self._index = asyncio.Lock()
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
@@ -156,6 +155,7 @@ class GitWorkTree:
             words = self._conceal(message)  # an issue may hold a token, and the model repeat it
             make = partial(self._mirror.commit, ref, tree, parent, message=words)
             commit = await make(identity=self._identity, merging=merging)
+        await self._objects.record(ref, commit)
         async with self._index:
             await self._inside.advance(commit)
         return commit
@@ -188,14 +188,16 @@ class GitWorkTree:
         return [path.decode() for path in listed if path and _is_text(path)]
 
     async def close(self, *, forget: bool = True) -> None:
-        """Delete the files; with `forget` also the refs that keep checkpoints and commits."""
+        """Delete the files; with `forget` also what keeps trees and commits."""
         await asyncio.to_thread(remove_tree, self._places.run)
         if forget:
-            await self._mirror.forget(run_refs(self._run_id))
+            await self._objects.forget()
 
     async def prepare(self) -> None:
         """Create the files of the base, unless an earlier process of this run has left its own."""
-        await self._mirror.keep(f"{run_refs(self._run_id)}/base", self._base)
+        base = f"{run_refs(self._run_id)}/base"
+        await self._objects.note(base, self._base)
+        await self._mirror.keep(base, self._base)
         if built_for(self._places) == self._base:
             return
         await self._mirror.require_checkout_size(self._base, files=_MOST_FILES, total=_MOST_BYTES)
@@ -210,25 +212,21 @@ class GitWorkTree:
     async def _import(self, tree: str) -> None:
         """Bring what the quarantine has of this tree into the mirror; only a pack crosses over."""
         ref = f"{tree_refs(self._run_id)}/{tree}"
-        if await self._mirror.resolve(ref) is None:
-            with open_file(self._places.quarantine, "pack") as pack:
-                if os.fstat(pack).st_size > _PACK_LIMIT:
-                    raise RunError(
-                        f"The work tree grew by more than {_PACK_LIMIT / 1e6:.0f} MB. Add what was "
-                        f"generated to .gitignore, then ask again."
-                    )
-                await self._import_pack(pack)
-            await self._mirror.keep(ref, tree)
-
-    async def _import_pack(self, pack: int) -> None:
-        try:
-            await self._mirror.import_pack(pack, _PACK_LIMIT)
-        except GitFailed as error:
-            raise RunError(f"The files make no sound git tree: {error}") from error
+        if await self._mirror.resolve(ref) is not None:
+            await self._objects.record(ref, tree, beyond=[self._base])
+            return
+        with open_file(self._places.quarantine, "pack") as pack:
+            if os.fstat(pack).st_size > PACK_LIMIT:
+                raise RunError(
+                    f"The work tree grew by more than {PACK_LIMIT / 1e6:.0f} MB. Add what was "
+                    f"generated to .gitignore, then ask again."
+                )
+            with os.fdopen(os.dup(pack), "rb") as file:
+                await self._objects.take_in(ref, tree, file.read())
 
 
 async def open_work_tree(
-    mirror: Mirror,
+    objects: RunObjects,
     root: Path,
     run_id: str,
     base: str,
@@ -253,7 +251,7 @@ async def open_work_tree(
     run_refs(run_id)  # refuses an id that could leave `root`
     places = RunFolders(root / run_id)
     tree = GitWorkTree(
-        mirror,
+        objects,
         run_id,
         object_id(base),
         places=places,
@@ -262,7 +260,7 @@ async def open_work_tree(
         identity=identity,
         limits=limits or ChangeLimits(),
         commands=SandboxCommands(
-            objects=mirror.objects,
+            objects=objects.mirror.objects,
             places=places,
             sandbox=sandbox,
             furnish=furnish,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
 from app.store.runs.lanes import LIVE, LaneRun, Lanes
 from app.store.runs.runs import OPEN, Runs, count_by_state
@@ -22,6 +23,7 @@ __all__ = [
     "Lanes",
     "Runs",
     "StoredApprovals",
+    "StoredCheckpoints",
     "StoredJournal",
     "StoredSteers",
     "count_by_state",

@@ -15,6 +15,7 @@ from aiohttp import web
 from agents.policy import Policy
 from app.git.environment import CommitIdentity
 from app.git.mirror.mirror import Mirror
+from app.git.run_objects import RunObjects
 from app.git.worktree.worktree import open_work_tree
 from app.sandbox.bubblewrap.backend import Bubblewrap
 
@@ -93,10 +94,11 @@ class Estate:
 
     async def open(self, run_id=None, base=None, policy=None, **options):
         self.opened += 1
+        run_id = run_id or f"run-{self.opened}"
         return await open_work_tree(
-            self.mirror,
+            RunObjects(self.mirror, run_id),
             self.place / "runs",
-            run_id or f"run-{self.opened}",
+            run_id,
             base or self.base,
             sandbox=self.sandbox,
             policy=policy or Policy(),

@@ -13,6 +13,7 @@ from agents.loop.turns import make_remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
 from app.git.mirror.mirror import Mirror
+from app.git.run_objects import RunObjects
 from app.runs.engine import Engine
 from app.runs.retry_from_stage import RetryFromStage, kept_of
 from app.store.database import Database
@@ -46,7 +47,8 @@ class Conductor:
                 Again(**again),
                 run_id,
                 database=self.database,
-                mirror=self.mirror,
+                objects=RunObjects(self.mirror, run_id),
+                recover=self.recover,
                 reporter=self.reporter,
             )
         await steps.step("access/1", lambda: self.work(run_id, "access/1"))
@@ -58,6 +60,9 @@ class Conductor:
                 break
         await steps.step("finish/1", lambda: self.work(run_id, "finish/1"))
         return run_id
+
+    async def recover(self):
+        """The earlier run was on this machine."""
 
     async def record_answer(self, run_id):
         self.done.append((run_id, "answer/1"))

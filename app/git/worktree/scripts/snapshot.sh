@@ -21,6 +21,8 @@ if ! add || grep -q 'embedded git repository' /q/said; then
 fi
 tree=$(git write-tree)
 if [ "$tree" != "$1" ]; then
-    printf '%s\n' "$tree" "^$1" "^$2" | git pack-objects -q --revs --thin --stdout >/q/pack
+    # Of a tree alone git would leave nothing out, nor find what its files resemble in the base.
+    commit=$(git -c user.name=fettle -c user.email=fettle@localhost commit-tree "$tree" -p "$2" </dev/null)
+    printf '%s\n' "$commit" "^$1^{tree}" "^$2" | git pack-objects -q --revs --thin --stdout >/q/pack
 fi
 echo "tree $tree"

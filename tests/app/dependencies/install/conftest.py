@@ -22,6 +22,7 @@ from app.dependencies.install_phase import SetUps
 from app.dependencies.tool_kits import Kits
 from app.git.environment import CommitIdentity
 from app.git.mirror.mirror import Mirror
+from app.git.run_objects import RunObjects
 from app.git.worktree.run_repository import GitSource
 from app.secrets.redaction import Redactor
 from app.toolchains.choose import Toolchains
@@ -134,7 +135,7 @@ class Ground:
         """Return the source of one run, as a fresh process makes it."""
         set_ups = self.set_ups()
         return GitSource(
-            self.mirror,
+            RunObjects(self.mirror, run_id),
             self.place / "runs",
             run_id,
             sandbox=self.sandbox,

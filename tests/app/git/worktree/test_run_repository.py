@@ -13,6 +13,7 @@ from agents.policy import Policy
 from agents.ports import SetupResult
 from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref
+from app.git.run_objects import RunObjects
 from app.git.worktree.installed_dependencies import (
     CommandMounts,
     nothing_to_add_to,
@@ -76,7 +77,7 @@ class Bare:
 def make(estate):
     """Return the source of a run over an address, as a fresh process makes it."""
 
-    def source(url=None, token=None, run_id="run-1", about=None):
+    def source(url=None, token=None, run_id="run-1", about=None, checkpoints=None):
         mirror, url = estate.mirror, url or estate.url
 
         async def fetch():
@@ -89,17 +90,21 @@ def make(estate):
         async def pull(number, ref):
             return await mirror.fetch_pull(url, token, number, ref)
 
+        async def commit(oid, ref):
+            await mirror.fetch_commit(url, token, oid, ref)
+
         async def identity():
             return BOT
 
         return GitSource(
-            mirror,
+            RunObjects(mirror, run_id, checkpoints),
             estate.place / "runs",
             run_id,
             sandbox=estate.sandbox,
             fetch=fetch,
             branch=branch,
             pull=pull,
+            commit=commit,
             about=about,
             identity=identity,
             furnisher=Bare(),

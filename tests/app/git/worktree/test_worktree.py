@@ -238,7 +238,7 @@ async def test_the_tree_may_go_back_to_an_earlier_state(estate):
 
 async def test_a_pack_that_is_too_large_is_refused(estate, monkeypatch):
     tree = await estate.open()
-    monkeypatch.setattr(worktree_module, "_PACK_LIMIT", 50_000)
+    monkeypatch.setattr(worktree_module, "PACK_LIMIT", 50_000)
     await sh(tree, "head -c 200000 /dev/urandom >big")
     with pytest.raises(RunError, match=r"Add what was generated to \.gitignore"):
         await tree.snapshot()

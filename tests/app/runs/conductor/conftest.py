@@ -65,6 +65,7 @@ class FailingEquipment:
     ends: list = field(default_factory=list)
     closed: int = 0
     rested: int = 0
+    recovered: int = 0
 
     def wrap(self, steps, reporter):
         return steps
@@ -75,6 +76,9 @@ class FailingEquipment:
         if isinstance(self.admission, Admission):
             return self.admission
         return Admission(refusal=self.admission, policy=PinnedPolicy(text=None), tainted=False)
+
+    async def recover(self):
+        self.recovered += 1
 
     async def rest(self):
         self.rested += 1
