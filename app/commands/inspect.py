@@ -11,7 +11,15 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.status import RunReasons, RunStatus, status_text, why_text
 from app.github.alerts.issue_text import public_text
 from app.store.database import Database
-from app.store.runs import History, KeptRun, LaneRun, Lanes, StoredJournal, StoredSteers
+from app.store.runs import (
+    History,
+    KeptRun,
+    LaneRun,
+    Lanes,
+    StoredJournal,
+    StoredSteers,
+    find_silent_since,
+)
 from handlers.access import steering
 from handlers.access.steering import Standing
 
@@ -66,6 +74,7 @@ class RunInspector:
             behind=max(0, behind),
             approvals=await History(self.database).approvals(run.id),
             comment_id=run.comment_id,
+            silent_since=await find_silent_since(self.database, run.id),
         )
         return status_text(status, self._issue(command), self.telling.for_command(command))
 

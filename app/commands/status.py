@@ -26,6 +26,11 @@ STANDING = {
     "failed": "**Stopped** on {at}. {text}",
     "covered": "**Nothing to do**, on {at}. {text}",
 }
+SILENT = (
+    "**Interrupted** in the stage {stage}: the worker that had it has not answered since {since}."
+    " Another one goes on with it by itself, within 90 seconds of that; what is said here meanwhile"
+    " counts then, also `/bot cancel`."
+)
 FOR_ANSWERS = "**Waiting for a decision** in the stage {stage}, since {at}: {questions}."
 FOR_WORDS = (
     "**Waiting for an answer** here, since {at}. Write it in a comment, or write `/bot go` to have"
@@ -55,6 +60,8 @@ class RunStatus:
     approvals: Sequence[StoredApproval]
     comment_id: int | None
     """The id of the run's progress comment, once there is one."""
+    silent_since: float | None = None
+    """Since when its worker has not answered; None: it does. Unix seconds."""
 
 
 def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
@@ -92,6 +99,8 @@ def format_moment(at: float) -> str:
 def _describe_state(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
     run = status.run
     known = {"stage": f"`{stage_name(run.stage)}`", "at": format_moment(run.updated_at)}
+    if run.state == "running" and status.silent_since is not None:
+        return SILENT.format(since=format_moment(status.silent_since), **known)
     if run.state != "parked":
         text = wording.line(run.outcome.text, LONGEST_END) if run.outcome else ""
         return STANDING[run.state].format(text=text, **known).rstrip()

@@ -74,6 +74,8 @@ class RunConductor:
     current: Current = keep_request
     tracing: Tracing = field(default_factory=NoTracing)
     ended_before: LookBack | None = None
+    worker: str = ""
+    """The name of the worker that this is."""
 
     async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
         """Do the whole run and return its outcome; called again after a crash, it goes on."""
@@ -118,7 +120,7 @@ class RunConductor:
         known = await _insist(lambda: self.runs.outcome(run_id))
         if known is not None:  # the process died after the end, before the engine knew of it
             return known
-        if await _insist(lambda: self.runs.record_start(run_id)) > MOST_STARTS:
+        if await _insist(lambda: self.runs.record_start(run_id, self.worker)) > MOST_STARTS:
             log.error("run put aside", starts=MOST_STARTS)
             return await self._end(run_id, request_json, AGAIN.format(run=run_id))
         try:

@@ -23,14 +23,14 @@ from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos._dbos import _get_dbos_instance
 from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 
 from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
 from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting_connection, sqlite_module
-from app.store.process_lock import Claim
+from app.store.lease import RENEW_SECONDS, SILENT_SECONDS, Claim, Lease
 
 QUEUE = "runs"
 VERSION = "1"
@@ -89,12 +89,19 @@ class Engine:
         retry_seconds: float = RETRY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
         seal: Cipher = OPEN,
+        silent_seconds: float = SILENT_SECONDS,
     ) -> None:
         self.pool = StepPool(stages_at_once, _record, retry_seconds, look_seconds)
         self._conducting: set[asyncio.Task[Any]] = set()
         self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
+        self._lease: Lease | None = None
+        if make_url(database_url).get_backend_name() != "sqlite":
+            self._lease = Lease(self._claim, executor, silent_seconds=silent_seconds)
+        self._renewing: asyncio.Task[None] | None = None
+        self.lost = asyncio.Event()
+        """Set once other workers may have the runs of this one."""
         self._taking: _Taking | None = None
         self._config: DBOSConfig = {
             "name": "fettle",
@@ -115,6 +122,8 @@ class Engine:
         """
         DefaultSerializer.deserialize = _refuse  # type: ignore[assignment]  # no setting for it
         await self._claim.take()
+        if self._lease is not None:
+            await self._lease.begin()
         if make_url(self._url).get_backend_name() == "sqlite":
             _write_ahead(self._url)
             made = {"connect_args": {"factory": overwriting_connection()}}
@@ -143,6 +152,13 @@ class Engine:
             on_conflict="always_update",
         )
         self._taking = _Taking(queue)
+        if self._lease is not None:
+            self._renewing = asyncio.create_task(self._keep_lease(self._lease))
+
+    def require_lease(self, connection: Connection) -> None:
+        """Raise TransientError in a transaction of a process whose runs others have."""
+        if self._lease is not None:
+            self._lease.require(connection)
 
     async def enqueue(self, run_id: str, lane: str, request: Json) -> None:
         """Queue the run in its lane; a run id that is known already changes nothing."""
@@ -220,7 +236,44 @@ class Engine:
         # DBOS made its threads those of the whole loop, and takes them along.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        if self._renewing is not None and self._lease is not None:
+            self._renewing.cancel()
+            await asyncio.wait({self._renewing})
+            self._renewing = None
+            if not self.lost.is_set():
+                await self._lease.end()
         await self._claim.release()
+
+    async def _keep_lease(self, lease: Lease) -> None:
+        """Say that this worker is here, and take what silent ones have, until the lease is lost."""
+        while await lease.renew():
+            try:
+                for name in await lease.list_silent():
+                    await self._take_over(lease, name)
+            except Exception:
+                log.exception("other workers not looked at, will be tried again")
+            await asyncio.sleep(RENEW_SECONDS)
+        self.pool.gate.clear()
+        self.lost.set()
+        log.error("lease lost", reason="the database is away, or other workers have the runs")
+
+    async def _take_over(self, lease: Lease, name: str) -> None:
+        """Put the runs of a silent worker back into the queue, for everybody to go on with.
+
+        What could not be put back is at the next look.
+        """
+        if not await lease.fence_off(name):
+            return
+        recover = DBOS._recover_pending_workflows  # noqa: SLF001 - public calls forget attempts
+        found = await asyncio.to_thread(recover, [name])
+        left = await DBOS.list_workflows_async(
+            executor_id=name, status=["PENDING"], limit=1, load_input=False, load_output=False
+        )
+        log.warning("worker taken over", worker=name, runs=len(found))
+        if not left:
+            await lease.forget(name)
+        if self._taking is not None:
+            self._taking.ring()
 
     async def _let_go(self) -> None:
         """Cancel what waits at the gate: nothing of it is recorded, so the next start goes on."""

@@ -62,6 +62,7 @@ class Database:
         seal_with(self.engine.dialect, seal)
         self._checkpoints = _Checkpoints(self.engine) if _is_sqlite(parsed) else None
         self._held: Connection | None = None
+        self._fence: Callable[[Connection], None] = lambda _: None
         self._writer = ThreadPoolExecutor(1, "fettle-write")
         self._readers = ThreadPoolExecutor(READERS, "fettle-read")
 
@@ -89,6 +90,10 @@ class Database:
         A caller that is cancelled does not stop its write. Raises TransientError like `read`.
         """
         return await _in_thread(self._writer, self._write_sync, fn)
+
+    def fence_with(self, require: Callable[[Connection], None]) -> None:
+        """Have `require` raise in each write of who may not write any more; PostgreSQL only."""
+        self._fence = require
 
     async def compact(self, *, rewrite: bool = True) -> bool:
         """Empty the write-ahead log; with `rewrite`, rebuild the file without deleted data before.
@@ -126,6 +131,7 @@ class Database:
     def _write_sync(self, fn: Callable[[Connection], T]) -> T:
         if self._checkpoints is None:  # a server: the pool notices when it was restarted
             with self.engine.connect() as connection, connection.begin():
+                self._fence(connection)
                 return fn(connection)
         if self._held is None:  # a file: taking one from the pool costs more than a commit
             self._held = self.engine.connect().execution_options(writes=True)

@@ -6,11 +6,13 @@ import asyncio
 import fcntl
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 import structlog
 from sqlalchemy import URL, Connection, create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from agents.errors import ConfigError
@@ -58,6 +60,11 @@ class Claim:
             " set FETTLE_WORKER to a name that this process alone has, and keeps over restarts."
         )
 
+    @property
+    def connection(self) -> Connection | None:
+        """Return PostgreSQL's connection that holds the lock: as long as it lives, so does that."""
+        return self._lock.connection if isinstance(self._lock, _ServerLock) else None
+
     async def release(self) -> None:
         """Release the lock."""
         await asyncio.to_thread(self._lock.release)
@@ -92,19 +99,25 @@ class _ServerLock:
         self._engine = create_engine(
             url, poolclass=NullPool, hide_parameters=True, connect_args={"options": KEEPALIVE}
         )
-        digest = hashlib.sha256(f"fettle worker {name}".encode()).digest()
-        self._key = int.from_bytes(digest[:8], "big", signed=True)
-        self._connection: Connection | None = None
+        self._key = lock_key(name)
+        self.connection: Connection | None = None
 
     def acquire(self) -> bool:
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}):
-            self._connection = connection
+            self.connection = connection
             return True
         connection.close()
         return False
 
     def release(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self.connection is not None:
+            with suppress(DBAPIError):  # the server may have closed it before
+                self.connection.close()
+            self.connection = None
+
+
+def lock_key(name: str) -> int:
+    """Return the number of the advisory lock that a worker of this name holds."""
+    digest = hashlib.sha256(f"fettle worker {name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

@@ -64,6 +64,8 @@ runs = Table(
     Column("kept_usd", Float),  # what it cost, once its turns are deleted
     Column("kept_answers", Integer),
     Column("emptied_at", Float),  # its texts are gone since then; unix seconds
+    Column("holder", String(200)),  # the worker that it was last begun on, or taken up
+    Column("moved_at", Float),  # when another worker than before took it up; unix seconds
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)
@@ -298,4 +300,14 @@ checkpoints = Table(
     Column("refs", Text, nullable=False),  # JSON: object ids by ref; an empty id takes the ref away
     Column("size", Integer, nullable=False),  # bytes of the pack
     Column("pack", SealedBytes, nullable=False),  # thin; empty: GitHub has what the refs name
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("session", String(32), nullable=False),  # of one process; empty: it was fenced off
+    Column("host", String(200), nullable=False),
+    Column("started", Float, nullable=False),  # by the database's clock, in unix seconds
+    Column("seen", Float, nullable=False),  # likewise; 0: it has stopped in good order
 )

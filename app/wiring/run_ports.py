@@ -69,6 +69,7 @@ class RunPortsFactory:
             remember=partial(parts.runs.comment_is, run_id),
             comment_id=await parts.runs.comment_of(run_id),
             caution=build_caution(parts.sandbox),
+            moved_at=await parts.runs.moved_at(run_id),
             place=place,
         )
         objects = self._objects(run_id, mirror)

@@ -49,6 +49,10 @@ from app.wiring.schedules import Schedules
 log = structlog.get_logger()
 
 DRAIN_SECONDS = 20.0
+LOST = (
+    "This worker lost its connection to the database, or did not answer for too long. Other workers"
+    " have its runs or take them in a moment; start it again, and it shares the work."
+)
 
 
 async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> None:
@@ -150,9 +154,9 @@ async def work(
         ended_before=RestoredOutcome(github, parts.database, parts.redactor).look,
     )
     await engine.launch(conductor.conduct)
-    dispatching = asyncio.create_task(
-        Dispatcher(parts.database, inbox, queue, tracing=parts.tracing).run()
-    )
+    parts.database.fence_with(engine.require_lease)
+    dispatcher = Dispatcher(parts.database, inbox, queue, tracing=parts.tracing)
+    dispatching = asyncio.create_task(_dispatch_while_held(dispatcher, engine))
     keeping = asyncio.create_task(
         Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days)).run()
     )
@@ -165,6 +169,20 @@ async def work(
         yield dispatching
     finally:
         await _drain(engine, (dispatching, keeping, waking, labelling))
+
+
+async def _dispatch_while_held(dispatcher: Dispatcher, engine: Engine) -> None:
+    """Dispatch for as long as this worker may work; FettleError once it may not."""
+    working = asyncio.create_task(dispatcher.run())
+    lost = asyncio.create_task(engine.lost.wait())
+    try:
+        await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        raise FettleError(LOST)
+    finally:
+        working.cancel()
+        lost.cancel()
 
 
 def make_engine(parts: SharedResources) -> Engine:
@@ -212,6 +230,7 @@ def make_conductor(
         current=current,
         tracing=parts.tracing,
         ended_before=ended_before,
+        worker=parts.settings.worker,
     )
 
 
@@ -230,5 +249,7 @@ async def _wait_for_stop(stop: asyncio.Event, dispatching: asyncio.Task[None]) -
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({stopping, dispatching}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+    if dispatching.done() and isinstance(error := dispatching.exception(), FettleError):
+        raise error
     if dispatching.done():
         raise FettleError("The dispatcher stopped by itself") from dispatching.exception()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Literal
 
 from agents.ports import StepState, Usage
@@ -32,6 +33,10 @@ BOXES: dict[LineState, str] = {
     "cancelled": "- [ ] {title}: **cancelled**",
 }
 PARKED = "- [ ] **{title}** … waiting for a person: {links}"
+MOVED = (
+    "The worker that had this run stopped answering; another one goes on with it since"
+    " {at:%Y-%m-%d at %H:%M} UTC. Nothing is done twice."
+)
 PAUSED = "- [ ] **{title}** … waiting for {why}"
 WORKING = "**At work on this.** {asked}."
 WAITING = (
@@ -90,6 +95,8 @@ class Progress:
     answers: int = 0
     outcome: Outcome | None = None
     caution: str = ""
+    moved_at: float | None = None
+    """When another worker than before took it up, if one did; unix seconds."""
     """A warning about the machine that the run works on, as Markdown."""
     questions: Mapping[str, str] = field(default_factory=dict)
     """Links to where the approvals are asked, by id."""
@@ -168,10 +175,18 @@ def render(progress: Progress, wording: OutgoingText) -> str:
         "\n".join(_line(line, progress, wording) for line in stages),
         _report(progress, wording),
         _next(progress),
+        _describe_move(progress),
         progress.caution,
         _footer(progress),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _describe_move(progress: Progress) -> str:
+    """Return that the run goes on elsewhere; once it has ended nobody needs to know."""
+    if progress.moved_at is None or progress.outcome is not None:
+        return ""
+    return MOVED.format(at=datetime.fromtimestamp(progress.moved_at, UTC))
 
 
 def _headline(progress: Progress, wording: OutgoingText) -> str:

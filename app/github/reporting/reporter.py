@@ -62,6 +62,7 @@ class GitHubReporter:
         comment_id: int | None = None,
         interval: float = INTERVAL,
         caution: str = "",
+        moved_at: float | None = None,
         place: ConversationThread | None = None,
     ) -> None:
         self._github = github
@@ -72,7 +73,7 @@ class GitHubReporter:
         self._remember = remember
         self._comment_id = comment_id
         self._interval = interval
-        self._progress = Progress(request, run_id, caution=caution)
+        self._progress = Progress(request, run_id, caution=caution, moved_at=moved_at)
         self._quiet = not called_for(request) and comment_id is None
         self._sent: str | None = None
         self._sent_at = time.monotonic()

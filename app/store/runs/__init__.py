@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.store.lease import find_silent_since
 from app.store.runs.approvals import Decision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
@@ -27,5 +28,6 @@ __all__ = [
     "StoredJournal",
     "StoredSteers",
     "count_by_state",
+    "find_silent_since",
     "recorded_sessions",
 ]

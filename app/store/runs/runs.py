@@ -57,14 +57,18 @@ class Runs:
 
         await self._database.write(insert_once)
 
-    async def record_start(self, run_id: str) -> int:
-        """Record that a process starts or resumes the run.
+    async def record_start(self, run_id: str, holder: str = "") -> int:
+        """Record that a process of the worker `holder` starts or resumes the run.
 
         Return how many starts there were since the run last made progress: many mean that the run
         crashes the process.
         """
-        change = update(runs).where(runs.c.id == run_id).values(starts=runs.c.starts + 1)
-        counted = change.returning(runs.c.starts)
+        change = update(runs).where(runs.c.id == run_id)
+        changes: dict[str, Any] = {"starts": runs.c.starts + 1}
+        if holder:
+            moved = case((runs.c.holder != holder, time.time()), else_=runs.c.moved_at)
+            changes |= {"holder": holder, "moved_at": moved}
+        counted = change.values(changes).returning(runs.c.starts)
         return await self._database.write(lambda c: c.scalar(counted)) or 0
 
     async def record_stage(self, run_id: str, step: str) -> None:
@@ -106,6 +110,11 @@ class Runs:
     async def comment_of(self, run_id: str) -> int | None:
         """Return the id of the run's progress comment, if it has one yet."""
         query = select(runs.c.comment_id).where(runs.c.id == run_id)
+        return await self._database.read(lambda c: c.scalar(query))
+
+    async def moved_at(self, run_id: str) -> float | None:
+        """Return when another worker than before took the run up (unix seconds), if one did."""
+        query = select(runs.c.moved_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query))
 
     async def number_is(self, run_id: str, number: int) -> None:

@@ -135,13 +135,12 @@ def test_the_url_of_an_operator_is_given_the_driver_that_is_there(postgresql):
     assert postgresql.password not in repr(settings)
 
 
-async def test_a_password_is_in_no_message(postgresql):
-    url = postgresql.database().replace("postgresql:", "postgresql+psycopg:")
-
+async def test_a_password_is_in_no_message(postgresql, postgresql_url):
     async def idle(run_id, request, steps):
         return run_id
 
-    first, second = (Engine(url, executor="one", stages_at_once=1) for _ in range(2))
+    made = {"executor": "one", "stages_at_once": 1}
+    first, second = (Engine(postgresql_url, **made) for _ in range(2))
     second._claim._patience = 0
     await first.launch(idle)
     try:
