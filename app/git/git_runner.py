@@ -57,7 +57,7 @@ class Git:
             memory=memory,
         )
         if code != 0:
-            raise local_fault(args[0], code, clean_error(said, None))
+            raise local_fault(args[0], code, self._without_paths(clean_error(said, None)))
         return whole.data()
 
     async def network(
@@ -81,7 +81,7 @@ class Git:
             except RunError as error:
                 raise TransientError(str(error)) from error
         if code != 0:
-            said_safely = clean_error(said + whole.data(), token)
+            said_safely = self._without_paths(clean_error(said + whole.data(), token))
             raise network_fault(args[0], url, code, said_safely)
         return whole.data().decode("utf-8", "replace")
 
@@ -116,6 +116,10 @@ class Git:
         if ended.why == "output":
             raise RunError(f"`git {args[0]}` wrote more than it may and was stopped.")
         return ended.code, errors.text().encode()
+
+    def _without_paths(self, said: str) -> str:
+        """Return what git said without where this server keeps things: people may read it."""
+        return said.replace(str(self.gitdir), "mirror").replace(str(self.gitdir.parent), "")
 
     def _become_owner(self) -> list[str]:
         if self.owner is None or os.geteuid() != 0:

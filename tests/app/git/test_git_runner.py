@@ -207,3 +207,10 @@ def test_unknown_trouble_names_the_command():
     error = network_fault("fetch", "https://h/x", 128, "fatal: something new")
     assert isinstance(error, GitFailed)
     assert "something new" in str(error)
+
+
+async def test_no_message_tells_where_the_server_keeps_a_mirror(tmp_path):
+    with pytest.raises(GitFailed) as raised:
+        await Git(tmp_path / "mirrors" / "1009.git").local("cat-file", "-e", "1" * 40)
+    assert "not a git repository" in str(raised.value)
+    assert str(tmp_path) not in str(raised.value)
