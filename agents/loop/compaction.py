@@ -48,7 +48,7 @@ def estimate_tokens(turns: Sequence[Turn], head: Query) -> int:
     return read + usage.output + _length(sent[answers[-1] + 1 :]) // CHARACTERS
 
 
-def overflowed(turns: Sequence[Turn]) -> bool:
+def is_window_full(turns: Sequence[Turn]) -> bool:
     """Return whether the model stopped since the last summary because its window was full."""
     return any(t.stop_reason == "model_context_window_exceeded" for t in since_summary(turns))
 
@@ -72,11 +72,11 @@ def write_excerpts(turns: Sequence[Turn], stage: str) -> Turn:
 
 
 def _go_on(turns: Sequence[Turn], stage: str, text: str) -> Turn:
-    told = [*_told(turns, stage), {"type": "text", "text": text}]
+    told = [*_list_told(turns, stage), {"type": "text", "text": text}]
     return Turn("summary", stage, told)
 
 
-def _told(turns: Sequence[Turn], stage: str) -> Iterator[Block]:
+def _list_told(turns: Sequence[Turn], stage: str) -> Iterator[Block]:
     """Yield what the stage was told first, and what people said in the whole session."""
     first = next((t for t in turns if t.kind == "prompt" and t.stage == stage), None)
     yield from first.content if first else ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from agents.errors import ContextFull, PrefixChanged
-from agents.loop.compaction import REQUEST, is_due, overflowed, write_excerpts, write_summary
+from agents.loop.compaction import REQUEST, is_due, is_window_full, write_excerpts, write_summary
 from agents.loop.head import has_head, lists_tool, read_head, write_head
 from agents.loop.turns import calls_of, to_messages
 from agents.ports import Answer, Block, Journal, Model, Query, Turn
@@ -61,10 +62,12 @@ class Transcript:
         await self.journal.append(self.id, len(self.turns), turn)
         self.turns.append(turn)
 
-    async def say(self, kind: str, text: str, *more: Block) -> None:
+    async def say(
+        self, kind: Literal["prompt", "notice", "compact"], text: str, *more: Block
+    ) -> None:
         """Store a message of ours."""
         content = [{"type": "text", "text": text}, *more]
-        await self.append(Turn(kind, self.stage, content))  # type: ignore[arg-type]
+        await self.append(Turn(kind, self.stage, content))
 
     async def ask(self, tool: str) -> None:
         """Have the model add its answer; `tool` is the one that ends the stage.
@@ -73,7 +76,7 @@ class Transcript:
         there is room for it. Raises what the port `Model` raises.
         """
         head = await self._head(tool)
-        if overflowed(self.turns):
+        if is_window_full(self.turns):
             await self.append(write_excerpts(self.turns, self.stage))
         elif self.last.kind != "compact" and is_due(self.turns, head):
             await self.say("compact", REQUEST)

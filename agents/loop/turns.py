@@ -25,7 +25,7 @@ def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
     hold nothing else: the API gives them at times, but refuses to take them back. So are refusals.
     The same turns give the same messages, since thoughts are signed over them.
     """
-    told = (turn for turn in since_summary(turns) if turn.kind != "head" and not refused(turn))
+    told = (turn for turn in since_summary(turns) if turn.kind != "head" and not is_refusal(turn))
     said = ((turn, [b for b in turn.content if _is_taken_back(b)]) for turn in told)
     return [
         {"role": "assistant" if turn.kind == "answer" else "user", "content": content}
@@ -40,7 +40,7 @@ def _is_taken_back(block: Block) -> bool:
     return block["type"] != "thinking" or block.get("signature") != ""
 
 
-def refused(turn: Turn) -> bool:
+def is_refusal(turn: Turn) -> bool:
     """Return whether the model declined to answer: that stays in the journal alone."""
     return turn.kind == "answer" and (turn.stop_reason or "").partition("/")[0] == "refusal"
 

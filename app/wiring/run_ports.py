@@ -61,17 +61,7 @@ class RunPortsFactory:
         mirror = parts.mirrors.open_mirror(request.repository.id)
         alerts = self._alerts(run_id, request)
         place = await self._place(run_id, request, alerts)
-        reporter = GitHubReporter(
-            github,
-            request,
-            run_id,
-            parts.redactor,
-            remember=partial(parts.runs.comment_is, run_id),
-            comment_id=await parts.runs.comment_of(run_id),
-            caution=build_caution(parts.sandbox),
-            moved_at=await parts.runs.moved_at(run_id),
-            place=place,
-        )
+        reporter = await self._make_reporter(run_id, request, place)
         objects = self._objects(run_id, mirror)
         source = self._source(run_id, request, objects)
         return GitHubRun(
@@ -105,6 +95,23 @@ class RunPortsFactory:
             self._policy_gate(request),
             place,
             self._about_alerts if alerts else None,
+        )
+
+    async def _make_reporter(
+        self, run_id: str, request: Request, place: ConversationThread
+    ) -> GitHubReporter:
+        """Return what keeps the run's comment, which it takes up where there is one."""
+        parts = self._parts
+        return GitHubReporter(
+            self._github,
+            request,
+            run_id,
+            parts.redactor,
+            remember=partial(parts.runs.comment_is, run_id),
+            comment_id=await parts.runs.comment_of(run_id),
+            caution=build_caution(parts.sandbox),
+            moved_at=await parts.runs.moved_at(run_id),
+            place=place,
         )
 
     async def _as_seen(self, request: Request) -> Request:
