@@ -22,6 +22,7 @@ from app.evaluation.run_hidden_tests import CommitJudge
 from app.evaluation.sources import fetch
 from app.sandbox.select import choose
 from tests.app.clone.conftest import GOOD, STEP, part
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 MARKER = "hidden-4f1c7a"
@@ -124,7 +125,7 @@ def fettle_eval(place, *args, **settings):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=10 * PATIENCE,
     )
     return done.returncode, done.stdout, done.stderr
 

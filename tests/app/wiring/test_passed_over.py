@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import aiohttp.web
@@ -131,7 +130,7 @@ async def machine(scene, database, aiohttp_server):
 
 async def test_a_flood_of_replies_costs_no_model_and_makes_no_noise(machine):
     scene = machine.scene
-    began, asked = time.monotonic(), len(scene.server.requests)
+    asked = len(scene.server.requests)
     for number in range(FLOOD):
         await scene.server.reply(machine.thread, scene.people["bob"], f"And {number}?")
     assert [ending.kind for ending in machine.ended] == ["covered"] * FLOOD
@@ -139,7 +138,6 @@ async def test_a_flood_of_replies_costs_no_model_and_makes_no_noise(machine):
     assert machine.writes() == []
     assert (machine.pull.issue.comments, machine.pull.issue.reactions) == ([], [])
     assert (len(scene.server.requests) - asked) / FLOOD <= 4, "questions about each of them"
-    assert time.monotonic() - began < 60
 
 
 async def test_reviews_that_another_run_has_dealt_with_ask_nothing_of_github(machine):
