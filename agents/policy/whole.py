@@ -100,9 +100,11 @@ class Policy(Strict):
 
 def matches_path(pattern: str, path: str) -> bool:
     """Return whether a path of the repository matches a pattern as in .gitignore."""
-    return bool(_spec(pattern).match_file(path))
+    readable = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return bool(_spec(pattern).match_file(readable))
 
 
 @lru_cache(maxsize=512)
 def _spec(pattern: str) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines([pattern])
+    # matched in linear time, whatever pattern somebody wrote: https://github.com/google/re2/wiki
+    return GitIgnoreSpec.from_lines([pattern], backend="re2")

@@ -180,6 +180,20 @@ deny: [{host: a.example}, {tool: "mcp_*",
 """
 
 
+def test_no_pattern_takes_longer_the_more_stars_it_has():
+    pattern = "*a" * 30 + "b"
+    policy = Policy(protected_paths=(pattern, "**/" * 60 + "x"))
+
+    # backtracking would not come to an end
+    assert policy.protects("a" * 4_000) is None
+    assert policy.protects("a/" * 1_000 + "y") is None
+    assert policy.protects("a" * 4_000 + "b") == pattern
+
+
+def test_names_in_no_encoding_are_held_against_patterns():
+    assert Policy(protected_paths=("*.key",)).protects("de\udcff.key") == "*.key"
+
+
 def test_each_rule_is_found_in_the_file_by_its_line():
     parse_policy(RULES)
     assert rule_lines(RULES) == {
