@@ -17,8 +17,6 @@ DRAWN = frozenset(("geojson", "math", "mermaid", "stl", "topojson"))
 
 https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting
 """
-_NESTING = 100
-"""Blocks within blocks that are read; the library's own bound, 20, shows deeper ones as text."""
 
 
 class HtmlReader(HTMLParser):
@@ -36,7 +34,7 @@ class HtmlReader(HTMLParser):
 
 @cache
 def _parser(*without: str) -> MarkdownIt:
-    options = {"html": True, "inline_definitions": True, "maxNesting": _NESTING}
+    options = {"html": True, "inline_definitions": True}
     known = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     return known.disable(without)
 

@@ -43,14 +43,14 @@ def tool_schema(schema: Mapping[str, Any]) -> Schema:
     Left out is what pydantic alone holds it to (what is more, what is empty), and null, since the
     model leaves an optional argument out: every request of every session carries these schemas.
     """
-    body = _plain(schema)
+    body = simplify_schema(schema)
     body.pop("additionalProperties", None)
     properties = body.get("properties", {})
     body["properties"] = {name: _reduce(part) for name, part in properties.items()}
     return body
 
 
-def _plain(schema: Mapping[str, Any]) -> Schema:
+def simplify_schema(schema: Mapping[str, Any]) -> Schema:
     """Return the schema without titles, references and its own description."""
     body = _inline(schema, schema.get("$defs", {}))
     body.pop("description", None)
@@ -73,7 +73,7 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema:
     description: the model reads it, and pydantic holds it to it. Raises TypeError for shapes that
     strict mode cannot promise at all (free-form objects, fixed tuples, recursion).
     """
-    body = _strict(_plain(schema), "input")
+    body = _strict(simplify_schema(schema), "input")
     body.pop("description", None)
     return body
 

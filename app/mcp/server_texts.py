@@ -24,7 +24,7 @@ from mcp_types import (
 from agents.errors import ToolError
 from agents.text import clean, printable, truncate, without_hidden
 from agents.text.characters import plain_output
-from agents.tools.schema import tool_schema
+from agents.tools.schema import simplify_schema
 
 Schema = dict[str, Any]
 
@@ -54,7 +54,7 @@ def input_schema(schema: Any) -> Schema:
     if not isinstance(schema, Mapping) or _depth(schema) > DEPTH:
         raise UnusableSchema("its schema is no object, or too deep")
     try:
-        body = tool_schema(schema)
+        body = simplify_schema(schema)
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise UnusableSchema(f"its schema cannot be read ({type(error).__name__})") from None
     for key in _LISTS:  # at the top no API takes them

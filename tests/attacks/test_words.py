@@ -32,7 +32,7 @@ HIDING = ("\u200b", "\u202e", "\u202c", "\x1b", "<!--", TAGS[:4], SELECTORS[:4])
 
 
 def first_prompt(place):
-    [text] = json.loads(read_turns(place)[0])
+    [text] = json.loads(read_turns(place)[1])  # the head comes before it
     return text["text"].rpartition("<untrusted-")[2]
 
 

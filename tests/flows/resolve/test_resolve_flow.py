@@ -107,7 +107,7 @@ async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
         assert "Sums are tested with unittest." in told
         assert "0001-whole-numbers" in told
         assert "Before the last change." in told
-        first = (await place.turns("triage/1"))[0].content
+        first = (await place.turns("triage/1"))[1].content  # the head comes before it
         assert [block["type"] for block in first] == ["text", "image"]
         assert first[1]["source"]["media_type"] == "image/png"
         assert "Sums are tested with unittest." in await place.read_prompts("evaluation/1")
