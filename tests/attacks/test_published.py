@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.simulator.github.gitdir import GitDir
-from tests.attacks.conftest import fail_each, hide_command, make_script, wait_for_end
+from tests.attacks.conftest import ISSUE, fail_each, hide_command, make_script, wait_for_end
 from tests.attacks.test_words import plant
 from tests.flows.scripted import bash, evaluation, part, step, triage
 
@@ -273,8 +273,16 @@ async def test_protected_files_are_not_published(hostile, attempts):
         for name, file in PROTECTED.items()
     }
     async with hostile() as place:
+        submodules = scripts.pop("submodules")
         async for name, outcome in fail_each(place, scripts):
             attempts.note(name, blocked=outcome.kind == "failed" and not place.pulls())
+        # git takes no such tree, and what was committed before it becomes a draft
+        place.model.play(submodules)
+        await place.label(issue=await place.file(*ISSUE))
+        await place.all_over(*["failed"] * len(scripts), "done")
+        [draft] = place.pulls()
+        tree = await tree_of(place, draft)
+        attempts.note("submodules", blocked=".gitmodules" not in tree, detail=tree)
 
 
 @pytest.mark.attack(9)
