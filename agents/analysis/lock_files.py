@@ -16,8 +16,7 @@ from agents.analysis.repository_files import strings, table
 from agents.text import one_line
 from agents.text.toml import toml_in
 
-MOST_PAIRS = 40
-LONGEST = 8_000_000  # characters of a lock file
+LONGEST = 8_000_000  # characters of a manifest or lock file that are compared
 MOST_WISHES = 400  # that are looked for in one
 MOST_NAMED = 3
 
@@ -68,13 +67,28 @@ def list_lock_pairs(changed: Iterable[str], paths: Collection[str]) -> list[Lock
                 found[LockPair(posixpath.join(folder, about.manifest), path)] = None
             elif name == about.manifest and (nearest := _find_above(folder, lock, known)):
                 found[LockPair(path, nearest)] = None
-    return [pair for pair in found if {pair.manifest, pair.lock} <= known][:MOST_PAIRS]
+    return [pair for pair in found if {pair.manifest, pair.lock} <= known]
+
+
+def list_removed_locks(changed: Iterable[str], paths: Collection[str]) -> list[LockPair]:
+    """Return the pairs of which a change took the lock away and left the manifest.
+
+    A lock of another tool for the same manifest, beside it or above, is a move to that tool.
+    """
+    known, found = frozenset(paths), []
+    for path in sorted(set(changed) - known):
+        folder, lock = posixpath.split(path)
+        if not (about := _LOCKS.get(lock)):
+            continue
+        manifest = posixpath.join(folder, about.manifest)
+        others = (each for each, other in _LOCKS.items() if other.manifest == about.manifest)
+        if manifest in known and not any(_find_above(folder, each, known) for each in others):
+            found.append(LockPair(manifest, path))
+    return found
 
 
 def find_unlocked(pair: LockPair, before: PairText | None, after: PairText) -> list[str]:
     """Return the packages over which the two disagree since the change, the first few by name."""
-    if max(len(after.manifest), len(after.lock)) > LONGEST:
-        return []
     about = _LOCKS[posixpath.basename(pair.lock)]
     wishes = about.read(after.manifest)
     earlier = about.read(before.manifest) if before else frozenset()
@@ -107,7 +121,10 @@ def _find_above(folder: str, name: str, paths: Collection[str]) -> str:
 
 
 def _read_package_json(text: str, kinds: Sequence[str] = _KINDS) -> Wishes:
-    manifest = _read_json(text)
+    return _list_dependencies(_read_json(text), kinds)
+
+
+def _list_dependencies(manifest: Mapping[str, object], kinds: Sequence[str] = _KINDS) -> Wishes:
     pairs = ((kind, *pair) for kind in kinds for pair in table(manifest, kind).items())
     return frozenset((name, f"{kind} {wanted}") for kind, name, wanted in pairs)
 
@@ -121,7 +138,7 @@ def _read_without_peers(text: str) -> Wishes:
 def _read_npm_lock(text: str, member: str) -> Wishes | None:
     """Return what npm's lock file says that this folder asks for; None where it says nothing."""
     packages = table(_read_json(text), "packages")
-    return _read_package_json(json.dumps(packages[member])) if member in packages else None
+    return _list_dependencies(table(packages, member)) if member in packages else None
 
 
 def _read_pyproject(text: str) -> Wishes:

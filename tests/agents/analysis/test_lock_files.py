@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from agents.analysis.lock_files import LockPair, PairText, find_unlocked, list_lock_pairs
+from agents.analysis.lock_files import (
+    LockPair,
+    PairText,
+    find_unlocked,
+    list_lock_pairs,
+    list_removed_locks,
+)
 
 NPM = {"dependencies": {"ms": "^2.0.0"}}
 NPM_MORE = {"dependencies": {"ms": "^2.0.0", "left-pad": "^1.3.0"}}
@@ -29,6 +35,18 @@ def test_a_change_is_held_against_the_nearest_lock_above_it():
     assert list_lock_pairs(["package-lock.json", "package.json"], paths) == [
         LockPair("package.json", "package-lock.json")
     ]
+
+
+def test_a_lock_that_goes_is_told_unless_another_tools_lock_holds_the_manifest():
+    gone = ["web/yarn.lock", "api/uv.lock", "old/Cargo.lock", "README.md"]
+    paths = ["web/package.json", "api/pyproject.toml", "api/x.py"]
+
+    assert list_removed_locks(gone, paths) == [
+        LockPair("api/pyproject.toml", "api/uv.lock"),
+        LockPair("web/package.json", "web/yarn.lock"),
+    ]
+    assert list_removed_locks(gone[:1], [*paths, "package-lock.json"]) == []
+    assert list_removed_locks(["api/uv.lock"], [*paths, "api/uv.lock"]) == []
 
 
 def test_npms_lock_must_ask_for_what_the_manifest_asks_for():

@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Literal
 
-from agents.analysis.lock_files import LockPair, PairText, find_unlocked, list_lock_pairs
+from agents.analysis.lock_files import (
+    LONGEST,
+    LockPair,
+    PairText,
+    find_unlocked,
+    list_lock_pairs,
+    list_removed_locks,
+)
 from agents.requests import Frozen
 from agents.run import StageContext
 from agents.text import code_span, one_line
 
 _LONGEST_PATH, _LONGEST_NAME = 120, 60  # characters
-_DISAGREE = (
-    "{manifest} and {lock} disagree about {packages} since the change, and what the checks ran with"
-    " was installed before it: lock it anew with the tool that wrote {lock}"
-)
+_MOST_PAIRS = 40  # that are compared
+_SENTENCES = {
+    "disagree": "{manifest} and {lock} disagree about {packages} since the change, and what the"
+    " checks ran with was installed before it: lock it anew with the tool that wrote {lock}",
+    "removed": "the change removes {lock} and leaves {manifest}, and what the checks ran with was"
+    " installed before it: put {lock} back, or say in the pull request why it goes",
+    "unread": "whether {lock} still fits {manifest} could not be told, because they are too long or"
+    " too many to compare: install from {lock} with its own tool to find out",
+}
 
 
 class UnlockedManifest(Frozen):
-    """A manifest that asks for something else than its lock file holds, since the change."""
+    """A manifest of which a change may have left the lock file behind."""
 
     manifest: str
     lock: str
-    packages: tuple[str, ...]
+    packages: tuple[str, ...] = ()
     """The first few of those over which they disagree."""
+    state: Literal["disagree", "removed", "unread"] = "disagree"
 
     def describe(self) -> str:
         """Return it as a sentence's part in Markdown that can be published."""
-        return _DISAGREE.format(
+        return _SENTENCES[self.state].format(
             manifest=code_span(one_line(self.manifest, _LONGEST_PATH)),
             lock=code_span(one_line(self.lock, _LONGEST_PATH)),
             packages=", ".join(code_span(one_line(each, _LONGEST_NAME)) for each in self.packages),
@@ -37,16 +51,25 @@ class UnlockedManifest(Frozen):
 async def find_unlocked_manifests(
     run: StageContext, changed: Sequence[str]
 ) -> tuple[UnlockedManifest, ...]:
-    """Return the manifests that disagree with their lock files since these paths were changed."""
-    found = []
-    for pair in list_lock_pairs(changed, await run.ports.source.files(run.head) if changed else ()):
+    """Return the manifests that may not fit their lock files since these paths were changed."""
+    paths = await run.ports.source.files(run.head) if changed else ()
+    found = [_name(pair, "removed") for pair in list_removed_locks(changed, paths)]
+    pairs = list_lock_pairs(changed, paths)
+    for pair in pairs[:_MOST_PAIRS]:
         before, after = [await _read(run, commit, pair) for commit in (run.base, run.head)]
-        packages = await asyncio.to_thread(find_unlocked, pair, before, after) if after else []
-        if packages:
-            found.append(
-                UnlockedManifest(manifest=pair.manifest, lock=pair.lock, packages=tuple(packages))
-            )
-    return tuple(found)
+        if not after or max(len(after.manifest), len(after.lock)) > LONGEST:
+            found.append(_name(pair, "unread"))
+        elif packages := await asyncio.to_thread(find_unlocked, pair, before, after):
+            found.append(_name(pair, "disagree", packages))
+    return (*found, *[_name(pair, "unread") for pair in pairs[_MOST_PAIRS : _MOST_PAIRS + 1]])
+
+
+def _name(
+    pair: LockPair, state: Literal["disagree", "removed", "unread"], packages: Sequence[str] = ()
+) -> UnlockedManifest:
+    return UnlockedManifest(
+        manifest=pair.manifest, lock=pair.lock, packages=tuple(packages), state=state
+    )
 
 
 async def _read(run: StageContext, commit: str, pair: LockPair) -> PairText | None:

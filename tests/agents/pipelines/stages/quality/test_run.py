@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from agents.analysis.lock_files import LONGEST
 from agents.pipelines.stages.quality import (
     Baseline,
     CheckComparison,
@@ -182,24 +183,41 @@ async def test_nobody_looks_into_the_memory_where_all_passes(measured):
     assert memory.looks == 0
 
 
-async def test_a_manifest_that_leaves_its_lock_behind_is_not_called_good(make_world, request_):
-    lock = '{"packages": {"": {"dependencies": {}}}}'
+LOCKED = {
+    "package.json": "{}",
+    "package-lock.json": '{"packages": {"": {"dependencies": {}}}}',
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"package.json": '{"dependencies": {"left-pad": "^1.3.0"}}'},
+         "`package.json` and `package-lock.json` disagree about `left-pad`"),
+        ({"package-lock.json": None}, "removes `package-lock.json` and leaves `package.json`"),
+        ({"package-lock.json": "{}" + " " * LONGEST}, "could not be told, because they are too"),
+        ({**{f"{n}/package.json": "{}" for n in range(41)}, "package.json": "{ }"},
+         "could not be told, because they are too long or too many"),
+    ],
+    ids=["manifest alone", "lock removed", "lock too long", "too many"],
+)  # fmt: skip
+async def test_a_lock_that_may_not_fit_is_not_called_good(make_world, request_, change, why):
     policy = "quality: [{name: tests, run: make test}]\n"
-    files = {POLICY_PATH: policy, "package.json": "{}", "package-lock.json": lock}
+    files = {POLICY_PATH: policy, **LOCKED}
     world = make_world(files, (), commands={"make test": lambda _files: says()})
     run = world.run(request_)
     at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
     run.context.standing = run.context.standing.model_copy(update=at)
     baseline = await measure_base.work(run.context, SETUP)
-    changed = {**files, "package.json": '{"dependencies": {"left-pad": "^1.3.0"}}'}
+    changed = {path: text for path, text in {**files, **change}.items() if text is not None}
     head = world.history.commit(world.history.tree(changed), world.base, "Take left-pad")
     run.context.standing = run.context.standing.model_copy(update={"head": head})
 
     quality = await check_quality.work(run.context, baseline)
 
     assert quality.verdict == "unknown"
-    [why] = quality.untold
-    assert "`package.json` and `package-lock.json` disagree about `left-pad`" in why
+    [told] = quality.untold
+    assert why in told
 
 
 async def test_a_suite_that_starts_no_more_is_worse_than_a_red_one(measured):
