@@ -69,7 +69,8 @@ async def _read_remarks(
     """Return what others said beyond `after`, oldest first, and the newest comment's id."""
     own = await reading.github.identity(client)
     heard: list[dict[str, Any]] = []
-    newest, since = after, datetime.fromtimestamp(reading.until, UTC)
+    # GitHub tells times in whole seconds: what was said in that second may be news.
+    newest, since = after, datetime.fromtimestamp(int(reading.until), UTC)
     where = reading.url_variables(
         number=reading.request.number, since=f"{since:%Y-%m-%dT%H:%M:%SZ}"
     )

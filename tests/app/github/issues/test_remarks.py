@@ -150,6 +150,15 @@ async def test_what_was_said_before_the_request_is_not_repeated(scene):
     assert found.newest == comment.id
 
 
+async def test_what_was_said_in_the_second_of_the_request_is_heard(scene):
+    comment = await say(scene, "bob", "at once")
+    end_of_second = comment.created_at.replace(microsecond=999_999).timestamp()
+    run_id = f"{int(end_of_second * 1e6):016x}-5e"
+    found = await GitHubIssues(scene.github, scene.request, run_id, scene.redactor).remarks()
+
+    assert [remark.body for remark in found.said] == ["at once"]
+
+
 async def test_an_edit_is_flagged_and_brings_no_old_comment_back(scene, tracker):
     comment = await say(scene, "bob", "Nine.")
     scene.server.advance_clock(timedelta(seconds=5))
