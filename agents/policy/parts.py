@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pathspec import GitIgnoreSpec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 
@@ -13,6 +12,8 @@ def _readable(pattern: str) -> str:
     """Return the pattern, unless it would name no file: then what it is to hold is not held."""
     if not pattern.strip(" /") or pattern.startswith(("#", "!")):
         raise ValueError("names no file: each pattern stands by itself, without `!` and `#`")
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 7 MB that a server at rest can do without
+
     try:
         GitIgnoreSpec.from_lines([pattern])
     except (ValueError, re.error) as error:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from agents.policy.parts import (
     Address,
@@ -27,6 +26,9 @@ from agents.policy.parts import (
     Web,
     Who,
 )
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 POLICY_PATH = ".github/fettle.yml"
 
@@ -106,5 +108,7 @@ def matches_path(pattern: str, path: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _spec(pattern: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec as Spec  # noqa: PLC0415 - 7 MB, and no server at rest asks
+
     # matched in linear time, whatever pattern somebody wrote: https://github.com/google/re2/wiki
-    return GitIgnoreSpec.from_lines([pattern], backend="re2")
+    return Spec.from_lines([pattern], backend="re2")

@@ -13,7 +13,6 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
-from agents.loop.budget import RunLimits
 from agents.ports import Json, Steps
 from agents.requests import Command, Request, request_of
 from agents.run import Outcome, Standing
@@ -27,6 +26,7 @@ from app.store.runs import Runs
 from handlers.notifications import KINDS, Notice, notice_of
 
 if TYPE_CHECKING:
+    from agents.loop.budget import RunLimits
     from agents.run import Run
 
 # ruff: noqa: PLC0415 - the pipelines and the loop take megabytes, which a server at rest does without
