@@ -14,6 +14,9 @@ _PAREN = re.compile(r"([^\s:()]{1,300})\(\d+,\d+\): +(error \S.*)$")  # tsc, csc
 _CODE = re.compile(r"(?:\[[A-Z]?\d*\] )?(?:[A-Z]{1,5}: )?[A-Z][A-Z-]{0,9}\d{1,5}\b")
 _COP = re.compile(r"[CEFRW]: ")  # rubocop, pylint
 _MILD = re.compile(r"(?:warning|note|info|information|hint|help)\b", re.IGNORECASE)
+_GO = re.compile(
+    r"(?:vet: )?([^\s:()]{1,300}\.go):\d+:\d+: +(\S.*)$"
+)  # vet, staticcheck, the compiler
 _PROJECT = re.compile(r" \[/[^\]]*proj\]$")
 
 _ABOVE = re.compile(r"(?:[A-Z]{1,5}\d{2,5}|[a-z-]{1,40}(?:\[\w+\])?:) \S")
@@ -49,6 +52,8 @@ def _find_places(lines: Sequence[str]) -> Iterator[str]:
             yield normalize_name(found[1])
         elif found := _PAREN.match(line.strip()):
             yield _name(found[1], _PROJECT.sub("", found[2]))
+        elif found := _GO.match(line):
+            yield _name(found[1].removeprefix("./"), found[2])
         elif found := _AT.match(line.strip()):
             words = found[2]
             if _grave(words) or (line.startswith("./") and not _MILD.match(words)):

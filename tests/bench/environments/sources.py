@@ -139,7 +139,8 @@ def _apt_options(folder: Path) -> list[str]:
     listed = []
     for line in sorted(set(lines.splitlines())):
         site, release, component, *signed = line.split()
-        by = f" [signed-by={signed[0]}]" if signed else ""
+        # apt leaves the name of a field that a list does not have
+        by = f" [signed-by={signed[0]}]" if signed and signed[0] != "$(SIGNED_BY)" else ""
         listed.append(f"deb-src{by} {site} {release} {component}\n")
     (folder / "sources.list").write_text("".join(listed))
     lists = folder.parent / "apt-lists"  # asked once for all packages

@@ -130,6 +130,9 @@ src/c.ts(3,5): error TS2304: Cannot find name 'x'.
   2:5  warning  'y' is unused  no-unused-vars
 
 would reformat e.py
+# example.com/flag
+flag/f_test.go:1242:3: fmt.Println arg list ends with redundant newline
+vet: ./uuid/u.go:3:9: undefined: y
 """,
 }
 WANTED = {
@@ -160,5 +163,7 @@ WANTED = {
         "src/c.ts: error TS2304: Cannot find name 'x'.",
         "/src/d.js: 'x' is unused no-unused-vars",
         "e.py",
+        "flag/f_test.go: fmt.Println arg list ends with redundant newline",
+        "uuid/u.go: undefined: y",
     ],
 }
