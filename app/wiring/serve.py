@@ -155,6 +155,7 @@ async def work(
     )
     await engine.launch(conductor.conduct)
     parts.database.fence_with(engine.require_lease)
+    github.guard_writes(lambda: parts.database.read(engine.require_lease))
     dispatcher = Dispatcher(parts.database, inbox, queue, tracing=parts.tracing)
     dispatching = asyncio.create_task(_dispatch_while_held(dispatcher, engine))
     keeping = asyncio.create_task(
@@ -177,9 +178,9 @@ async def _dispatch_while_held(dispatcher: Dispatcher, engine: Engine) -> None:
     lost = asyncio.create_task(engine.lost.wait())
     try:
         await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-        raise FettleError(LOST)
+        if engine.lost.is_set():
+            raise FettleError(LOST)
+        working.result()
     finally:
         working.cancel()
         lost.cancel()

@@ -97,6 +97,7 @@ class GitHubPublisher:
         async with self._github.broker.lease(scope) as token:
             name = await self._github.installed.full_name(request.repository)
             url = self._github.urls.clone(name)  # git follows no redirect from an older one
+            await self._github.require_writable()
             await self._mirror.push(url, token.value, commit, branch, expected, of_pull=vouched)
 
     async def open_pull_request(

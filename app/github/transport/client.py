@@ -17,7 +17,7 @@ from app.github.transport.bot_identity import BotIdentity, learn_identity
 from app.github.transport.etag_cache import EtagCache
 from app.github.transport.http import HttpApi
 from app.github.transport.installation_cache import InstallationLookup, UncachedInstallations
-from app.github.transport.installation_client import InstallationClient, Sleep, TokenSource
+from app.github.transport.installation_client import InstallationClient, Permit, Sleep, TokenSource
 from app.github.transport.rate_limits import RemainingRequests, left_of
 from app.github.transport.throttle import Throttle
 from app.github.transport.tokens import Profile, Scope, Token, TokenBroker
@@ -61,6 +61,7 @@ class GitHub:
         self._identity: BotIdentity | None = None
         self._paces = LRUCache(MOST_PACES) if paces is None else paces
         self._remembered = EtagCache()
+        self._permit: Permit = _permit_always
 
     @classmethod
     @asynccontextmanager
@@ -106,6 +107,14 @@ class GitHub:
             installed=installed,
             paces=self._paces,
         )
+
+    def guard_writes(self, permit: Permit) -> None:
+        """Have `permit` raise before each write of a process that may not write any more."""
+        self._permit = permit
+
+    async def require_writable(self) -> None:
+        """Raise TransientError where this process may not write any more, as to push."""
+        await self._permit()
 
     async def installation(
         self, installation_id: int, repository_id: int, profile: Profile
@@ -189,7 +198,13 @@ class GitHub:
         of_one = scope.repository_ids if len(scope.repository_ids) == 1 else ()
         called = [partial(self.installed.current_name, ident) for ident in of_one]
         return InstallationClient(
-            api, tokens, pace, self.broker, sleep=self._sleep, called=called[0] if called else None
+            api,
+            tokens,
+            pace,
+            self.broker,
+            sleep=self._sleep,
+            called=called[0] if called else None,
+            permit=self.require_writable,
         )
 
     def _pace(self, installation_id: int) -> Throttle:
@@ -198,6 +213,10 @@ class GitHub:
             pace = Throttle(spacing=self._write_spacing, clock=self._clock, sleep=self._sleep)
             self._paces[installation_id] = pace
         return pace
+
+
+async def _permit_always() -> None:
+    """Let everything be written: no other process has this one's runs."""
 
 
 MakeLookup = Callable[[GitHub], InstallationLookup]

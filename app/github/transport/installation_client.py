@@ -22,6 +22,8 @@ Vars = Mapping[str, Any]
 Called = Callable[[str, str], Awaitable[tuple[str, str]]]
 """Returns present owner and name of the client's repository from former ones."""
 Sleep = Callable[[float], Awaitable[object]]
+Permit = Callable[[], Awaitable[object]]
+"""Raises TransientError where this process may not write any more, since another has its runs."""
 
 PAGE = 100
 _ENDLESS = "GitHub has more at `{path}` than Fettle reads."
@@ -58,6 +60,7 @@ class InstallationClient:
         *,
         sleep: Sleep,
         called: Called | None = None,
+        permit: Permit | None = None,
     ) -> None:
         self._api = api
         self._tokens = tokens
@@ -65,6 +68,7 @@ class InstallationClient:
         self._broker = broker
         self._sleep = sleep
         self._called = called
+        self._permit = permit
 
     async def getitem(self, url: str, url_vars: Vars | None = None, *, named: bool = False) -> Any:
         """Return one object; `named`: a delivery named it, so a 404 may pass in a few seconds."""
@@ -173,6 +177,8 @@ class InstallationClient:
             tries += 1
             try:
                 async with self._turn(call, yielding=yielding) as asked_at:
+                    if self._permit is not None and not call.repeatable:
+                        await self._permit()
                     with span(f"github {call.method}", kind=CLIENT, url__template=call.route):
                         answer = await send(token.value)
             except RequestFailed as refused:

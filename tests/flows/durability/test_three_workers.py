@@ -1,14 +1,20 @@
-"""Three workers on one PostgreSQL: whoever has the run is killed or stopped, its folder lost."""
+"""Workers on one PostgreSQL: whoever has the run is killed, stopped or silent, its folder lost."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from contextlib import AsyncExitStack
+import signal
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from sqlalchemy import select
+import psycopg
+from sqlalchemy import select, update
 
-from app.store.tables import runs
+from app.commands.status import SILENT
+from app.github.reporting.progress_text import MOVED
+from app.store.lease import UNSEEN_SECONDS
+from app.store.tables import runs, workers
+from app.wiring.serve import LOST
 from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
@@ -41,25 +47,102 @@ class Worker(ForkedServer):
         self.running = True
 
 
+@asynccontextmanager
+async def several(make_place, postgresql, names):
+    """Yield the place and its servers by name; GitHub's deliveries go to the first."""
+    shared = {"FETTLE_DATABASE_URL": postgresql.database()}
+    more = {**shared, "FETTLE_WORKER": names[0]}
+    async with make_place(kind=Worker, **more) as place, AsyncExitStack() as stack:
+        first = place.server
+        servers = {names[0]: first}
+        for name in names[1:]:
+            more = {**shared, "FETTLE_WORKER": name}
+            folder = first.data.parent / name
+            made = Worker(folder, first.github_url, first.model_url, more=more)
+            made.webhook_secret = first.webhook_secret
+            stack.push_async_callback(made.stop)
+            await made.start(place.app)
+            servers[name] = made
+        yield place, servers
+
+
+@asynccontextmanager
+async def silent_worker(make_place, postgresql, *, silent_for):
+    """Yield the place, and a worker that stopped with a commit in its run, so long ago."""
+    async with several(make_place, postgresql, NAMES[:2]) as (place, servers):
+        reached = asyncio.Event()
+
+        async def note(_asked):
+            if sum(each.answered for each in place.model.requests) == 6:
+                reached.set()
+                await asyncio.sleep(0.5)  # so that it is silent before it is answered
+
+        place.model.on_request(note)
+        await place.label()
+        await asyncio.wait_for(reached.wait(), PATIENCE)
+        name = await holder(place, servers)
+        silent, other = servers.pop(name), *servers.values()
+        silent.process.send_signal(signal.SIGSTOP)
+        try:
+            hook = f"{other.url}/webhook"
+            place.github.world.apps[place.app.app_id].webhook_url = hook
+            its = workers.c.name == name
+            earlier = update(workers).where(its).values(seen=workers.c.seen - silent_for)
+            await place.database().write(lambda c: c.execute(earlier))
+            yield place, silent
+        finally:
+            silent.process.send_signal(signal.SIGCONT)
+
+
+async def test_a_silent_worker_that_comes_back_finds_its_run_elsewhere(make_place, postgresql):
+    async with silent_worker(make_place, postgresql, silent_for=600) as (place, silent):
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        before = await place.end_state()
+        silent.process.send_signal(signal.SIGCONT)
+
+        assert await asyncio.wait_for(silent.process.wait(), PATIENCE) == 1
+        assert LOST in silent.log.read_text()
+        assert await place.end_state() == before
+        assert place.pulls() == [pull]
+        moved = MOVED.partition("{")[0].encode()
+        assert any(moved in each.body for each in place.github.requests), "people were not told"
+
+
+async def test_people_are_told_of_a_silent_worker_and_can_end_its_run(make_place, postgresql):
+    async with silent_worker(make_place, postgresql, silent_for=UNSEEN_SECONDS) as (place, _):
+        await place.say("mara", "/bot status")
+        told = await place.wait_for_comment(SILENT.partition("{")[0])
+        assert "counts then, also `/bot cancel`" in told
+        await place.say("mara", "/bot cancel")
+        silent_for = update(workers).values(seen=workers.c.seen - 600)
+        name = await place.database().read(lambda c: c.scalar(select(runs.c.holder)))
+        await place.database().write(lambda c: c.execute(silent_for.where(workers.c.name == name)))
+
+        assert (await place.wait_for_end()).kind == "cancelled"
+        assert place.pulls() == []
+
+
+async def test_a_server_that_loses_its_connection_stops_at_once(make_place, postgresql):
+    async with several(make_place, postgresql, NAMES[:1]) as (place, servers):
+        [server] = servers.values()
+        with psycopg.connect(str(postgresql.url("postgres")), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+            )
+
+        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 1
+        assert LOST in server.log.read_text()
+        assert await place.runs() == []
+
+
 async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_place, postgresql):
     async with make_place(FETTLE_DATABASE_URL=postgresql.database()) as place:
         await place.label()
         await place.ends("pull_request")
         expected, answers = await place.end_state(), len(place.model.requests)
 
-    shared = {"FETTLE_DATABASE_URL": postgresql.database()}
-    more = {**shared, "FETTLE_WORKER": "one"}
-    async with make_place(kind=Worker, **more) as place, AsyncExitStack() as stack:
-        one = place.server
-        servers = {"one": one}
-        for name in NAMES[1:]:
-            more = {**shared, "FETTLE_WORKER": name}
-            folder = one.data.parent / name
-            made = Worker(folder, one.github_url, one.model_url, more=more)
-            made.webhook_secret = one.webhook_secret
-            stack.push_async_callback(made.stop)
-            await made.start(place.app)
-            servers[name] = made
+    async with several(make_place, postgresql, NAMES) as (place, servers):
         disturbed = []
         reached = {number: asyncio.Event() for number in (2, 4, 6)}
 

@@ -88,6 +88,27 @@ async def test_the_branch_is_pushed_and_its_token_ended(scene, publisher, commit
     assert asked[-1] == {"contents": "write"}, "git can do nothing else with it"
 
 
+async def test_a_worker_whose_runs_another_has_neither_pushes_nor_writes(scene, publisher, commits):
+    async def refuse():
+        raise TransientError("another one has its runs")
+
+    scene.github.guard_writes(refuse)
+    for write in (
+        publisher.push(BRANCH, commits[1]),
+        publisher.comment("done", "Done."),
+        publisher.open_pull_request(
+            branch="main", commit=commits[0], title="T", body=BODY, draft=False
+        ),
+    ):
+        with pytest.raises(TransientError, match="another one has its runs"):
+            await write
+
+    assert await head(scene) is None
+    assert scene.issue.comments == []
+    asked = [each.path for each in scene.server.requests if each.method in ("POST", "PATCH")]
+    assert not [path for path in asked if path.endswith(("/pulls", "/comments"))]
+
+
 async def test_pushing_again_changes_nothing(scene, publisher, commits):
     await publisher.push(BRANCH, commits[-1])
     await publisher.push(BRANCH, commits[-1])
