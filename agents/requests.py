@@ -276,8 +276,9 @@ class Command(Frozen):
     words: str = ""
     """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
-    via: Literal["comment", "button", "label", "issue", "pull_request"]
-    """How: by taking the label off, by closing the issue or pull request, a run is cancelled."""
+    via: Literal["comment", "button", "label", "relabel", "issue", "pull_request"]
+    """How: by taking the label off, by closing the issue or pull request, a run is cancelled; by
+    putting the label on again, the runs before."""
     comment_id: int | None = None
     """The comment that says it; None for everything else."""
     digest: str = ""
@@ -299,7 +300,7 @@ class Command(Frozen):
     @property
     def for_live_runs(self) -> bool:
         """Return whether it means nothing, to anybody, unless a run is under way."""
-        return self.verb == "remark" or self.via in ("label", "issue", "pull_request")
+        return self.verb == "remark" or self.via in ("label", "relabel", "issue", "pull_request")
 
 
 OnPull = AddressReview | UpdateBranch | FixChecks

@@ -203,6 +203,7 @@ def _describe(steer: Steer) -> str:
 _HOW = {
     "comment": "{by} cancelled the run",
     "label": "{by} took the label off",
+    "relabel": "{by} put the label on again, and another run does the work",
     "issue": "{by} closed the issue",
     "pull_request": "{by} closed the pull request",
     "terminal": "{by} cancelled the run on the machine that it ran on",

@@ -21,6 +21,7 @@ from app.commands.inspect import RunInspector
 from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.start_run import RunStarter, Submit
 from app.commands.steer import NO_RUN, SteeringCommands
+from app.commands.supersede import RunSuccession
 from app.github.policy.file import read_policy
 from app.github.transport import SETTLE, GitHub, Profile
 from app.secrets.redaction import Redactor
@@ -66,6 +67,7 @@ class CommandHandler:
         self._answers = ApprovalCommands(StoredApprovals(database), telling, self._policy)
         self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
         self._asking = RunStarter(Runs(database), lanes, history, telling, submit)
+        self._succession = RunSuccession(Runs(database), lanes, steers, self._policy)
         self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
@@ -92,6 +94,8 @@ class CommandHandler:
         inquiry = CommandContext(client, await self._github.identity(client), command, ident)
         if command.via in ("label", "issue", "pull_request"):
             return await self._steers.call_back(inquiry)
+        if command.via == "relabel":
+            return await self._succession.obey(inquiry)
         read = await inquiry.read()
         if read is None:
             return {"withdrawn": "the comment was removed"}

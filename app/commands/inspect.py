@@ -25,7 +25,7 @@ from handlers.access.steering import Standing
 
 DONE = "+1"
 ABOUT_ALERTS = "remediate_alert"
-SAID_HERE = frozenset({"comment", "label", "issue", "pull_request"})
+SAID_HERE = frozenset({"comment", "label", "relabel", "issue", "pull_request"})
 """Ways of steering that everybody has seen who sees the issue."""
 
 

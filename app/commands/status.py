@@ -138,6 +138,7 @@ STEER = "- {at}, {by} {did}.{words}"
 CANCELLED = {
     "comment": "cancelled the run",
     "label": "took the label off",
+    "relabel": "put the label on again, so another run does the work",
     "issue": "closed the issue",
     "pull_request": "closed the pull request",
     "terminal": "cancelled the run on the machine that it runs on",

@@ -112,6 +112,7 @@ def end_withdrawn(refusal: Refusal) -> Outcome:
 _CANCELLED = {
     "comment": "{by} cancelled it before the work began.",
     "label": "{by} took the label off before the work began.",
+    "relabel": "{by} put the label on again before the work began; another run does it.",
     "issue": "{by} closed the issue before the work began.",
     "pull_request": "{by} closed the pull request before the work began.",
     "terminal": "{by} cancelled it on the machine that it was to run on, before the work began.",

@@ -24,7 +24,7 @@ from app.store.alerts import AlertRuns, Remediations
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, list_waiting, mark
 from app.store.handled_feedback import Batches
-from app.store.runs import Lanes, StoredSteers
+from app.store.runs import ANEW, Lanes
 from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
 from handlers.ignored import Ignored
@@ -41,6 +41,8 @@ MENDING = "a run looks after the checks of this commit already"
 MENDED = "a run has looked after the checks of this commit"
 COVERED = "the run {run} of this package and folder is still to look, and reads this alert as well"
 UNDER_WAY = "the run {run} of this package and folder is under way"
+
+_SHARED = {"installation_id", "repository", "number", "asked_by", "url"}
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +84,6 @@ class Dispatcher:
         self._batches = Batches(database)
         self._alert_runs = AlertRuns(database)
         self._remediations = Remediations(database)
-        self._steers = StoredSteers(database)
         self._inbox = inbox
         self._engine = engine
         self._tracing = tracing or NoTracing()
@@ -197,7 +198,7 @@ class Dispatcher:
             for run_id, request in requests.items():
                 await self._engine.submit(run_id, request)
                 if isinstance(request, ResolveIssue) and request.via == "label":
-                    await self._steers.supersede(run_id, request)
+                    await self._ask_to_supersede(run_id, request)
                 about = {"installation": request.installation_id, "lane": request.lane}
                 log.info("dispatched", run=run_id, request=request.kind, **about)
             self._tracing.record_delivery(row.run_id, row.event, {"fettle.delivery": row.id})
@@ -207,6 +208,16 @@ class Dispatcher:
             return self._again_later(row, error)
         self._retries.pop(row.id, None)
         return Mark(row.id, "dispatched")
+
+    async def _ask_to_supersede(self, run_id: str, request: ResolveIssue) -> None:
+        """Have the older runs of the issue ended, if whoever put the label on may do that.
+
+        GitHub sends a delivery only for a label that was not on before. Whether its sender may
+        start work only GitHub can tell, so a command asks it, which waits for no run.
+        """
+        if await self._lanes.live(request, before=run_id):
+            command = Command(**request.model_dump(include=_SHARED), verb="cancel", via="relabel")
+            await self._engine.submit(f"{run_id}{ANEW}", command)
 
     def _again_later(self, row: Waiting, error: Exception) -> Mark | None:
         """Put the row off, each time for longer; a mark when it had its last chance."""

@@ -98,14 +98,13 @@ class GitHubRun:
         request = self.request
         if isinstance(request, RemediateAlert):
             return await self._check_alerts(request)
-        if isinstance(request, ResolveIssue):
-            await self.reporter.acknowledge()  # at once: somebody has surely called for it
         client = await self.github.installation(
             request.installation_id, request.repository.id, Profile.READ
         )
         if isinstance(request, ResolveIssue):
-            return await self._check_issue(client, request)
-        admission = await self._check_pull(client, request)
+            admission = await self._check_issue(client, request)
+        else:
+            admission = await self._check_pull(client, request)
         if admission.refusal is None or not admission.refusal.silent:
             await self.reporter.acknowledge()
         return admission

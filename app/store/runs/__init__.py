@@ -8,10 +8,11 @@ from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
 from app.store.runs.lanes import LIVE, LaneRun, Lanes
 from app.store.runs.runs import OPEN, Runs, count_by_state
-from app.store.runs.steers import Kind, StoredSteers
+from app.store.runs.steers import ANEW, Kind, StoredSteers
 from app.store.runs.turns import StoredJournal, recorded_sessions
 
 __all__ = [
+    "ANEW",
     "LIVE",
     "OPEN",
     "Decision",

@@ -16,9 +16,12 @@ from app.store.runs.lanes import LIVE, in_lane
 from app.store.tables import runs, steers
 
 Kind = Literal["cancel", "go", "budget", "remark"]
-Via = Literal["comment", "label", "issue", "pull_request", "terminal", "alert", "installation"]
+Via = Literal[
+    "comment", "label", "relabel", "issue", "pull_request", "terminal", "alert", "installation"
+]
 
-ANEW = "it was put on again, and another run does the work."
+ANEW = "-anew"
+"""What the id of the command that ends older runs has besides that of the newer run."""
 
 
 class StoredSteers:
@@ -65,17 +68,18 @@ class StoredSteers:
         query = select(steers.c.run_id).where(mine).limit(1)
         return await self._database.read(lambda c: c.scalar(query))
 
-    async def supersede(self, run_id: str, request: ResolveIssue) -> int:
+    async def supersede(self, run_id: str, request: ResolveIssue, *, role: str = "") -> int:
         """Cancel the older unfinished runs of the request's lane; return how many.
 
-        GitHub sends a delivery only for a label that was not on before. So whoever sets it again
-        has removed it before, whether that delivery has arrived or not.
+        To be called only when it is known that the asker, who has this `role`, may start work.
         """
 
         def cancel(connection: Connection) -> int:
             older = select(runs.c.id).where(*in_lane(request), LIVE, runs.c.id < run_id)
             ids: list[str] = list(connection.scalars(older.order_by(runs.c.id)))
-            return _insert_rows(connection, ids, [_restart_row(each, request) for each in ids])
+            return _insert_rows(
+                connection, ids, [_restart_row(each, request, role) for each in ids]
+            )
 
         return await self._database.write(cancel)
 
@@ -139,16 +143,16 @@ def _insert_rows(connection: Connection, run_ids: list[str], rows: Iterable[dict
     return kept
 
 
-def _restart_row(older: str, request: ResolveIssue) -> dict[str, Any]:
+def _restart_row(older: str, request: ResolveIssue, role: str) -> dict[str, Any]:
     return {
         "run_id": older,
         "key": _key("anew", older),
         "kind": "cancel",
-        "via": "label",
+        "via": "relabel",
         "by": request.asked_by.login[:80],
         "by_id": request.asked_by.id,
-        "role": "",
-        "words": ANEW,
+        "role": _text(role)[:60],
+        "words": "",
         "usd": 0.0,
         "url": request.url,
     }

@@ -38,7 +38,7 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
 
 
 async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
-    """Whoever puts the label on again has taken it off, which cancels the run under way."""
+    """Whoever may write and puts the label on again ends the run before."""
     async with make_place() as place:
         place.github.set_role(place.repository, place.people["eve"], "write")
         asked, early = [], []
@@ -61,4 +61,4 @@ async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
         assert first[4] <= second[3], "the second began before the first had ended"
         assert early == [1]
         assert len(place.pulls()) == 1
-        assert "`eve` took the label off" in place.comments()[0]
+        assert "`eve` put the label on again, and another run does the work" in place.comments()[0]

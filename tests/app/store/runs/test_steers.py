@@ -11,7 +11,7 @@ from agents.run import Outcome
 from app.store.database import Database
 from app.store.runs.lanes import Lanes
 from app.store.runs.runs import Runs
-from app.store.runs.steers import ANEW, StoredSteers
+from app.store.runs.steers import StoredSteers
 from tests.fakes.requests import build_repository, build_resolve_issue
 from tests.patience import PATIENCE
 
@@ -141,10 +141,11 @@ async def test_a_label_put_on_again_cancels_the_runs_before_it(store, steers):
     await Runs(store).create("0003-run", wish())
     await end(store, "0001-run")
     for _ in range(2):
-        await steers.supersede("0003-run", wish())
+        await steers.supersede("0003-run", wish(), role="write")
 
     [cancel] = await steers.list_after("0002-run")
-    assert (cancel.kind, cancel.by, cancel.via, cancel.words) == ("cancel", "mara", "label", ANEW)
+    said = (cancel.kind, cancel.by, cancel.via, cancel.role, cancel.words)
+    assert said == ("cancel", "mara", "relabel", "write", "")
     for other in ("0000-other", "0000-else", "0001-run", "0003-run"):
         assert await steers.list_after(other) == []
 
