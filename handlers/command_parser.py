@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from agents.requests import Verb
+from agents.text.apart import Exhausted, run_apart
 from agents.text.markdown import HtmlReader, parse_markdown
 from agents.text.rendered import find_plain_lines
 
@@ -88,6 +89,22 @@ def strip_commands(body: str) -> str:
     lines = _drop_quoted_reply(body)
     gone = {number for span in _find_spans(lines) for number in range(*span)}
     return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+
+
+async def strip_apart(body: str) -> str:
+    """Return the same, read beside the event loop; nothing of a comment that takes too much."""
+    try:
+        return await run_apart(len(body), strip_commands, body)
+    except Exhausted:
+        return ""
+
+
+async def parse_apart(body: str) -> tuple[ParsedCommand, ...]:
+    """Return the commands, read beside the event loop; none of a comment that takes too much."""
+    try:
+        return await run_apart(len(body), parse_commands, body)
+    except Exhausted:
+        return ()
 
 
 def parse_amount(said: str) -> float | None:

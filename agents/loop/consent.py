@@ -87,7 +87,7 @@ class Consent:
         Unanswered when the time for one of them is over.
         """
         bench = _having_heard(turns, bench)
-        questions = self._questions(turns, bench)
+        questions = await self._questions(turns, bench)
         said = [await self._ask(each) for each in questions]
         for question, word in zip(questions, said, strict=True):
             if question and isinstance(word, Approval) and word.state == "expired":
@@ -134,7 +134,7 @@ class Consent:
 
     async def _approved_paths(self, turns: Sequence[Turn], bench: Bench) -> set[str]:
         found: set[str] = set()
-        for each in self._questions(turns, _having_heard(turns, bench)):
+        for each in await self._questions(turns, _having_heard(turns, bench)):
             said = await self._ask(each) if each and each.paths else None
             if each and isinstance(said, Approval) and said.state == "approved":
                 found.update(each.paths)
@@ -148,17 +148,17 @@ class Consent:
         except ToolError as error:
             return error
 
-    def _questions(self, turns: Sequence[Turn], bench: Bench) -> list[_Question | None]:
+    async def _questions(self, turns: Sequence[Turn], bench: Bench) -> list[_Question | None]:
         return [
-            self._question(f"{len(turns) - 1}.{position}", call, bench)
+            await self._question(f"{len(turns) - 1}.{position}", call, bench)
             for position, call in enumerate(calls_of(turns[-1]))
         ]
 
-    def _question(self, place: str, call: Block, bench: Bench) -> _Question | None:
+    async def _question(self, place: str, call: Block, bench: Bench) -> _Question | None:
         if submits(call):
             return None
         try:
-            verdict = gate.judge(call["name"], call["input"], bench=bench)
+            verdict = await gate.judge_apart(call["name"], call["input"], bench=bench)
         except ToolError:
             return None  # told to the model when the call is made
         if verdict.decision != "ask":

@@ -92,7 +92,7 @@ class Session(Generic[S]):
         look.spent.check(look.limits)
         if last_call := self._progress().check():
             await self.transcript.say("notice", last_call)
-        if new := make_remarks(look.steers, self.turns, self.fenced):
+        if new := await make_remarks(look.steers, self.turns, self.fenced):
             await self.transcript.append(Turn("remark", self.stage, new))
         await self.transcript.ask(self.conversation.output.tool_name())
         self.reporter.report_spending(*await self.transcript.journal.sum_usage())

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from agents.ports import Block, Json, Steer, Turn
-from agents.text import clean
+from agents.text import clean_apart
 
 OUTSIDE = ("webfetch", "gh", "mcp_")
 """Tools, and the beginning of their names, whose results anybody may have written."""
@@ -80,19 +80,19 @@ def submits(call: Block) -> bool:
     return bool(call["name"].startswith("submit_"))
 
 
-def make_remarks(
+async def make_remarks(
     steers: Sequence[Steer], turns: Sequence[Turn], fenced: Callable[[str], str]
 ) -> list[Block]:
     """Return a block for each remark that these turns of a session do not hold yet."""
     heard = sum(len(turn.content) for turn in turns if turn.kind == "remark")
     said = [steer for steer in steers if _is_said(steer)]
-    return [_block(steer, fenced) for steer in said[heard:]]
+    return [await _block(steer, fenced) for steer in said[heard:]]
 
 
-def _block(steer: Steer, fenced: Callable[[str], str]) -> Block:
+async def _block(steer: Steer, fenced: Callable[[str], str]) -> Block:
     role = f", whose role is {steer.role}," if steer.role else ""
     at = f"{datetime.fromtimestamp(steer.at, UTC):%Y-%m-%d %H:%M} UTC"
-    words = fenced(clean(steer.words).text)
+    words = fenced((await clean_apart(steer.words)).text)
     return {"type": "text", "text": _TOLD.format(who=f"{steer.by}{role}", at=at, words=words)}
 
 

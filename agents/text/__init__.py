@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.text.apart import clean_apart, publish_apart
 from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span
@@ -11,12 +12,14 @@ from agents.text.outgoing import publish
 __all__ = [
     "Cleaned",
     "clean",
+    "clean_apart",
     "code_span",
     "commit_text",
     "one_line",
     "plain_output",
     "printable",
     "publish",
+    "publish_apart",
     "quote",
     "truncate",
     "without_hidden",

@@ -70,9 +70,9 @@ def _defuse_until_stable(text: str, allowed: AllowedEffects) -> str:
             break
         if changed == text:
             closed = _close_fence(text)
-            return _to_fence(text) if find_effects(closed, allowed) else closed
+            return fence_all(text) if find_effects(closed, allowed) else closed
         text = changed
-    return _to_fence(text)
+    return fence_all(text)
 
 
 def _close_fence(text: str) -> str:
@@ -87,7 +87,9 @@ def _close_fence(text: str) -> str:
     return text if lines and closing.fullmatch(lines[-1]) else f"{text}\n{markup}"
 
 
-def _to_fence(text: str) -> str:
+def fence_all(text: str, *, limit: int = LIMIT) -> str:
+    """Return the text as one block of code, its end left out beyond `limit` characters."""
+    text = text[: max(0, limit - 20)]
     fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
     return f"{fence}text\n{text}\n{fence}"
 

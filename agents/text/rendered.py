@@ -20,6 +20,8 @@ from agents.text.markdown import DRAWN, HtmlReader
 _EXTENSIONS = ["table", "strikethrough", "autolink"]
 _OPTIONS = cmark.Options.CMARK_OPT_FOOTNOTES | cmark.Options.CMARK_OPT_GITHUB_PRE_LANG
 _RAW_HTML = cmark.Options.CMARK_OPT_UNSAFE | _OPTIONS
+_DEEPEST = 100
+"""Elements within elements that are looked into. Each list or quote in another adds some."""
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"))
 _PLAIN = frozenset(("p", "h1", "h2"))  # a line of dashes below, as mails end, makes a heading
 _VERBATIM = frozenset(("code", "pre"))
@@ -36,6 +38,10 @@ class _Part:
     inside: tuple[str, ...]
     block: int
     """Number of the paragraph, heading, cell or item that it stands in."""
+
+
+class _TooDeep(Exception):
+    """More is nested than anybody would write or read."""
 
 
 class _Page(HtmlReader):
@@ -62,6 +68,8 @@ class _Page(HtmlReader):
             self.handle_data("\n")
         if tag not in _VOID:
             self._open.append(tag)
+        if len(self._open) > _DEEPEST:
+            raise _TooDeep
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Treat `<details/>` as browsers do: as an element that begins."""
@@ -93,9 +101,12 @@ def find_effects(markdown: str, allowed: AllowedEffects) -> frozenset[str]:
     """Return what lives on GitHub in a text, by kind, beyond what is allowed; empty for none.
 
     Kinds: `picture`, `raw HTML`, `drawing`, `address`, `mention`, `math`, `trigger` (a command, or
-    a word that closes an issue).
+    a word that closes an issue), and `depth` for what is nested too deep to be looked into.
     """
-    page = _render(markdown, _OPTIONS)
+    try:
+        page = _render(markdown, _OPTIONS)
+    except _TooDeep:
+        return frozenset({"depth"})
     found = set()
     if page.pictures:
         found.add("picture")
@@ -132,7 +143,10 @@ def _blocks(page: _Page) -> Iterator[tuple[str, list[str]]]:
 
 def find_plain_lines(markdown: str, mark: re.Pattern[str]) -> frozenset[int]:
     """Return the numbers (group 1) of marks that begin a line of a paragraph nothing surrounds."""
-    page = _render(markdown, _RAW_HTML)
+    try:
+        page = _render(markdown, _RAW_HTML)
+    except _TooDeep:
+        return frozenset()
     found: set[int] = set()
     before: dict[int, str] = {}
     for part in page.parts:

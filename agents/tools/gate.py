@@ -22,6 +22,7 @@ from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
 from agents.text import printable, truncate
+from agents.text.apart import SHORT, Exhausted, run_apart
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.mcp import Mcp, find_manner, tool_class
 from agents.tools.objections import Circumstances, list_objections
@@ -31,7 +32,7 @@ from agents.tools.rules_policy import owners_word
 from agents.tools.schema import describe_faults
 from agents.tools.shell.known_install import KnownInstall, find_known_install
 
-__all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge"]
+__all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge", "judge_apart"]
 
 Watch = Callable[[str, str], None]
 
@@ -60,6 +61,7 @@ class Verdict:
 
 
 ALLOW = Verdict("allow", "default")
+UNREADABLE = Finding("shell/unreadable")
 
 
 def find_effect(name: str) -> Effect | None:
@@ -96,7 +98,16 @@ def judge(name: str, arguments: Any, *, bench: Bench) -> Verdict:
 
     Raises ToolError, for the model, when there is no such tool or an argument is wrong.
     """
-    return _decide(_validate(name, arguments, bench), bench)
+    tool = _validate(name, arguments, bench)
+    return decide(tool, bench.policy, _look(tool, bench))
+
+
+async def judge_apart(name: str, arguments: Any, *, bench: Bench) -> Verdict:
+    """Return the same, with a long script read beside the event loop.
+
+    One that takes too much to be read is a person's to read.
+    """
+    return await _decide(_validate(name, arguments, bench), bench)
 
 
 async def call(
@@ -114,7 +125,7 @@ async def call(
     wrong, the gate refuses, or the tool cannot do it.
     """
     tool = _validate(name, arguments, bench)
-    verdict = _decide(tool, bench)
+    verdict = await _decide(tool, bench)
     if verdict.decision == "deny":
         raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
     if verdict.decision == "ask":
@@ -132,15 +143,22 @@ async def call(
 # --- before it runs -----------------------------------------------------------------------------
 
 
-def _decide(tool: Tool, bench: Bench) -> Verdict:
-    where = Circumstances(
+async def _decide(tool: Tool, bench: Bench) -> Verdict:
+    size = len(tool.script() or "")
+    try:
+        return await run_apart(size, decide, tool, bench.policy, _look(tool, bench))
+    except Exhausted:
+        return Verdict("ask", UNREADABLE.rule, _reasons([UNREADABLE]))
+
+
+def _look(tool: Tool, bench: Bench) -> Circumstances:
+    return Circumstances(
         capability=bench.capability,
         stage=bench.stage,
         tainted=bench.tainted,
         manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
         known=_find_known_install(tool, bench) is not None,
     )
-    return decide(tool, bench.policy, where)
 
 
 def _weigh(finding: Finding, policy: Policy) -> Finding:
@@ -152,7 +170,9 @@ def _weigh(finding: Finding, policy: Policy) -> Finding:
 def _find_known_install(tool: Tool, bench: Bench) -> KnownInstall | None:
     """Return the install of known packages that the call is, and nothing else."""
     script = tool.script()
-    return None if script is None else find_known_install(script, bench.known)
+    if script is None or len(script) > SHORT:
+        return None
+    return find_known_install(script, bench.known)
 
 
 async def _prepare_install(tool: Tool, bench: Bench) -> Tool:

@@ -13,7 +13,7 @@ from app.github.transport import COMMENT, BotIdentity, InstallationClient, NotFo
 from app.records.approvals import StoredApproval
 from handlers.access.approvals import AnsweredApproval, Facts
 from handlers.access.issues import may_write
-from handlers.command_parser import ANSWERS, parse_commands
+from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
@@ -51,7 +51,7 @@ class CommandContext:
             role_name=role.role_name,
             permission=role.permission,
             asker_is_bot=role.is_bot,
-            **(_describe_comment(command, self.comment) if self.comment else {}),
+            **(await _describe_comment(command, self.comment) if self.comment else {}),
         )
 
     async def about_approval(
@@ -113,7 +113,7 @@ def asked_about(stored: StoredApproval, *, moved: bool = False) -> AnsweredAppro
     )
 
 
-def _describe_comment(command: Command, comment: Comment) -> dict[str, Any]:
+async def _describe_comment(command: Command, comment: Comment) -> dict[str, Any]:
     """Return what the comment itself tells."""
     author, body = comment["user"] or {}, comment["body"] or ""
     unchanged = (
@@ -121,7 +121,7 @@ def _describe_comment(command: Command, comment: Comment) -> dict[str, Any]:
         and comment["created_at"] == comment["updated_at"]
         and author.get("id") == command.asked_by.id
     )
-    answers = (said for said in parse_commands(body) if said.verb in ANSWERS)
+    answers = (said for said in await parse_apart(body) if said.verb in ANSWERS)
     verbs = {said.verb for said in answers if said.approval == command.approval}
     through = comment.get("performed_via_github_app") or {}
     return {

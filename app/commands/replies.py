@@ -86,7 +86,7 @@ class CommandReplies:
     async def say(self, command: Command, key: str, markdown: str) -> None:
         """Post a comment where the command was given."""
         comments = MarkedComments(self.github, command, "commands", settle=self.settle)
-        await if_possible(comments.say(key, self.for_command(command).text(markdown)))
+        await if_possible(comments.say(key, await self.for_command(command).publish(markdown)))
 
     def for_command(self, command: Command) -> OutgoingText:
         """Return the cleaner of texts for that place."""

@@ -54,6 +54,7 @@ class Metrics:
         """Functions that count one more delivery of that outcome."""
         self.depth = self._gauge("inbox_depth", "Deliveries that wait for dispatch.")
         self.oldest = self._gauge("inbox_oldest_seconds", "How long the first of them has waited.")
+        self.lag = self._gauge("loop_lag_seconds", "How late the event loop was at most lately.")
         self.model_seconds = Counter(
             "fettle_model_seconds", "Time that models took to answer.", registry=self.registry
         )

@@ -18,6 +18,7 @@ import structlog
 import handlers
 from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
+from agents.text.apart import Exhausted, run_apart
 from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts import AlertRuns, Remediations
@@ -40,6 +41,7 @@ NOT_OURS = "the checks are of a commit that Fettle has not pushed"
 MENDING = "a run looks after the checks of this commit already"
 MENDED = "a run has looked after the checks of this commit"
 COVERED = "the run {run} of this package and folder is still to look, and reads this alert as well"
+UNREADABLE = "the comment takes too long to be read"
 UNDER_WAY = "the run {run} of this package and folder is under way"
 
 _SHARED = {"installation_id", "repository", "number", "asked_by", "url"}
@@ -129,7 +131,7 @@ class Dispatcher:
         """Hand one delivery over, and return what became of it; None while that is open."""
         with structlog.contextvars.bound_contextvars(delivery=row.id, event=row.event):
             try:
-                asked = handlers.route(row.event, orjson.loads(row.body))
+                asked = await _route(row)
             except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
                 return _mark_failed(row, error)  # it would fail again: routing is a pure function
             try:
@@ -248,6 +250,18 @@ class Dispatcher:
                 await self._inbox.arrived.wait()
         except TimeoutError:
             pass
+
+
+async def _route(row: Waiting) -> DeliveryWork | Ignored:
+    """Return what the delivery asks for; a long comment is read beside the event loop."""
+    payload = orjson.loads(row.body)
+    comment = payload.get("comment") if row.event == "issue_comment" else None
+    said = comment.get("body") if isinstance(comment, dict) else None
+    try:
+        size = len(said) if isinstance(said, str) else 0
+        return await run_apart(size, handlers.route, row.event, payload)
+    except Exhausted:
+        return Ignored(UNREADABLE)
 
 
 def _number_requests(

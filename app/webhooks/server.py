@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -19,6 +20,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from agents.errors import ConfigError, DeliveryError, TransientError
+from app.observability.loop_lag import LoopLag
 from app.observability.metrics import CONTENT_TYPE, Metrics
 from app.store.database import Database
 from app.webhooks.inbox import Inbox
@@ -68,6 +70,7 @@ def build_server(
     watch = _HealthEndpoints(database, metrics, readiness)
     metrics.depth.set_function(lambda: inbox.depth)
     application = web.Application(client_max_size=MAX_BODY)
+    application.cleanup_ctx.append(partial(_watch_loop, metrics))
     application.add_routes(
         [
             web.post("/webhook", door.webhook),
@@ -77,6 +80,15 @@ def build_server(
         ]
     )
     return application
+
+
+async def _watch_loop(metrics: Metrics, _application: web.Application) -> AsyncIterator[None]:
+    """Measure how late the event loop is, for as long as the server serves."""
+    lag = LoopLag()
+    metrics.lag.set_function(lambda: lag.longest)
+    watching = asyncio.create_task(lag.watch())
+    yield
+    watching.cancel()
 
 
 async def start_server(application: web.Application, host: str, port: int) -> web.AppRunner:

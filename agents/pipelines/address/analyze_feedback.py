@@ -16,7 +16,7 @@ from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean
+from agents.text import clean_apart
 
 BODY_LIMIT = 8_000  # characters of the pull request's description
 DIFF_LIMIT = 40_000  # and of its changes
@@ -95,11 +95,11 @@ async def analyze_feedback(
         objection=partial(_objection, left, applied),
         setup=describe_setup(run, setup),
         instructions=await read_instructions(run),
-        title=run.fence(clean(pull.title).text),
-        body=run.fence(clean(pull.body).text, limit=BODY_LIMIT),
+        title=run.fence((await clean_apart(pull.title)).text),
+        body=run.fence((await clean_apart(pull.body)).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),
         reference=run.request.reference,
-        points=[point.to_prompt(run, len(left)) for point in left],
+        points=[await point.to_prompt(run, len(left)) for point in left],
     )
     run.summarize(f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer")
     return Analysis(

@@ -11,6 +11,8 @@ from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Thread
 from agents.run import StageContext
+from agents.text.apart import Exhausted, run_apart
+from agents.text.outgoing import fence_all
 
 _LATER = "somebody has written there since it was read, and `/bot address` reads that"
 _ELSEWHERE = "its commit does not touch the file, so whoever opened it may want to look"
@@ -36,6 +38,14 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
     return Ledger(entries=tuple(entries))
 
 
+async def _word(entry: LedgerEntry, repository_url: str) -> str:
+    """Return the answer; one whose words take too much to be made harmless is code."""
+    try:
+        return await run_apart(len(entry.words), reply, entry, repository_url=repository_url)
+    except Exhausted:
+        return fence_all(entry.words)
+
+
 async def _answer_thread(
     run: StageContext, thread: Thread, now: Thread | None, entry: LedgerEntry
 ) -> LedgerEntry:
@@ -46,7 +56,7 @@ async def _answer_thread(
         return entry.model_copy(update={"verdict": "later", "note": _LATER})
     try:
         if not now.ours_is_last:  # an earlier run may have come as far as that
-            said = reply(entry, repository_url=run.request.repository_url)
+            said = await _word(entry, run.request.repository_url)
             await reviewing_port(run).reply(thread, entry.verdict, said)
         if entry.verdict != "fixed" or entry.note:
             return entry

@@ -34,7 +34,7 @@ async def implement(
     analysis, applied = work.analysis, work.applied
     wanted = analysis.actionable
     items = [
-        {**point.to_prompt(run, len(wanted)), "change": analysis.changes[point.key]}
+        {**await point.to_prompt(run, len(wanted)), "change": analysis.changes[point.key]}
         for point in wanted
     ]
     done = await run.converse(

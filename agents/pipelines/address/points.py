@@ -7,7 +7,7 @@ from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.run import StageContext
-from agents.text import clean, one_line
+from agents.text import clean_apart, one_line
 
 TOTAL_LIMIT = 120_000  # characters of all points in a prompt
 POINT_LIMIT = 6_000  # and of each
@@ -42,7 +42,7 @@ class FeedbackPoint(Frozen):
     applied: str = ""
     """What became of the suggestions in it, untrusted: it names files and people."""
 
-    def to_prompt(self, run: StageContext, among: int) -> dict[str, str]:
+    async def to_prompt(self, run: StageContext, among: int) -> dict[str, str]:
         """Return it for a prompt, cut to its share where it is one among so many."""
         limit = min(POINT_LIMIT, TOTAL_LIMIT // among)
         code = "\n\n".join(part for part in (self.place, self._end_of_hunk(among)) if part)
@@ -51,7 +51,7 @@ class FeedbackPoint(Frozen):
             "where": self.where,
             "author": self.author,
             "code": run.fence(code) if code else "",
-            "words": run.fence(clean(_ends(self.words)).text, limit=limit),
+            "words": run.fence((await clean_apart(_ends(self.words))).text, limit=limit),
             "argued": "yes" if self.argued else "",
             "applied": run.fence(self.applied) if self.applied else "",
         }

@@ -15,7 +15,7 @@ from agents.pipelines.checks.sort_checks import checks_port
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
-from agents.text import clean, one_line
+from agents.text import clean_apart, one_line
 
 MOST = 20  # checks that the model looks into
 LOGS_LIMIT = 60_000  # characters of all logs together
@@ -140,26 +140,32 @@ async def _describe_failures(
 ) -> list[dict[str, str]]:
     limit = max(LEAST, min(LOG_LIMIT, LOGS_LIMIT // max(1, len(asked))))
     return [
-        {"key": key, "about": _describe_failure(run, each), "log": await _log(run, each, limit)}
+        {
+            "key": key,
+            "about": await _describe_failure(run, each),
+            "log": await _log(run, each, limit),
+        }
         for key, each in asked.items()
     ]
 
 
-def _describe_failure(run: StageContext, failure: Failure) -> str:
+async def _describe_failure(run: StageContext, failure: Failure) -> str:
     check = failure.check
     lines = (
         f"Name: {one_line(check.name, 200)}",
         f"Of: {one_line(check.app, 100)}",
         f"Ended: {check.ended}",
         BOTH_WAYS if failure.both_ways else "",
-        f"What it says of itself:\n{clean(check.summary).text}" if check.summary.strip() else "",
+        f"What it says of itself:\n{(await clean_apart(check.summary)).text}"
+        if check.summary.strip()
+        else "",
     )
     return run.fence("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)
 
 
 async def _log(run: StageContext, failure: Failure, limit: int) -> str:
     text = await checks_port(run).log(failure.check, limit=limit)
-    return run.fence(clean(text).text, limit=limit)
+    return run.fence((await clean_apart(text)).text, limit=limit)
 
 
 async def _diff(run: StageContext, failures: Failures) -> str:

@@ -77,7 +77,7 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
             package=one_line(work.found.name, 100),
             directory=one_line(work.found.group.directory, 100) or "the repository's root",
             majors=(await make_terms(run)).majors,
-            alerts=alerts_shown(run, work.found),
+            alerts=await alerts_shown(run, work.found),
             steps=run.fence(_steps(work), limit=STEPS_LIMIT),
             feedback=run.fence(work.feedback) if work.feedback else "",
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext
-from agents.text import clean, one_line
+from agents.text import clean_apart, one_line
 
 TEXT_LIMIT = 4_000  # characters of one advisory's own words
 ALERTS_LIMIT = 24_000  # and of all alerts
 MOST = 12
 
 
-def alerts_shown(run: StageContext, found: AlertGroup) -> str:
+async def alerts_shown(run: StageContext, found: AlertGroup) -> str:
     """Return the alerts with their authors' words and what code found, fenced."""
     by_alert = {(each.alert, each.ghsa_id): each for each in found.triage}
     parts = []
@@ -22,8 +22,8 @@ def alerts_shown(run: StageContext, found: AlertGroup) -> str:
             f"{advisory.ghsa_id} {advisory.cve_id} ({advisory.severity})",
             f"vulnerable: {one_line(advisory.vulnerable, 200)}",
             f"first patched: {one_line(advisory.first_patched, 60) or 'unknown'}",
-            one_line(clean(advisory.summary).text, 300),
-            clean(advisory.description).text[:TEXT_LIMIT],
+            one_line((await clean_apart(advisory.summary)).text, 300),
+            (await clean_apart(advisory.description)).text[:TEXT_LIMIT],
         ]
         if triaged is not None:
             lines += [f"reach: {triaged.affected}. {triaged.why}", *triaged.evidence]

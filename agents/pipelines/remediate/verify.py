@@ -118,7 +118,7 @@ async def _by_model(run: StageContext, work: Work) -> VerifyResult:
         VERIFY,
         objection=_objection,
         instructions=await read_instructions(run),
-        alerts=alerts_shown(run, work.found),
+        alerts=await alerts_shown(run, work.found),
         moves=moves_shown(run, work),
         results=results_shown(run, work),
         diff=run.fence(await tree.diff(run.base, run.head), limit=DIFF_LIMIT),

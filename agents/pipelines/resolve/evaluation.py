@@ -13,7 +13,7 @@ from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.onboarding import read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean
+from agents.text import clean_apart
 
 
 class _Judgement(BaseModel):
@@ -113,7 +113,7 @@ async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
         detail=run.fence(aim.detail),
         criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",
         commits=run.fence("\n".join(numbered)),
-        wish=run.fence(clean(aim.wish).text, limit=WISH_LIMIT),
+        wish=run.fence((await clean_apart(aim.wish)).text, limit=WISH_LIMIT),
         diff=run.fence(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
     )
     run.summarize(evaluated.verdict.replace("_", " "))

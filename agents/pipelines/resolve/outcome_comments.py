@@ -14,7 +14,7 @@ from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
-from agents.text import publish
+from agents.text import publish_apart
 
 WORDS_LIMIT = 10_000  # characters of each text of the model
 _COMMENT = """### I found nothing to change
@@ -68,7 +68,9 @@ async def infeasible_comment(run: StageContext, made: Sequence[StepResult]) -> O
         )
     texts = {
         # Each text by itself: what it leaves open must not swallow what follows.
-        name: publish(text, repository_url=run.request.repository_url, limit=WORDS_LIMIT)
+        name: await publish_apart(
+            text, repository_url=run.request.repository_url, limit=WORDS_LIMIT
+        )
         for name, text in drafted.model_dump().items()
     }
     again = _AGAIN if run.request.number else _AGAIN_LOCALLY
@@ -121,7 +123,9 @@ async def eval_comment(
     if aside is None:
         branch = await unfinished_branch(run)
         aside = SetAsideWork(branch=branch, url=await run.ports.publisher.push(branch, run.head))
-    words = publish(drafted.comment, repository_url=request.repository_url, limit=REASONS_LIMIT)
+    words = await publish_apart(
+        drafted.comment, repository_url=request.repository_url, limit=REASONS_LIMIT
+    )
     comment = _UNSETTLED.format(words=words, branch=aside.branch, url=aside.url)
     said = await run.ports.publisher.comment("evaluation", comment)
     run.summarize(f"asked; the work is on {aside.branch}")

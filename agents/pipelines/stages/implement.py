@@ -9,7 +9,7 @@ from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean
+from agents.text import clean_apart
 
 
 class ChangeGoal(Frozen):
@@ -116,7 +116,7 @@ async def implement(run: StageContext, assignment: Assignment, setup: SetupResul
         heading=assignment.heading,
         setup=describe_setup(run, setup),
         instructions=await read_instructions(run),
-        wish=run.fence(clean(assignment.wish).text, limit=WISH_LIMIT),
+        wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)
     run.summarize(f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}")

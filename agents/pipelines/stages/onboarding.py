@@ -8,7 +8,7 @@ from __future__ import annotations
 from agents.analysis.failure_cause import read_cause
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
-from agents.text import clean, one_line, printable
+from agents.text import clean_apart, one_line, printable
 
 COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
 PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the commands wrote
@@ -115,4 +115,5 @@ async def read_instructions(run: StageContext) -> str:
 
 async def _read_text(run: StageContext, path: str) -> str:
     data = await run.ports.source.show(run.trunk, path)
-    return clean((data or b"")[:READ].decode("utf-8", "replace")).text.strip()
+    text = (data or b"")[:READ].decode("utf-8", "replace")
+    return (await clean_apart(text)).text.strip()

@@ -257,7 +257,9 @@ async def _find_command_objection(run: StageContext, command: str) -> str:
         tainted=run.standing.tainted,
     )
     try:
-        verdict = gate.judge("bash", {"command": command, "timeout": TIMEOUT}, bench=bench)
+        verdict = await gate.judge_apart(
+            "bash", {"command": command, "timeout": TIMEOUT}, bench=bench
+        )
     except ToolError as error:
         return str(error)
     if verdict.decision == "allow":

@@ -63,7 +63,7 @@ class RunReader:
             until=self.until,
         )
         remarks = [
-            f"## {each.author} ({each.role}) on {each.at:%Y-%m-%d}\n{clean_body(each.body)}"
+            f"## {each.author} ({each.role}) on {each.at:%Y-%m-%d}\n{await clean_body(each.body)}"
             for each in said.remarks
         ]
         skipped = [

@@ -17,7 +17,7 @@ from app.github.access.run_reader import RunReader
 from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader
 from app.github.attachments.image_header import UnusableImage, read_header
-from app.github.attachments.markdown_links import Image, parse_links
+from app.github.attachments.markdown_links import Image, read_links
 from app.github.transport import clean_line
 
 MOST_SHOWN = 5
@@ -41,7 +41,7 @@ _SOURCE = re.compile(r"""\bsrc=["']([^"'\s<>]{1,4000})["']""")
 
 async def read_pictures(reading: RunReader, text: str, number: int) -> Pictures:
     """Return the images in a text of the issue `number`, in order."""
-    images = _each_once(parse_links(text).images)
+    images = _each_once((await read_links(text)).images)
     if not images:
         return Pictures()
     client = await reading.client()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
+from agents.text.apart import Exhausted, run_apart
 from agents.text.markdown import HtmlReader, parse_markdown
 
 LONGEST = 70_000
@@ -40,6 +41,14 @@ def parse_links(text: str) -> MarkdownLinks:
         for child in token.children or []:
             _read_inline(child, found)
     return found
+
+
+async def read_links(text: str) -> MarkdownLinks:
+    """Return the same, read beside the event loop; nothing of a text that takes too much."""
+    try:
+        return await run_apart(len(text), parse_links, text)
+    except Exhausted:
+        return MarkdownLinks()
 
 
 def _read_inline(token: Token, found: MarkdownLinks) -> None:

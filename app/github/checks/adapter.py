@@ -148,7 +148,7 @@ class GitHubCiChecks:
         if output.get("annotations_count"):
             parts += await self._annotations(client, run)
         words = "\n".join(part for part in parts if part)
-        return clean_body(self._redactor.clean(words), SUMMARY) if words else ""
+        return await clean_body(self._redactor.clean(words), SUMMARY) if words else ""
 
     async def _annotations(self, client: InstallationClient, run: Run) -> list[str]:
         where = self._reading.url_variables(id=run["id"], per_page=MOST_ANNOTATIONS)

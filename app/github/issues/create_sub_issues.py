@@ -68,7 +68,7 @@ class SubIssueCreator:
         mark = make_marker(self._run_id, key)
 
         async def create() -> dict[str, Any]:
-            body = f"{self._wording.text(wanted.body)}\n\n{mark}"
+            body = f"{await self._wording.publish(wanted.body)}\n\n{mark}"
             title = self._wording.title(wanted.title, LONGEST_TITLE)
             made: dict[str, Any] = await client.post(
                 ISSUES, self._reading.url_variables(), data={"title": title, "body": body}

@@ -9,6 +9,7 @@ from typing import Any
 from agents.ports import LinkedIssue
 from agents.requests import Repository
 from agents.text import truncate
+from agents.text.apart import Exhausted, run_apart
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
 from app.github.transport import BODY, NotFound
@@ -42,7 +43,11 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
     At most `limit` requests plus one for each author, and never more than 2 * MOST.
     """
     request, web = reading.request, reading.github.urls.web
-    numbers = (n for n in find_references(text, request.repository, web) if n != request.number)
+    try:
+        found = await run_apart(len(text), find_references, text, request.repository, web)
+    except Exhausted:
+        found = []
+    numbers = (number for number in found if number != request.number)
     client = await reading.client()
     linked = []
     for number in _first(numbers, min(limit, MOST)):

@@ -13,7 +13,7 @@ from app.github.access.roles import Role
 from app.github.access.run_reader import RunReader
 from app.github.transport import COMMENTS, InstallationClient
 from handlers.access.policy import is_among
-from handlers.command_parser import strip_commands
+from handlers.command_parser import strip_apart
 
 AUTHOR = "author"
 """The role shown for the issue's author without a role in the repository."""
@@ -38,8 +38,8 @@ async def read_remarks(
     inside = [each for each in heard if _person(each) in roles]
     outside = [each for each in heard if _person(each) not in roles]
     author = [each for each in outside if _person(each) == request.author.id != 0]
-    said, cut = _newest([_remark(each, roles[_person(each)].name) for each in inside])
-    by_author, cut_of_author = _newest([_remark(each, AUTHOR) for each in author])
+    said, cut = _newest([await _remark(each, roles[_person(each)].name) for each in inside])
+    by_author, cut_of_author = _newest([await _remark(each, AUTHOR) for each in author])
     return Remarks(
         said=said,
         by_author=by_author,
@@ -97,13 +97,13 @@ def _newest(remarks: list[Remark]) -> tuple[tuple[Remark, ...], int]:
     return tuple(full[-MOST_COMMENTS:]), max(0, len(full) - MOST_COMMENTS)
 
 
-def _remark(comment: Mapping[str, Any], role: str) -> Remark:
+async def _remark(comment: Mapping[str, Any], role: str) -> Remark:
     return Remark(
         id=comment["id"],
         author=comment["user"]["login"],
         role=role,
         at=_moment(comment["created_at"]),
-        body=strip_commands(comment["body"] or ""),
+        body=await strip_apart(comment["body"] or ""),
         edited=comment["updated_at"] != comment["created_at"],
     )
 

@@ -117,7 +117,7 @@ class GitHubPublisher:
         """
         request = self._request
         text = PullRequestBody(self._wording, title, body, closes)
-        wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
+        wanted = {"title": text.title, "body": await text.write_whole(self._caution, self._run_id)}
         async with self._github.lease_client(
             request.installation_id, request.repository.id, Profile.PULLS
         ) as client:
@@ -144,7 +144,7 @@ class GitHubPublisher:
 
     async def comment(self, key: str, body: str) -> str:
         """Post a comment on the request's issue, once for each key; return its URL."""
-        return (await self._comments.say(key, self._wording.text(body))).url
+        return (await self._comments.say(key, await self._wording.publish(body))).url
 
     async def _head_of(self, branch: str) -> str | None:
         request = self._request
@@ -259,4 +259,4 @@ class GitHubPublisher:
         """Say in a comment what the description would have said."""
         there = self._request.model_copy(update={"number": number})
         comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)
-        await comments.say(EDITED_KEY, text.beside)
+        await comments.say(EDITED_KEY, await text.write_beside())

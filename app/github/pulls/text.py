@@ -26,21 +26,22 @@ class PullRequestBody:
         self._body = body
         self._closing = [f"Resolves #{number}" for number in dict.fromkeys(closes)]
 
-    def whole(self, caution: str, run_id: str) -> str:
+    async def write_whole(self, caution: str, run_id: str) -> str:
         """Return the description; a hidden marker at its end lets later runs find it."""
-        return self._wrap_body((), ("\n".join(self._closing), caution, make_marker(run_id, KEY)))
+        return await self._wrap_body(
+            (), ("\n".join(self._closing), caution, make_marker(run_id, KEY))
+        )
 
-    @property
-    def beside(self) -> str:
+    async def write_beside(self) -> str:
         """Return a comment with the same text, for a description that people have edited."""
         head = EDITED.format(title=self._wording.line(self.title, LONGEST_TITLE))
         closing = " and ".join(f"`{line}`" for line in self._closing)
-        return self._wrap_body((head,), (CLOSES.format(closing=closing) if closing else "",))
+        return await self._wrap_body((head,), (CLOSES.format(closing=closing) if closing else "",))
 
-    def _wrap_body(self, before: Sequence[str], after: Sequence[str]) -> str:
+    async def _wrap_body(self, before: Sequence[str], after: Sequence[str]) -> str:
         """Return the model's text between ours: only the model's is shortened."""
         room = LIMIT - sum(len(part) + 2 for part in (*before, *after))
         # Twice: first it counts into the limit, then nothing is left that publishing uncovered.
-        body = self._wording.text(quiet_in_commits(self._body), limit=room)
+        body = await self._wording.publish(quiet_in_commits(self._body), limit=room)
         body = quiet_in_commits(body)
         return "\n\n".join(part for part in (*before, body, *after) if part)

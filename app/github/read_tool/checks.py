@@ -38,13 +38,13 @@ async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     if not runs and not combined["statuses"]:
         return f"{head}\nNo checks and no statuses."
     if await _holds(reading, combined["sha"]):
-        return "\n".join([head, *_format_checks(runs, combined["statuses"])])
+        return "\n".join([head, *await _format_checks(runs, combined["statuses"])])
     states = [f"- a check: {_state(run)} (id {run['id']})" for run in runs]
     states += [f"- a status: {status['state']}" for status in combined["statuses"]]
     return "\n".join([head, *states, NOT_OURS])
 
 
-def _format_checks(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> list[str]:
+async def _format_checks(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> list[str]:
     lines = []
     for run in runs:
         output = run.get("output") or {}
@@ -53,7 +53,7 @@ def _format_checks(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -
         about = f"{_state(run)} (id {run['id']}, {by})"
         lines.append(f"- {clean_line(run['name'])}: {about} {said}".rstrip())
         if _state(run) == "failure" and output.get("summary"):
-            lines.append(clean_body(output["summary"], SUMMARY))
+            lines.append(await clean_body(output["summary"], SUMMARY))
     for status in statuses:
         words = clean_line(status["description"])
         lines.append(f"- {clean_line(status['context'])}: {status['state']} {words}".rstrip())

@@ -59,11 +59,11 @@ async def _format_opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return title and description: the run's own issue as it was when the run was asked for."""
     request = reading.request
     if isinstance(request, ResolveIssue) and thing["number"] == request.number:
-        return f"{clean_line(request.title)}\n\n{clean_body(request.body)}"
+        return f"{clean_line(request.title)}\n\n{await clean_body(request.body)}"
     if not await reading.may_show(thing):
         return f"Title and description: {HIDDEN}"
     author = thing["user"]["login"]
-    return f"{clean_line(thing['title'])} (by {author})\n\n{clean_body(thing['body'])}"
+    return f"{clean_line(thing['title'])} (by {author})\n\n{await clean_body(thing['body'])}"
 
 
 async def _reviews(reading: RunReader, number: int) -> str:
@@ -80,11 +80,10 @@ async def _reviews(reading: RunReader, number: int) -> str:
             hidden += 1
         elif "path" in each:
             place = f"{each['path']}:{each.get('line') or each.get('original_line') or ''}"
-            said.append(
-                f"## {each['user']['login']} on {clean_line(place)}\n{clean_body(each['body'])}"
-            )
+            words = await clean_body(each["body"])
+            said.append(f"## {each['user']['login']} on {clean_line(place)}\n{words}")
         else:
-            words = clean_body(each["body"]) if each["body"] else ""
+            words = await clean_body(each["body"]) if each["body"] else ""
             said.append(f"## {each['user']['login']}: {each['state'].lower()}\n{words}".rstrip())
     return join_sections(
         [*said, describe_left_out([(hidden, "reviews by people without write access")])]

@@ -55,7 +55,7 @@ class ReviewReplies:
         if not _VERDICT.fullmatch(verdict):
             raise ValueError(f"{verdict!r} cannot be told from the rest of a marker")
         mark = make_marker(self._run_id, f"thread-{verdict}")
-        text = f"{mark}\n{self._wording.text(body, limit=ROOM)}"
+        text = f"{mark}\n{await self._wording.publish(body, limit=ROOM)}"
         try:
             return await made_once(
                 lambda: self._find(thread), lambda: self._post(thread, text), settle=self._settle

@@ -110,12 +110,12 @@ class ReviewSuggestions:
         data = {
             "commit_id": head,
             "event": "COMMENT",
-            "body": self._whole(mark, body, notes, list(zip(beside, diffs, strict=True))),
+            "body": await self._whole(mark, body, notes, list(zip(beside, diffs, strict=True))),
             "comments": [_comment(each) for each in fitting],
         }
         return str((await writing.post(REVIEWS, self._url_variables(), data=data))["html_url"])
 
-    def _whole(
+    async def _whole(
         self,
         mark: str,
         body: str,
@@ -124,7 +124,7 @@ class ReviewSuggestions:
     ) -> str:
         """Return the review's text: what does not fit into it is named."""
         ours = "\n\n".join(notes)
-        words = self._wording.text(body, limit=LIMIT // 2)
+        words = await self._wording.publish(body, limit=LIMIT // 2)
         room = LIMIT - len(mark) - len(words) - len(ours) - 1_000
         shown, missing = [], []
         for each, diff in beside:

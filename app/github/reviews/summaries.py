@@ -14,7 +14,7 @@ from app.github.access.edit_history import EditHistory, said_at
 from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient
-from handlers.command_parser import strip_commands
+from handlers.command_parser import strip_apart
 
 MOST_REVIEWS = 2_000
 MOST_REMARKS = 500
@@ -116,7 +116,7 @@ class ReviewTextReader:
         if speaker is None:
             found.by_outsiders += 1
             return
-        body = strip_commands(await self._texts.text(item))
+        body = await strip_apart(await self._texts.text(item))
         if not body:
             return
         remark = Remark(

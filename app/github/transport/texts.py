@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agents.requests import Command, Request
-from agents.text import clean, code_span, one_line, publish, truncate
+from agents.text import clean, clean_apart, code_span, one_line, publish, publish_apart, truncate
 from agents.text.literal import to_literal
 from agents.text.outgoing import LIMIT
 from app.github.transport.urls import Urls
@@ -16,16 +16,19 @@ from app.secrets.redaction import Redactor
 
 BODY = 8_000  # characters of one text
 LINE = 300
+LONGEST_LINE = 2_000
+"""Characters of a title or name that are looked at; GitHub allows 256 for most."""
 
 
-def clean_body(text: str | None, room: int = BODY) -> str:
+async def clean_body(text: str | None, room: int = BODY) -> str:
     """Return a text from GitHub without hidden parts, cut to `room` characters."""
-    return truncate(clean(text or "").text, room, "the rest is on GitHub") or "(no text)"
+    shown = (await clean_apart(text or "")).text
+    return truncate(shown, room, "the rest is on GitHub") or "(no text)"
 
 
 def clean_line(text: str | None) -> str:
     """Return a title or name as one line."""
-    shown = " ".join(clean(text or "").text.split())
+    shown = " ".join(clean((text or "")[:LONGEST_LINE]).text.split())
     return shown if len(shown) <= LINE else f"{shown[:LINE]}…"
 
 
@@ -59,6 +62,16 @@ class OutgoingText:
         https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
         """
         safe = publish(
+            self._redactor.clean(markdown),
+            repository_url=self._repository_url,
+            mention_ok=self._mention_ok,
+            limit=limit,
+        )
+        return self._redactor.clean(safe)
+
+    async def publish(self, markdown: str, *, limit: int = LIMIT) -> str:
+        """Return the same, made beside the event loop where the Markdown is long."""
+        safe = await publish_apart(
             self._redactor.clean(markdown),
             repository_url=self._repository_url,
             mention_ok=self._mention_ok,

@@ -8,7 +8,8 @@ import pytest
 
 from agents.errors import ToolError
 from agents.ports import Approval, Asking
-from agents.tools.gate import call, judge
+from agents.text import apart
+from agents.tools.gate import call, judge, judge_apart
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 from tests.fakes.external import MemoryToolsets, MemoryWeb
 
@@ -184,3 +185,16 @@ async def test_a_refused_call_is_not_announced(reading):
     with pytest.raises(ToolError):
         await call("write", ARGUMENTS["write"], bench=reading, watch=lambda *t: seen.append(t))
     assert seen == []
+
+
+async def test_a_script_that_takes_too_long_to_be_read_is_a_persons_to_read(bench, monkeypatch):
+    monkeypatch.setattr(apart, "CLOCK_SECONDS", 0.0)
+    verdict = await judge_apart("bash", {"command": "`a`" * 10_000}, bench=bench)
+    assert (verdict.decision, verdict.rule) == ("ask", "shell/unreadable")
+
+
+async def test_a_long_script_is_judged_as_a_short_one(bench):
+    command = "echo a;" * 1_000 + "sudo reboot"
+    verdict = await judge_apart("bash", {"command": command}, bench=bench)
+    assert verdict == judge("bash", {"command": command}, bench=bench)
+    assert verdict.decision == "deny"

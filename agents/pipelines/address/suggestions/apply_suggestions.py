@@ -49,7 +49,7 @@ class Applied(Frozen):
 async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
     """Apply what reviewers suggested."""
     strangers = (await run.policy()).address.outsiders
-    candidates, left = select_suggestions(feedback.waiting, strangers=strangers)
+    candidates, left = await select_suggestions(feedback.waiting, strangers=strangers)
     if not candidates:
         run.summarize("no suggestion applies as it is" if left else "none was suggested")
         return Applied(left=left)

@@ -12,7 +12,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     find_place,
     find_trouble,
     nothing_else,
-    read_suggestions,
+    read_apart,
 )
 from agents.ports import Thread, ThreadComment
 from agents.requests import Person
@@ -61,7 +61,7 @@ class ChosenSuggestion:
         return nothing_else(self.said.body) and self.thread.said[-1].id == self.said.id
 
 
-def select_suggestions(
+async def select_suggestions(
     threads: Iterable[Thread], *, strangers: bool
 ) -> tuple[list[ChosenSuggestion], dict[str, str]]:
     """Return what the newest words of writers suggest, and why of some of them nothing is applied.
@@ -73,7 +73,7 @@ def select_suggestions(
     left: dict[str, str] = {}
     for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
         said = _newest(thread, strangers=strangers)
-        offered = dict.fromkeys(read_suggestions(said.body)) if said else {}
+        offered = dict.fromkeys(await read_apart(said.body)) if said else {}
         if not said or not offered:
             continue
         at, (first, *more) = find_place(thread), offered

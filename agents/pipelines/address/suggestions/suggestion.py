@@ -13,6 +13,7 @@ from agents.pipelines.address.suggestions.replaced import lines_of
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text import without_hidden
+from agents.text.apart import SHORT, Exhausted, run_apart
 from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")
@@ -42,8 +43,18 @@ def read_suggestions(body: str) -> tuple[Suggestion, ...]:
     return tuple(_suggestion(body, token) for token in parse_blocks(body) if _suggests(token))
 
 
+async def read_apart(body: str) -> tuple[Suggestion, ...]:
+    """Return the same, read beside the event loop; none of a comment that takes too much."""
+    try:
+        return await run_apart(len(body), read_suggestions, body)
+    except Exhausted:
+        return ()
+
+
 def nothing_else(body: str) -> bool:
-    """Return whether the comment says nothing beside its suggestions."""
+    """Return whether the comment says nothing beside its suggestions; pages of it are not read."""
+    if len(body) > SHORT:
+        return False
     tokens = parse_blocks(body)
     return bool(tokens) and all(_suggests(token) for token in tokens)
 

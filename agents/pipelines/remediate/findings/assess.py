@@ -59,7 +59,7 @@ async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
         ASSESS,
         objection=lambda said: _objection(said, asked),
         ids=", ".join(asked),
-        alerts=alerts_shown(run, found),
+        alerts=await alerts_shown(run, found),
     )
     by_id = {each.ghsa_id: each for each in done.judged}
     triage = tuple(

@@ -12,7 +12,7 @@ from agents.pipelines.resolve.triage.triage import Triage, format_decision
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
-from agents.text import clean
+from agents.text import clean_apart
 
 DAY = 86_400.0
 
@@ -149,7 +149,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
         TRIAGE_AGAIN,
         asked=question.kind,
         author=request.author.login,
-        by_author=_format_remarks(run, heard.by_author),
+        by_author=await _format_remarks(run, heard.by_author),
         unread=heard.by_outsiders,
     )
     run.stands(about=finding.kind)
@@ -166,11 +166,11 @@ async def unanswered(run: StageContext, question: Question) -> Outcome:
     return Outcome(kind="comment", text=text, url=question.url)
 
 
-def _format_remarks(run: StageContext, remarks: Sequence[Remark]) -> str:
+async def _format_remarks(run: StageContext, remarks: Sequence[Remark]) -> str:
     """Return what the author wrote, fenced; empty when there is nothing."""
     said = [
         f"{remark.at:%Y-%m-%d %H:%M} UTC{', changed since' if remark.edited else ''}:\n"
-        f"{clean(remark.body).text}"
+        f"{(await clean_apart(remark.body)).text}"
         for remark in remarks
     ]
     return run.fence("\n\n".join(said), limit=AUTHOR_LIMIT) if said else ""

@@ -14,7 +14,7 @@ from agents.pipelines.stages.onboarding import describe_setup
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
-from agents.text import clean
+from agents.text import clean_apart
 
 DISCUSSION_LIMIT = 20_000  # characters of the comments
 LINKED_LIMIT = 3_000  # characters of each linked issue
@@ -87,15 +87,15 @@ async def triage(
         setup=describe_setup(run, setup),
         instructions=material.instructions,
         decisions=material.decisions,
-        discussion=_discussion(run, material),
-        linked=[_describe_linked(run, each) for each in material.linked],
+        discussion=await _discussion(run, material),
+        linked=[await _describe_linked(run, each) for each in material.linked],
         parts=material.parts,
-        titles=run.fence(_titles(material.parts), limit=LINKED_LIMIT),
+        titles=run.fence(await _titles(material.parts), limit=LINKED_LIMIT),
         earlier=await _earlier(run, material.earlier),
         left_out=run.fence("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
         reference=request.reference,
         author=request.author.login,
-        issue=run.fence(clean(request.text).text, limit=WISH_LIMIT),
+        issue=run.fence((await clean_apart(request.text)).text, limit=WISH_LIMIT),
     )
     run.stands(about=finding.kind)
     run.summarize(format_decision(finding))
@@ -116,18 +116,19 @@ async def _pictures(
     return [picture.block for picture in pictures.shown], pictures.left_out
 
 
-def _discussion(run: StageContext, material: Material) -> str:
-    said = clean(material.discussion).text
+async def _discussion(run: StageContext, material: Material) -> str:
+    said = (await clean_apart(material.discussion)).text
     return run.fence(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
 
 
-def _titles(parts: Order) -> str:
+async def _titles(parts: Order) -> str:
     known = sorted((*parts.work, *parts.done, *parts.elsewhere), key=lambda part: part.number)
-    return clean("\n".join(f"{part.reference} {part.title}" for part in known)).text
+    titles = "\n".join(f"{part.reference} {part.title}" for part in known)
+    return (await clean_apart(titles)).text
 
 
-def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
-    text = clean(f"{issue.title}\n\n{issue.body}").text
+async def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
+    text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
     return {
         "number": issue.number,
         "kind": issue.kind,

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from agents.errors import TransientError
+from agents.text import apart
 from app.webhooks import dispatcher as module
-from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.dispatcher import UNREADABLE, Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from tests.patience import PATIENCE
@@ -215,3 +216,17 @@ async def test_rows_of_another_process_are_found_by_polling(
         return len(engine.taken) == 2
 
     await wait_until(has_two)
+
+
+async def test_a_comment_that_takes_too_long_to_be_read_asks_for_nothing(
+    dispatcher, inbox, sender, states, monkeypatch
+):
+    monkeypatch.setattr(apart, "CLOCK_SECONDS", 0.0)
+    user = {"login": "mara", "id": 8, "type": "User"}
+    comment = {"id": 5, "body": "/bot go\n" * 1000, "user": user, "html_url": "https://a.example"}
+    payload = {**sender.payload(), "action": "created", "comment": comment}
+    await inbox.store(
+        Delivery("d1", "issue_comment", "created", 1, "h1", json.dumps(payload).encode())
+    )
+    await dispatcher.dispatch_batch()
+    assert [(state, note) for _, state, note in await states()] == [("ignored", UNREADABLE)]
