@@ -167,6 +167,11 @@ class Settings(BaseSettings):
     """Stages that work at the same time on this machine."""
     inbox_limit: Annotated[int, Field(ge=1)] = 10_000
     """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
+    connection_limit: Annotated[int, Field(ge=10)] = 1_000
+    """Connections that may be open at once; one too many ends the one that has waited longest."""
+    body_limit_mb: Annotated[int, Field(ge=32)] = 64
+    """Megabytes of deliveries that may be in memory at once; beyond it GitHub is told to come
+    back."""
     sweep_seconds: Annotated[int, Field(ge=1, le=3600), AfterValidator(fits_clock)] = 600
     """Seconds from one look for lost deliveries and overlooked labels to the next."""
     retention_days: Annotated[int, Field(ge=0)] = 90

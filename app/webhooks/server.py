@@ -10,7 +10,7 @@ import shutil
 import socket
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from agents.errors import ConfigError, DeliveryError, TransientError
 from app.observability.loop_lag import LoopLag
 from app.observability.metrics import CONTENT_TYPE, Metrics
 from app.store.database import Database
+from app.webhooks.connections import BodyRoom, BoundedRunner, Connections
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import (
     ACCEPTED,
@@ -33,6 +34,8 @@ from app.webhooks.receiver import (
     too_large,
 )
 
+BODY_BYTES = 64 * 1024 * 1024
+CONNECTIONS = 1_000
 BODY_SECONDS = 20
 """A sender that takes longer for its body is not GitHub, which gives up after 10."""
 LINGER_SECONDS = 2
@@ -64,9 +67,14 @@ def build_server(
     database: Database,
     metrics: Metrics,
     readiness: Readiness,
+    *,
+    body_bytes: int = BODY_BYTES,
 ) -> web.Application:
-    """Return the application; `start_server` makes it listen."""
-    door = _WebhookEndpoint(intake, inbox, metrics)
+    """Return the application; `start_server` makes it listen.
+
+    `body_bytes`: of all bodies that may be in memory at once.
+    """
+    door = _WebhookEndpoint(intake, inbox, metrics, BodyRoom(body_bytes))
     watch = _HealthEndpoints(database, metrics, readiness)
     metrics.depth.set_function(lambda: inbox.depth)
     application = web.Application(client_max_size=MAX_BODY)
@@ -91,7 +99,9 @@ async def _watch_loop(metrics: Metrics, _application: web.Application) -> AsyncI
     watching.cancel()
 
 
-async def start_server(application: web.Application, host: str, port: int) -> web.AppRunner:
+async def start_server(
+    application: web.Application, host: str, port: int, *, connections: int = CONNECTIONS
+) -> web.AppRunner:
     """Listen; return the runner whose `cleanup()` lets open requests finish.
 
     Bodies are not decompressed, since the signature is over the bytes as sent. There is no access
@@ -100,8 +110,9 @@ async def start_server(application: web.Application, host: str, port: int) -> we
     """
     gc.collect()
     gc.freeze()
-    runner = web.AppRunner(
+    runner = BoundedRunner(
         application,
+        Connections(connections),
         access_log=None,
         auto_decompress=False,
         lingering_time=LINGER_SECONDS,
@@ -142,7 +153,10 @@ def _is_our_fault(record: logging.LogRecord) -> bool:
 class _WebhookEndpoint:
     """Answers deliveries, and never with a 500."""
 
-    def __init__(self, intake: WebhookReceiver, inbox: Inbox, metrics: Metrics) -> None:
+    def __init__(
+        self, intake: WebhookReceiver, inbox: Inbox, metrics: Metrics, room: BodyRoom
+    ) -> None:
+        self._room = room
         self._intake = intake
         self._inbox = inbox
         self._count = metrics.count
@@ -169,10 +183,11 @@ class _WebhookEndpoint:
 
     async def _take(self, request: web.Request) -> ImmediateAnswer:
         head = read_head(request.headers)
-        admitted = self._intake.decide(head, await _body(request))
-        if isinstance(admitted, ImmediateAnswer):
-            return admitted
-        taken = await self._inbox.take(admitted)
+        with self._room.reserve() as take:
+            admitted = self._intake.decide(head, await _body(request, take))
+            if isinstance(admitted, ImmediateAnswer):
+                return admitted
+            taken = await self._inbox.take(admitted)
         if taken.claim == "duplicate":
             return ImmediateAnswer(202, "received before", "duplicate")
         # GitHub keeps the answer: should our data be lost, it knows what came of the delivery.
@@ -193,19 +208,35 @@ class _WebhookEndpoint:
             )
 
 
-async def _body(request: web.Request) -> bytes:
-    """Return the raw body. Raises DeliveryError when it does not come, or not whole."""
+async def _body(request: web.Request, take: Callable[[int], bool]) -> bytes:
+    """Return the raw body. Raises DeliveryError where it does not come whole, or has no room."""
     try:
-        if request.content.is_eof():
-            return request.content.read_nowait()  # came with the headers, as most do
         async with asyncio.timeout(BODY_SECONDS):
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise too_large() from None
+            return await _gather(request, take)
+    except DeliveryError:
+        raise
     except TimeoutError:
         raise DeliveryError(408, "The body took too long to arrive.") from None
     except Exception:  # noqa: BLE001 - broken chunks, lost connections: the sender's, all of them
         raise DeliveryError(400, "The body did not arrive whole.") from None
+
+
+async def _gather(request: web.Request, take: Callable[[int], bool]) -> bytes:
+    if (request.content_length or 0) > MAX_BODY:
+        raise too_large()
+    parts, size = [], 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > MAX_BODY:
+            raise too_large()
+        if not take(len(part)):
+            raise _no_room()
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _no_room() -> DeliveryError:
+    return DeliveryError(503, "Too much is being received; deliver this again later.")
 
 
 class _HealthEndpoints:

@@ -77,9 +77,17 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         )
         async with work(parts, life, identity, inbox, schedules) as dispatching:
             server = await start_server(
-                build_server(receiver, inbox, parts.database, parts.metrics, readiness),
+                build_server(
+                    receiver,
+                    inbox,
+                    parts.database,
+                    parts.metrics,
+                    readiness,
+                    body_bytes=settings.body_limit_mb * 1024**2,
+                ),
                 settings.host,
                 settings.port,
+                connections=settings.connection_limit,
             )
             schedules.open.set()
             watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew))
