@@ -40,6 +40,32 @@ PROTECTED_PATHS = (
     ".gitmodules",
     "**/AGENTS.md",
     "**/CLAUDE.md",
+    # what tells other agents and editors what to do, or to run
+    "**/.cursor/rules/**",
+    "**/.cursorrules",
+    "**/.windsurfrules",
+    "**/GEMINI.md",
+    "**/.claude/**",
+    ".github/copilot-instructions.md",
+    ".github/instructions/**",
+    "**/.devcontainer/**",
+    "**/.devcontainer.json",
+    "**/.vscode/tasks.json",
+    "**/.vscode/launch.json",
+    "**/.vscode/settings.json",
+    # what deploys, and what installs from where
+    "**/netlify.toml",
+    "**/vercel.json",
+    "**/fly.toml",
+    "**/render.yaml",
+    "**/.npmrc",
+    "**/.yarnrc.yml",
+    "**/pip.conf",
+    "**/.pypirc",
+    "**/renovate.json",
+    "**/renovate.json5",
+    "**/.renovaterc",
+    "**/.renovaterc.json",
 )
 
 NEVER = (".github/workflows/**", ".github/fettle.yml")

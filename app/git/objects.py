@@ -103,6 +103,15 @@ class GitObjects:
         parts = (entry.partition("\t") for entry in entries)
         return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
 
+    async def links(self, name: str) -> dict[str, str]:
+        """Return the object id of each symbolic link of a commit or tree, by its path."""
+        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", require_revision(name))
+        entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
+        parts = (entry.partition("\t") for entry in entries)
+        return {
+            path: about.rsplit(" ", 1)[1] for about, _, path in parts if about.startswith("120000")
+        }
+
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
         whole = await self.git.local("cat-file", "commit", object_id(commit))

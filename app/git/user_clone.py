@@ -6,6 +6,7 @@ runs, since plumbing commands get Fettle's configuration on top of the clone's.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import stat
@@ -52,6 +53,7 @@ class UserClone:
 
     async def head(self) -> CheckedOutHead:
         """Return the checked-out commit. Raises ConfigError when there is no commit yet."""
+        await asyncio.to_thread(_require_ordinary_files, self.git.gitdir)
         commit = await self._head_commit()
         try:
             name = await self.git.local("symbolic-ref", "--quiet", "HEAD")
@@ -70,6 +72,7 @@ class UserClone:
 
         None when the clone has no such branch.
         """
+        await asyncio.to_thread(_require_ordinary_files, self.git.gitdir)
         commit = await self._objects.resolve(any_branch(branch))
         if commit is not None:
             await self._bring(mirror, commit, ref)
@@ -194,6 +197,24 @@ def _gitdir_of(path: Path) -> Path:
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
             return folder
     raise ConfigError(f"`{path}` is not in a git repository. Name a clone.")
+
+
+def _require_ordinary_files(gitdir: Path) -> None:
+    """Raise ConfigError where git would wait for a pipe or a device: its files are plain ones.
+
+    Sockets stay: git's own file watcher has one, and opening one fails at once.
+    """
+    inside = (Path(folder, name) for folder, _, names in os.walk(gitdir) for name in names)
+    for path in (gitdir, *inside):
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            continue  # a link to nowhere, or gone
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise ConfigError(
+                f"`{path}` is a pipe or a device, and git would wait for it for ever. No clone has"
+                " such files: find out who put it there, and remove it."
+            )
 
 
 async def _pack(git: Git, revisions: list[str], target: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from agents.errors import RunError
 from agents.policy import NEVER, Policy
 from app.git.mirror.merge import merge
 from app.git.objects import GitObjects, TreeChange
+from app.git.worktree.inward_links import leads_outside
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
 _MODES = {_ABSENT, "100644", "100755", _SYMLINK}
@@ -59,9 +59,8 @@ async def require_harmless(
     for change in changes:
         _require_permitted(change, policy, approved)
     await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
-    for change in changes:
-        if change.mode == _SYMLINK:
-            await _require_inward(change, objects)
+    if any(_SYMLINK in {change.mode, change.old_mode} for change in changes):
+        await _require_inward(objects, old, new)
 
 
 async def _made_here(objects: GitObjects, old: str, new: str, merging: str) -> list[TreeChange]:
@@ -129,19 +128,39 @@ async def _require_small(
         )
 
 
-async def _require_inward(change: TreeChange, objects: GitObjects) -> None:
-    """Refuse a symbolic link out of the repository: whoever checks it out would follow it."""
-    (size,) = await objects.sizes([change.oid])
-    target = (
-        "" if size > _LONGEST_LINK else (await objects.blob(change.oid)).decode("utf-8", "replace")
-    )
-    meant = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
-    first = meant.split("/")[0]
-    if not target or target.startswith("/") or first == ".." or _like_git(first):
-        raise RunError(
-            f"The change adds the symbolic link `{change.path}` to `{target[:200]}`, which leaves "
-            f"the repository. Fettle commits links within the repository only."
-        )
+async def _require_inward(objects: GitObjects, old: str, new: str) -> None:
+    """Refuse a symbolic link out of the repository: whoever checks it out would follow it.
+
+    A link that stood there before may lead out by way of a new one, so all of them are followed.
+    """
+    links = await _read_links(objects, new)
+    out = {path for path in links if _leads_outside(path, links)}
+    if not out:
+        return
+    before = await _read_links(objects, old)
+    for path in sorted(out):
+        same = before.get(path) == links[path]
+        if not (same and _leads_outside(path, before)):
+            raise RunError(
+                f"With the change the symbolic link `{path}` to `{links[path][:200]}` leaves"
+                f" the repository. Fettle commits links within the repository only."
+            )
+
+
+def _leads_outside(path: str, links: Mapping[str, str]) -> bool:
+    plain = {_plain(each): target for each, target in links.items()}
+    return leads_outside(path, plain, _plain, _like_git)
+
+
+async def _read_links(objects: GitObjects, tree: str) -> dict[str, str]:
+    """Return the target of each symbolic link of a tree; one that is too long leads nowhere."""
+    found = await objects.links(tree)
+    sizes = await objects.sizes(list(found.values()))
+    read = {}
+    for (path, oid), size in zip(found.items(), sizes, strict=True):
+        target = await objects.blob(oid) if size <= _LONGEST_LINK else b""
+        read[path] = target.decode("utf-8", "replace")
+    return read
 
 
 def _plain(name: str) -> str:

@@ -140,6 +140,13 @@ def test_thousands_of_faults_cost_no_more_than_reading_the_file(text):
     assert sorted(found, key=lambda each: (each.line, each.column)) == list(found)
 
 
+OTHERS = (
+    *("netlify.toml", "vercel.json", ".npmrc", "pip.conf", ".devcontainer/devcontainer.json"),
+    *(".vscode/tasks.json", "renovate.json", ".cursor/rules/a.mdc", ".claude/settings.json"),
+)
+"""What deploys, installs, or tells other agents what to do."""
+
+
 @pytest.mark.parametrize(
     ("path", "protected"),
     [
@@ -148,7 +155,10 @@ def test_thousands_of_faults_cost_no_more_than_reading_the_file(text):
         ("docs/CODEOWNERS", True),
         ("CLAUDE.md", True),
         ("sub/agents.md", True),
+        *[(f"{folder}{name}", True) for folder in ("", "sub/") for name in OTHERS],
+        (".github/copilot-instructions.md", True),
         (".github/dependabot.yml", False),
+        (".vscode/extensions.json", False),
         ("src/workflows/x.yml", False),
     ],
 )

@@ -219,3 +219,18 @@ async def test_what_is_no_clone_is_told(estate, tmp_path):
     git(tmp_path, "init", "-q")
     with pytest.raises(ConfigError, match="nothing checked out"):
         await UserClone(tmp_path).head()
+
+
+@pytest.mark.parametrize("name", ["shallow", "refs/heads/x", "packed-refs", "info/exclude", "HEAD"])
+async def test_a_pipe_in_the_clone_is_refused_before_git_waits_for_it(person, name):
+    path = person / ".git" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="is a pipe or a device"):
+        await UserClone(person).head()
+
+
+async def test_a_link_to_a_device_is_no_better(person):
+    (person / ".git" / "shallow").symlink_to("/dev/tty")
+    with pytest.raises(ConfigError, match="is a pipe or a device"):
+        await UserClone(person).head()

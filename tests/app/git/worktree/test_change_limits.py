@@ -13,7 +13,9 @@ ZERO = "0" * 40
 class FewObjects:
     """The changes and the blobs of one test."""
 
-    def __init__(self, *changes, blobs=None, altered=()):
+    def __init__(self, *changes, blobs=None, altered=(), links=None, before=None):
+        self._links = links or {}
+        self._links_before = before or {}
         self._changes = list(changes)
         self._blobs = blobs or {}
         self._altered = list(altered)
@@ -24,6 +26,11 @@ class FewObjects:
     async def list_changed_paths(self, old, new):
         assert (old, new) == ("approved", "n")
         return self._altered
+
+    async def links(self, tree):
+        here = self._links if tree == "n" else self._links_before
+        self._blobs |= {f"{tree}:{path}": target.encode() for path, target in here.items()}
+        return {path: f"{tree}:{path}" for path in here}
 
     async def sizes(self, oids):
         return [len(self._blobs.get(oid, b"x")) for oid in oids]
@@ -133,14 +140,48 @@ async def test_names_that_only_look_alike_pass(path):
     ],
 )
 async def test_links_that_leave(target):
-    objects = FewObjects(make_addition("dir/link", "120000"), blobs={"1" * 40: target.encode()})
+    objects = FewObjects(make_addition("dir/link", "120000"), links={"dir/link": target})
     with pytest.raises(RunError, match="leaves the repository"):
         await judge(objects)
 
 
 @pytest.mark.parametrize("target", ["a.py", "../src/a.py", "./x", "..", "deep/er"])
 async def test_links_that_stay(target):
-    await judge(FewObjects(make_addition("dir/link", "120000"), blobs={"1" * 40: target.encode()}))
+    await judge(FewObjects(make_addition("dir/link", "120000"), links={"dir/link": target}))
+
+
+@pytest.mark.parametrize(
+    ("links", "before"),
+    [
+        ({"a": "deep/er", "b": "a/../../../x"}, {}),
+        ({"up": ".", "b": "up/../x"}, {}),
+        ({"a/up": "..", "b": "a/up/../x"}, {}),
+        ({"UP": ".", "b": "up/../x"}, {}),
+        ({"a": "b", "b": "c", "c": "/etc"}, {}),
+        ({"d": ".", "old": "d/../x"}, {"old": "d/../x"}),
+        ({"g": ".", "b": "g/.git/hooks"}, {}),
+    ],
+    ids=["folder", "root", "parent", "case", "chain", "old link by a new one", "git"],
+)
+async def test_links_that_leave_by_way_of_links(links, before):
+    objects = FewObjects(make_addition("b", "120000"), links=links, before=before)
+    with pytest.raises(RunError, match="leaves the repository"):
+        await judge(objects)
+
+
+@pytest.mark.parametrize(
+    "links",
+    [{"a/b": "..", "c": "a/b/x"}, {"a": "b", "b": "a"}, {"a": "b/c/../..", "b": "d"}],
+)
+async def test_links_by_way_of_links_that_stay(links):
+    await judge(FewObjects(make_addition("c", "120000"), links=links))
+
+
+async def test_a_link_that_always_left_is_its_owners_affair():
+    stays = {"old": "/usr/share/dict", "c": "a.py"}
+    await judge(FewObjects(make_addition("c", "120000"), links=stays, before={"old": stays["old"]}))
+    with pytest.raises(RunError, match="`old` to"):
+        await judge(FewObjects(make_addition("c", "120000"), links=stays, before={"old": "/usr"}))
 
 
 async def test_nested_repositories():
