@@ -11,6 +11,8 @@ from itertools import groupby, takewhile
 from threading import Lock
 from urllib.parse import quote, quote_plus
 
+from app.secrets.disguises import list_views
+
 REDACTED = "[redacted]"
 
 SHORTEST_VALUE = 6
@@ -39,6 +41,16 @@ PATTERNS = (
     ),
 )
 
+
+HALF = 8
+"""So many characters of a known secret give away that it stood there before a text was cut."""
+LONGEST_HALF = 200
+MOST_CUTS = 20
+_CUT = re.compile(r"…|\n?\[(?:…|\.\.\.)|\.\.\. ?\(|\[[\d,]+ (?:more )?characters")
+_HALF = re.compile(
+    r"(?:gh[opsru]_|github_pat_|sk-ant-|glpat-|npm_|AIza|xox[abeoprs]-)[A-Za-z0-9._-]{6,}\Z"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{4,}\Z"
+)
 
 HEAD = 40
 """So many characters of a secret give it away; what follows goes as far as it still agrees."""
@@ -71,12 +83,17 @@ class Redactor:
             self._ends = ends
 
     def clean(self, text: str) -> str:
-        """Return the text with `[redacted]` in the place of every secret in it."""
-        index, parts, position = self._index, [], 0
-        while match := index.pattern.search(text, position):
-            parts += [text[position : match.start()], REDACTED]
-            position = max(match.end(), index.end(text, match.start()))
-        return "".join([*parts, text[position:]]) if parts else text
+        """Return the text with `[redacted]` in the place of every secret in it.
+
+        Also of those that are encoded, wrapped or interrupted by what nobody sees, and of halves
+        where a text was cut.
+        """
+        index = self._index
+        spans = list(index.find(text))
+        for view in list_views(text):
+            spans += [view.find_source(*span) for span in index.find(view.text)]
+        spans += index.find_halves(text)
+        return _blank_out(text, spans) if spans else text
 
 
 class _Index:
@@ -86,13 +103,72 @@ class _Index:
         self._forms: dict[str, list[str]] = {}
         for form in {form for secret in secrets for form in _forms(secret)}:
             self._forms.setdefault(form[:HEAD], []).append(form)
+        self._begins: dict[str, list[str]] = {}
+        self._endings: dict[str, list[str]] = {}
+        for form in (each for forms in self._forms.values() for each in forms):
+            if len(form) >= 2 * HALF:
+                self._begins.setdefault(form[:HALF], []).append(form)
+                self._endings.setdefault(form[-HALF:], []).append(form)
         # Patterns first: an unknown token may share its head with a known one.
         self.pattern = re.compile("|".join([*PATTERNS, *_group_by_head(self._forms)]), re.DOTALL)
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a secret begins and ends."""
+        position = 0
+        while match := self.pattern.search(text, position):
+            position = max(match.end(), self.end(text, match.start()))
+            yield match.start(), position
+
+    def find_halves(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a part of a secret stands beside the place at which a text was cut."""
+        for cut in _list_cuts(text):
+            if (found := _HALF.search(text, max(0, cut - LONGEST_HALF), cut)) is not None:
+                yield found.span()
+            tail = text[max(0, cut - LONGEST_HALF) : cut].rpartition(" ")[2]
+            for at in range(len(tail) - HALF + 1):
+                rest = tail[at:]
+                if _is_telling(rest) and any(
+                    form.startswith(rest) for form in self._begins.get(rest[:HALF], ())
+                ):
+                    yield cut - len(rest), cut
+                    break
+            head = text[cut : cut + LONGEST_HALF].lstrip("…")
+            begin = cut + len(text[cut : cut + LONGEST_HALF]) - len(head)
+            head = head.partition(" ")[0]
+            for at in range(len(head), HALF - 1, -1):
+                rest = head[:at]
+                if _is_telling(rest) and any(
+                    form.endswith(rest) for form in self._endings.get(rest[-HALF:], ())
+                ):
+                    yield begin, begin + at
+                    break
 
     def end(self, text: str, start: int) -> int:
         """Return where the known secret that begins at `start` stops, or `start`."""
         forms = self._forms.get(text[start : start + HEAD], ())
         return start + max((_count_common_prefix(form, text, start) for form in forms), default=0)
+
+
+def _is_telling(half: str) -> bool:
+    """Tell whether it is more than a word that secrets begin with, like `postgresql`."""
+    return any(each.isdigit() for each in half)
+
+
+def _list_cuts(text: str) -> list[int]:
+    """Return where the text may have been cut: its ends, and the marks of what was left out."""
+    marks = [found.start() for found in _CUT.finditer(text)]
+    return [0, *marks[:MOST_CUTS], len(text)]
+
+
+def _blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with `[redacted]` for these; what touches or overlaps is one."""
+    parts: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        if start >= position or not parts:
+            parts += [text[position:start], REDACTED]
+        position = max(position, end)
+    return "".join([*parts, text[position:]])
 
 
 def _count_common_prefix(form: str, text: str, start: int) -> int:
