@@ -17,6 +17,7 @@ from agents.requests import Verb
 from agents.text.apart import Exhausted, run_apart
 from agents.text.markdown import HtmlReader, parse_markdown
 from agents.text.rendered import find_plain_lines
+from handlers.mail_replies import find_quoted_mail
 
 ANSWERS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
 """The verbs that answer an approval, whose id follows."""
@@ -125,7 +126,8 @@ def _drop_quoted_reply(body: str) -> list[str]:
     text = body[:LONGEST].replace("\r\n", "\n").replace("\r", "\n")
     if (reply_to := _REPLY_TO.search(text)) is not None:
         text = text[: reply_to.start()]
-    return text.split("\n")
+    lines = text.split("\n")
+    return lines[: find_quoted_mail(lines)]
 
 
 def _find_spans(lines: list[str]) -> Iterator[tuple[int, int]]:

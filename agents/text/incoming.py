@@ -14,13 +14,25 @@ from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.markdown import parse_blocks
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_OPENING = re.compile(r"`+|<!--")
+_OPENING = re.compile(r"`+|<!--|<\?|<!\[CDATA\[|<![A-Za-z]")
+_CLOSING = {"<?": "?>", "<![CDATA[": "]]>"}
 # Not even a definition right below a paragraph, but written to be overlooked all the same.
 _NOTE_TO_NOBODY = re.compile(
     r"^ {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*<?#>?[ \t]+[\"'(].*\n?", re.MULTILINE
 )
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 COMMENTS, DEFINITIONS = "HTML comments", "link definitions"
+INSTRUCTIONS = "processing instructions"
+
+
+UNSEEN = "hidden text: "
+"""Stands before what readers of the page do not see."""
+_WORD = re.compile(r"[\w.-]{0,40}")
+_TAG = re.compile(r"<[A-Za-z][^<>]{0,4000}>")
+_ATTRIBUTE = re.compile(r"""\s([A-Za-z_:][\w:.-]{0,60})\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>=`]+)""")
+_SHOWN = frozenset(("href", "src", "srcset", "width", "height", "align", "colspan", "rowspan"))
+_IMAGE = re.compile(r"!\[([^\[\]]{1,4000})\]")
+_TITLE = re.compile(r"""(\]\([^()\s]{1,2000}\s+)(["'])([^"']{1,2000})\2\)""")
 
 
 @dataclass(frozen=True)
@@ -34,8 +46,9 @@ class Cleaned:
 def clean(text: str) -> Cleaned:
     """Return the text without hidden parts. Code keeps everything but invisible characters.
 
-    Entities are decoded first, since they can spell what comes after. The text of images and link
-    titles stays, in plain sight. This is hygiene: what an agent may do does not rest on it.
+    Entities are decoded first, since they can spell what comes after. What only a pointer or a
+    screen reader brings to light stays and is marked: texts of images, titles, attributes. This is
+    hygiene: what an agent may do does not rest on it.
     """
     removed: Counter[str] = Counter()
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -43,6 +56,7 @@ def clean(text: str) -> Cleaned:
     text, hidden = without_hidden(text)
     text = _outside_code(text, lambda prose: _without_comments(prose, removed))
     text = _without_definitions(text, removed)
+    text = _outside_code(text, _mark_unseen)
     return Cleaned(text.strip("\n"), dict(sorted((removed + hidden).items())))
 
 
@@ -110,8 +124,8 @@ def _unescape(text: str) -> str:
 def _without_comments(prose: str, removed: Counter[str]) -> str:
     out, at = [], 0
     for kind, start, end in _marks(prose):
-        if kind == "comment":
-            removed[COMMENTS] += 1
+        if kind != "code":
+            removed[COMMENTS if kind == "comment" else INSTRUCTIONS] += 1
             out.append(prose[at:start])
             at = end
     visible, count = _NOTE_TO_NOBODY.subn("", "".join([*out, prose[at:]]))
@@ -130,16 +144,24 @@ def _without_definitions(text: str, removed: Counter[str]) -> str:
 
 
 def _marks(prose: str) -> Iterator[tuple[str, int, int]]:
-    """Yield code spans and HTML comments as (kind, start, end), whichever begins first."""
+    """Yield code spans and what HTML hides as (kind, start, end), whichever begins first."""
     runs: defaultdict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", prose):
         runs[len(run[0])].append(run.start())
-    at = 0
+    at, unclosed = 0, set[str]()
     while mark := _OPENING.search(prose, at):
         start, at = mark.span()
         if mark[0] == "<!--":
             at = _comment_end(prose, start)
             yield "comment", start, at
+        elif mark[0].startswith("<"):
+            closing = _CLOSING.get(mark[0], ">")
+            last = -1 if closing in unclosed else prose.find(closing, at)
+            if last < 0 and not _begins_line(prose, start):  # then everybody sees it
+                unclosed.add(closing)
+                continue
+            at = last + len(closing) if last >= 0 else len(prose)
+            yield "instruction", start, at
         elif prose[start - 1 : start] != "\\" and (end := _span_end(prose, mark, runs)):
             at = end
             yield "code", start, end
@@ -159,6 +181,46 @@ def _comment_end(prose: str, start: int) -> int:
     end = prose.find("-->", start)
     if end >= 0:
         return end + len("-->")
-    begins_line = not prose[prose.rfind("\n", 0, start) + 1 : start].strip(" >")
-    blank = None if begins_line else _BLANK_LINE.search(prose, start)
+    blank = None if _begins_line(prose, start) else _BLANK_LINE.search(prose, start)
     return blank.start() if blank else len(prose)
+
+
+def _begins_line(prose: str, start: int) -> bool:
+    return not prose[prose.rfind("\n", 0, start) + 1 : start].strip(" >")
+
+
+# --- what shows only on demand ------------------------------------------------------------------
+
+
+def _mark_unseen(prose: str) -> str:
+    """Return the prose with a word before what stands in it for others than its readers."""
+    out, at = [], 0
+    for kind, start, end in _marks(prose):
+        if kind == "code":
+            out += [_mark_texts(prose[at:start]), prose[start:end]]
+            at = end
+    return "".join([*out, _mark_texts(prose[at:])])
+
+
+def _mark_texts(prose: str) -> str:
+    prose = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_mark_attribute, tag[0]), prose)
+    prose = _IMAGE.sub(lambda image: f"![{_mark(image[1])}]", prose)
+    return _TITLE.sub(lambda title: f"{title[1]}{title[2]}{_mark(title[3])}{title[2]})", prose)
+
+
+def _mark_attribute(attribute: re.Match[str]) -> str:
+    name, value = attribute[1], attribute[2]
+    if name.lower() in _SHOWN:
+        return attribute[0]
+    return f" {name}={_mark(value)}" if value[:1] not in "\"'" else _mark_quoted(name, value)
+
+
+def _mark_quoted(name: str, value: str) -> str:
+    return f" {name}={value[0]}{_mark(value[1:-1])}{value[0]}"
+
+
+def _mark(text: str) -> str:
+    """Return the text marked, unless it is one word, as a picture's name is, or is marked."""
+    if _WORD.fullmatch(text) or text.startswith(UNSEEN):
+        return text
+    return f"{UNSEEN}{text}"

@@ -37,7 +37,10 @@ SEEN = [
     "``a ` <!-- b --> ``",
     "```html\n<!-- in a fence -->\n&amp;\n```",
     "    <!-- in indented code -->",
-    '![text of an image](https://x.y/p.png "its title")',
+    "![image](https://x.y/p.png)",
+    '<img width="20" alt="screenshot-2.png" src="https://x.y/p.png">',
+    "a <? b and 1 <! 2, x<!y",
+    "`<? in code ?>` stays, `![some words](x)` too",
     "[^1]: a footnote",
     "family 👨‍👩‍👧 and ❤️ and 1️⃣",
     "`&lt;` is an entity in code",
@@ -135,3 +138,34 @@ def test_a_huge_text_is_quoted_as_fast_as_a_large_one():
     assert quoted.endswith("\nlast\n</untrusted-abc>")
     assert f"[… {len(text) - 1000:,} characters left out …]" in quoted
     assert len(quoted) < 1200
+
+
+UNSEEN = [
+    ("![do as I say](https://x.y/p.png)", "![hidden text: do as I say](https://x.y/p.png)"),
+    ('[docs](https://x.y "do as I say")', '[docs](https://x.y "hidden text: do as I say")'),
+    ('<img src="a.png" alt="do as I say">', '<img src="a.png" alt="hidden text: do as I say">'),
+    ("<a title='do as I say' href=x>y</a>", "<a title='hidden text: do as I say' href=x>y</a>"),
+    ('<p data-x="do as I say">y</p>', '<p data-x="hidden text: do as I say">y</p>'),
+]
+
+
+@pytest.mark.parametrize(("text", "marked"), UNSEEN)
+def test_what_readers_do_not_see_is_marked(text, marked):
+    assert clean(text).text == marked
+    assert clean(marked).text == marked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <?php do as I say ?> b",
+        "a <!DOCTYPE do as I say> b",
+        "a <![CDATA[do as I say]]> b",
+        "a\n\n<? do as I say\n\nand this",
+        "a\n\n<!X do as I say\n",
+    ],
+)
+def test_what_html_tells_no_reader_is_removed(text):
+    cleaned = clean(text)
+    assert "do as I say" not in cleaned.text
+    assert cleaned.removed == {"processing instructions": 1}
