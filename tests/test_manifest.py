@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,22 @@ def manifest():
 def test_it_subscribes_to_the_events_that_are_handled_and_no_others(manifest):
     assert set(manifest["default_events"]) == {event for event, _ in ROUTES} - UNASKED
     assert manifest["hook_attributes"]["url"].endswith("/webhook")
+
+
+TOLD_ITSELF = re.compile(r"\bevents\s*=\s*[\[(]|\.events\[:0\]|\bPERMISSIONS\b|\bEVENTS, ")
+"""What an App would be registered with, or made to hear, beside app.yml."""
+
+
+@pytest.mark.parametrize("folder", ["app/demo", "tests/flows", "tests/attacks", "tests/bench"])
+def test_no_flow_hears_more_than_it_subscribes_to(folder):
+    """So an event that is missing there is missing in the flows that live of it."""
+    root = Path(__file__).parents[1]
+    found = [
+        f"{path.relative_to(root)}: {hit[0]}"
+        for path in (root / folder).rglob("*.py")
+        for hit in TOLD_ITSELF.finditer(path.read_text("utf-8"))
+    ]
+    assert found == []
 
 
 def test_it_asks_for_the_permissions_that_tokens_are_made_with_and_no_others(manifest):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.demo.case import DemoCase
+from app.registration.manifest import app_manifest
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Account
-from app.simulator.github.admin.apps import EVENTS, PERMISSIONS, AppCredentials
+from app.simulator.github.admin.apps import AppCredentials
 from app.simulator.github.state.world import Issue, Pull, Repository
 
 LABEL = "bot:resolve"
@@ -54,12 +55,13 @@ async def set_scene(github: LocalGitHub, case: DemoCase, webhook_url: str, secre
     github.set_role(repository, maintainer, "maintain")
     github.set_role(repository, reviewer, "write")
     github.set_role(repository, author, "read")
+    manifest = app_manifest()
     app = github.create_app(
         APP,
         webhook_url=webhook_url,
         webhook_secret=secret,
-        permissions={**PERMISSIONS, "vulnerability_alerts": "read"},
-        events=(*EVENTS, "pull_request_review", "dependabot_alert"),
+        permissions=manifest.default_permissions,
+        events=manifest.default_events,
     )
     await github.install(app.app_id, [repository])
     issue = await github.create_issue(repository, author, case.title, case.body)

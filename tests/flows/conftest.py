@@ -17,6 +17,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.demo.server_process import ServerProcess
+from app.registration.manifest import app_manifest
 from app.sandbox.path_permissions import make_passable
 from app.simulator.github import LocalGitHub
 from app.simulator.github.gitdir import GitDir
@@ -296,8 +297,13 @@ async def _settle(github, model, server, source, issue):
     repository = await github.create_repository(owner, "calc", source=source)
     for name, role in (("mara", "maintain"), ("jonas", "read"), ("eve", "triage")):
         github.set_role(repository, people[name], role)
+    manifest = app_manifest()  # what is not asked for there, no flow gets
     app = github.create_app(
-        "fettle", webhook_url=f"{server.url}/webhook", webhook_secret=server.webhook_secret
+        "fettle",
+        webhook_url=f"{server.url}/webhook",
+        webhook_secret=server.webhook_secret,
+        permissions=manifest.default_permissions,
+        events=manifest.default_events,
     )
     await github.install(app.app_id, [repository])
     filed = await github.create_issue(repository, people["jonas"], *issue)

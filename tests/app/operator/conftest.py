@@ -17,6 +17,7 @@ from app.config.settings import load_settings
 from app.demo.server_process import ServerProcess
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted
+from app.registration.manifest import app_manifest
 from app.simulator.github import LocalGitHub
 from app.simulator.github.gitdir import GitDir
 from app.simulator.model import LocalModel
@@ -175,7 +176,11 @@ async def _settle(github, model, server, source):
     github.set_role(repository, people["mara"], "maintain")
     github.set_role(repository, people["jonas"], "read")
     app = github.create_app(
-        "fettle", webhook_url=f"{server.url}/webhook", webhook_secret=server.webhook_secret
+        "fettle",
+        webhook_url=f"{server.url}/webhook",
+        webhook_secret=server.webhook_secret,
+        permissions=app_manifest().default_permissions,
+        events=app_manifest().default_events,
     )
     await github.install(app.app_id, [repository])
     issue = await github.create_issue(repository, people["jonas"], *ISSUE)

@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from app.demo.package_index.server import LocalIndex
 from app.demo.server_process import ServerProcess
+from app.registration.manifest import app_manifest
 from app.simulator.github import LocalGitHub
-from app.simulator.github.admin.apps import EVENTS, PERMISSIONS
 from app.simulator.github.state.alerts import Affected
 from app.simulator.github.state.world import Repository
 from app.simulator.model import LocalModel, Script
@@ -192,8 +192,8 @@ async def _measure_mending(
         "fettle",
         webhook_url=f"{server.url}/webhook",
         webhook_secret=server.webhook_secret,
-        permissions={**PERMISSIONS, "vulnerability_alerts": "read"},
-        events=(*EVENTS, "dependabot_alert"),
+        permissions=app_manifest().default_permissions,
+        events=app_manifest().default_events,
     )
     repositories = {}
     for each in (*warm, *samples):

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlalchemy import select
 
 from app.demo.server_process import ServerProcess
+from app.registration.manifest import app_manifest
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Account
 from app.simulator.github.state.world import Issue, Repository
@@ -158,7 +159,11 @@ async def _make_place(
     for repository in made:
         github.set_role(repository, maintainer, "maintain")
     app = github.create_app(
-        "fettle", webhook_url=f"{server.url}/webhook", webhook_secret=server.webhook_secret
+        "fettle",
+        webhook_url=f"{server.url}/webhook",
+        webhook_secret=server.webhook_secret,
+        permissions=app_manifest().default_permissions,
+        events=app_manifest().default_events,
     )
     await github.install(app.app_id, made)
     await server.start(app)

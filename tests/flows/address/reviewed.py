@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from agents.run import Outcome
+from app.registration.manifest import app_manifest
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
@@ -25,7 +26,7 @@ from tests.flows.scripted import part
 
 VERDICT = re.compile(r"key=thread-([a-z_]+) -->")
 BRANCH = "bot/1-sums-0a0a0a"
-EVENTS = ["pull_request_review", "pull_request_review_comment", "pull_request_review_thread"]
+REVIEWS = "pull_request_review"
 POLICY = "address: {quiet_seconds: 0}\n"
 BASE = {
     ".github/fettle.yml": POLICY,
@@ -74,9 +75,11 @@ class Reviewed:
     def repository(self):
         return self.place.repository
 
-    def listen(self):
-        """Have the App hear of reviews from now on."""
-        self.github.world.apps[self.place.app.app_id].events[:0] = EVENTS
+    def listen(self, *, reviews=True):
+        """Have the App hear of reviews from now on, if that is what app.yml asks for, or not."""
+        wanted = app_manifest().default_events
+        heard = (each for each in wanted if reviews or each != REVIEWS)
+        self.github.world.apps[self.place.app.app_id].events[:] = heard
 
     async def review(self, who, body="", *comments, state="COMMENTED", **more):
         """Let somebody review; comments are (path, line, words), or Inlines."""
@@ -217,8 +220,7 @@ async def open_reviewed(make_place, script=None, *, base=BASE, head=HEAD, listen
         await place.github.webhooks.wait_until_settled()
         place.issue = pull.issue
         found = Reviewed(place, pull)
-        if listening:
-            found.listen()
+        found.listen(reviews=listening)
         yield found
 
 

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.simulator.github.admin.apps import EVENTS
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
@@ -24,8 +23,6 @@ def settled(make_place):
     @asynccontextmanager
     async def make(**given):
         async with make_place(**given) as place:
-            app = place.github.world.apps[place.app.app_id]
-            app.events = [*EVENTS, "repository"]
             [place.installation] = place.github.world.installations.values()
             yield place
 

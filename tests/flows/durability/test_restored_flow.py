@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
 from tests.flows.address.reviewed import (
-    EVENTS,
     POLICY,
     Reviewed,
     edit,
@@ -80,7 +79,6 @@ def read_all(place, at):
 
 async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_place):
     async with make_place(files=FILES, script=story(), FETTLE_SWEEP_SECONDS="2") as place:
-        place.github.world.apps[place.app.app_id].events[:0] = EVENTS
         await back_up(place)
         await place.label()
         await place.ends("pull_request")

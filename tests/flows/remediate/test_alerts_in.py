@@ -106,6 +106,7 @@ def alerts(make_place):
         async with make_place({**CALC, **SAFE, **(files or {})}, **more) as place:
             made, github = Alerts(place), place.github
             if unheard:
+                github.world.apps[place.app.app_id].events.remove("dependabot_alert")
                 await made.opens()
             rights, events = ASKED["default_permissions"], ASKED["default_events"]
             github.ask_permissions(place.app.app_id, rights, events)

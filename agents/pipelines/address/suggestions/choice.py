@@ -11,7 +11,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
     find_place,
     find_trouble,
-    nothing_else,
+    is_alone,
     read_apart,
 )
 from agents.ports import Thread, ThreadComment
@@ -49,6 +49,8 @@ class ChosenSuggestion:
     said: ThreadComment
     suggestion: Suggestion
     change: LineReplacement
+    alone: bool
+    """The comment says nothing beside it."""
 
     @property
     def author(self) -> Person:
@@ -58,7 +60,7 @@ class ChosenSuggestion:
     @property
     def whole(self) -> bool:
         """Return whether it says nothing beside it, and nobody said anything after it."""
-        return nothing_else(self.said.body) and self.thread.said[-1].id == self.said.id
+        return self.alone and self.thread.said[-1].id == self.said.id
 
 
 async def select_suggestions(
@@ -83,7 +85,8 @@ async def select_suggestions(
             left[thread.id] = find_trouble("", thread, first)
         else:
             change = LineReplacement(thread.path, Replacement(*at, first.lines))
-            found.append(ChosenSuggestion(thread, said, first, change))
+            alone = await is_alone(said.body)
+            found.append(ChosenSuggestion(thread, said, first, change, alone))
     return found, left
 
 

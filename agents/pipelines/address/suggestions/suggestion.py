@@ -13,7 +13,7 @@ from agents.pipelines.address.suggestions.replaced import lines_of
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text import without_hidden
-from agents.text.apart import SHORT, Exhausted, run_apart
+from agents.text.apart import Exhausted, run_apart
 from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")
@@ -51,10 +51,16 @@ async def read_apart(body: str) -> tuple[Suggestion, ...]:
         return ()
 
 
-def nothing_else(body: str) -> bool:
-    """Return whether the comment says nothing beside its suggestions; pages of it are not read."""
-    if len(body) > SHORT:
+async def is_alone(body: str) -> bool:
+    """Return whether the comment surely says nothing beside its suggestions."""
+    try:
+        return await run_apart(len(body), nothing_else, body)
+    except Exhausted:
         return False
+
+
+def nothing_else(body: str) -> bool:
+    """Return whether the comment says nothing beside its suggestions."""
     tokens = parse_blocks(body)
     return bool(tokens) and all(_suggests(token) for token in tokens)
 

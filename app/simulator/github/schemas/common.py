@@ -87,6 +87,9 @@ NOT_MODELLED: Mapping[str, Json] = {
     "topics": [],
 }
 
+UNLISTED = frozenset(("dependabot_alert",))
+"""Events that GitHub's schema of a webhook's App does not know, though Apps may hear of them."""
+
 
 def moment(at: datetime) -> str:
     """Return a time as GitHub writes it."""
@@ -176,7 +179,10 @@ def app_json(world: World, app: App) -> Json:
 
 def via_json(world: World, app: App | None) -> Json:
     """Return `performed_via_github_app`."""
-    return app_json(world, app) if app else None
+    if app is None:
+        return None
+    heard = [each for each in app.events if each not in UNLISTED]
+    return app_json(world, app) | {"events": heard}
 
 
 def installation_json(world: World, installation: Installation) -> Json:
