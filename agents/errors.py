@@ -14,6 +14,7 @@ FettleError
    ├─ Moved        somebody else changed the branch; theirs is left alone
    ├─ PolicyInvalid
    ├─ PrefixChanged the model's server takes a conversation for another than it was
+   ├─ BaitTaken    what was laid out as bait was read: somebody looks for secrets
    └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
 ├─ Cancelled                 somebody or a shutdown stopped the run between two calls
@@ -80,6 +81,10 @@ class Moved(RunError):
 
 class PolicyInvalid(RunError):
     """The repository's `.github/fettle.yml` cannot be read."""
+
+
+class BaitTaken(RunError):
+    """The run has come upon what no work needs, and somebody may have sent it there."""
 
 
 class ContextFull(RunError):

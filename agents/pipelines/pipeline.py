@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.errors import BudgetExceeded, Cancelled, DayOver, RunError
+from agents.errors import BaitTaken, BudgetExceeded, Cancelled, DayOver, RunError
 from agents.loop import AnyConversation
 from agents.pipelines.stages.save_unfinished import DAY_OVER, EarlyEnd, keep_work
 from agents.requests import Request
@@ -22,11 +22,14 @@ class Pipeline:
     conversations: Sequence[AnyConversation]
 
     async def work(self, run: Run, request: Request) -> Outcome:
-        """Do the run; one that ends early keeps what it made."""
+        """Do the run; one that ends early keeps what it made, unless it looked for secrets."""
         try:
             return await self.function(run, request)
         except Cancelled as cancelled:
             stopped = EarlyEnd(kind="cancelled", text=str(cancelled))
+        except BaitTaken as error:  # nothing of such a run is published; its commits are evidence
+            run.stop()
+            return Outcome(kind="failed", text=str(error))
         except RunError as error:
             over_budget = isinstance(error, BudgetExceeded)
             rule = DAY_OVER if isinstance(error, DayOver) else None

@@ -9,6 +9,7 @@ from agents.errors import ConfigError
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials, LoadedSettings, Settings
 from app.doctor.app_identity import app_findings
+from app.doctor.bait import bait_finding
 from app.doctor.database import database_finding
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 from app.doctor.github_client import open_client
@@ -34,6 +35,7 @@ async def examine(
     except OSError as error:
         found.append(report_failure("disk", f"`{settings.data_dir}`: {error.strerror}."))
     found.append(await asyncio.to_thread(database_finding, settings))
+    found.append(await asyncio.to_thread(bait_finding, settings.data_dir))
     return found + await model_findings(settings, allowed=ask_models)
 
 

@@ -61,6 +61,11 @@ class Metrics:
         self.model_usd = Counter(
             "fettle_model_usd", "Dollars that models cost.", registry=self.registry
         )
+        self.bait = Counter(
+            "fettle_bait_taken",
+            "Runs that were ended for what was laid out as bait.",
+            registry=self.registry,
+        )
         self.command_seconds = Counter(
             "fettle_command_seconds",
             "Time that commands of repositories and agents took.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -34,6 +34,19 @@ def give(folder: Path, owner: tuple[int, int], mode: int = 0o755) -> None:
     folder.chmod(mode)
     if os.geteuid() == 0:
         os.chown(folder, *owner)
+
+
+def lay_files(folder: Path, files: Mapping[str, bytes], owner: tuple[int, int]) -> None:
+    """Put files into a folder that this user has not seen yet, each for that user alone."""
+    for name, data in files.items():
+        path = folder / name
+        missing = [each for each in path.relative_to(folder).parents if each.name]
+        for each in reversed(missing):
+            give(folder / each, owner, 0o700)
+        path.write_bytes(data)
+        path.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(path, *owner)
 
 
 def make_data_folder(folder: Path) -> None:

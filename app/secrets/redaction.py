@@ -101,7 +101,7 @@ class _Index:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms: dict[str, list[str]] = {}
-        for form in {form for secret in secrets for form in _forms(secret)}:
+        for form in {form for secret in secrets for form in list_forms(secret)}:
             self._forms.setdefault(form[:HEAD], []).append(form)
         self._begins: dict[str, list[str]] = {}
         self._endings: dict[str, list[str]] = {}
@@ -183,7 +183,8 @@ def _group_by_head(heads: Iterable[str]) -> Iterator[str]:
         yield f"{re.escape(first)}(?:{'|'.join(re.escape(head[1:]) for head in group)})"
 
 
-def _forms(secret: str) -> Iterator[str]:
+def list_forms(secret: str) -> Iterator[str]:
+    """Yield the ways in which a secret may be written."""
     raw = secret.encode()
     yield secret
     yield json.dumps(secret)[1:-1]

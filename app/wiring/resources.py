@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from agents.loop.budget import RunLimits
 from agents.loop.model import ClaudeModel
@@ -22,6 +23,7 @@ from app.observability.tracing import Tracing, record_past
 from app.sandbox.path_permissions import make_data_folder, require_reach
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
+from app.secrets.bait import BaitKeeper
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import Runs, StoredApprovals
@@ -48,6 +50,11 @@ class SharedResources:
     """None: the operator has no MCP servers."""
     owners: AllowedOwners
     """The accounts that Fettle works for."""
+
+    @cached_property
+    def bait(self) -> BaitKeeper:
+        """Return what makes the bait of each run."""
+        return BaitKeeper(self.settings.data_dir, self.metrics.bait.inc)
 
     def command_ran(self, seconds: float) -> None:
         """Note that a command of a repository or an agent has ended."""

@@ -25,9 +25,11 @@ from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
 from app.github.transport import ConversationThread, GitHub, Profile, Scope
 from app.policies.gate import PolicyGate
+from app.runs.baited_model import BaitedModel
 from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import RunSteering, SteerSignals
 from app.sandbox.select import build_caution
+from app.secrets.bait import RunBait
 from app.store.flaky_tests import StoredFlakyTests
 from app.store.handled_feedback import Batches
 from app.store.runs import StoredCheckpoints, StoredJournal, StoredSteers
@@ -63,7 +65,8 @@ class RunPortsFactory:
         place = await self._place(run_id, request, alerts)
         reporter = await self._make_reporter(run_id, request, place)
         objects = self._objects(run_id, mirror)
-        source = self._source(run_id, request, objects)
+        bait = parts.bait.for_run(run_id)
+        source = self._source(run_id, request, objects, bait)
         return GitHubRun(
             run_id,
             request,
@@ -71,7 +74,7 @@ class RunPortsFactory:
             reporter,
             source,
             Ports(
-                model=parts.model,
+                model=BaitedModel(parts.model, bait),
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
                 publisher=self._publisher(run_id, request, mirror),
@@ -207,7 +210,9 @@ class RunPortsFactory:
         fetch_commit = partial(self._fetch_commit, request, mirror)
         return partial(self._fetch, request, mirror), fetch_commit
 
-    def _source(self, run_id: str, request: Request, objects: RunObjects) -> GitSource:
+    def _source(
+        self, run_id: str, request: Request, objects: RunObjects, bait: RunBait
+    ) -> GitSource:
         parts, mirror = self._parts, objects.mirror
         fetch, fetch_commit = self._ways_to_fetch(request, mirror)
         return GitSource(
@@ -224,6 +229,7 @@ class RunPortsFactory:
             furnisher=parts.set_ups.for_run(str(request.repository.id), mirror, run_id),
             conceal=parts.redactor.clean,
             on_command=parts.command_ran,
+            bait=bait,
         )
 
     async def _fetch(self, request: Request, mirror: Mirror) -> str:

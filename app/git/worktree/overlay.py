@@ -20,7 +20,7 @@ from app.git.worktree.installed_dependencies import CommandMounts
 from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.safe_open import is_absent, make_folder, write_file
 from app.git.worktree.untrusted_git import RunFolders
-from app.sandbox.path_permissions import give
+from app.sandbox.path_permissions import give, lay_files
 from app.sandbox.port import HOME, SCRATCH, UPPER, Mount
 
 
@@ -36,6 +36,8 @@ def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, in
     for folder in room.values():
         if not folder.is_dir():
             give(folder, owner, 0o700)
+            if folder == places.home:
+                lay_files(folder, places.home_files, owner)
     own = (Mount(room[at], at, writable=True) for at in room if at not in brought)
     return [*own, *(_add_layer(places, mount) for mount in furnishing.mounts)]
 

@@ -18,6 +18,7 @@ from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.untrusted_git import RunFolders
 from app.git.worktree.worktree import GitWorkTree, open_work_tree
 from app.sandbox.port import Sandbox
+from app.secrets.bait import RunBait
 
 
 class GitSource:
@@ -26,7 +27,7 @@ class GitSource:
     `fetch`, `branch`, `pull` and `commit` update the mirror: the default branch, one branch, the
     head of a pull request, one commit. `about` is the number of the run's own issue or pull
     request. `identity` is the author of commits; `furnisher` installs dependencies; `conceal`
-    redacts commit messages; `on_command` is told each command's seconds.
+    redacts commit messages; `on_command` is told each command's seconds; `bait` is the run's.
     """
 
     def __init__(
@@ -45,7 +46,9 @@ class GitSource:
         furnisher: DependencyInstaller,
         conceal: Callable[[str], str],
         on_command: Callable[[float], object],
+        bait: RunBait | None = None,
     ) -> None:
+        self._bait = bait
         self._objects = objects
         self._mirror = objects.mirror
         self._root = root
@@ -153,6 +156,7 @@ class GitSource:
             lend=partial(self._furnisher.lend_kits, base),
             conceal=self._conceal,
             on_command=self._on_command,
+            bait=self._bait,
         )
 
     async def recover(self) -> None:

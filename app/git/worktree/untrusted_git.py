@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class RunFolders:
     """The folders of one run, below one that only Fettle may write."""
 
     run: Path
+    home_files: Mapping[str, bytes] = field(default_factory=dict)
+    """What lies in the home folder of the run's commands from the beginning, by path."""
 
     @property
     def files(self) -> Path:

@@ -27,6 +27,7 @@ from app.git.worktree.safe_open import open_file, read_file, write_file
 from app.git.worktree.sandbox_commands import Add, Furnish, Lend, SandboxCommands
 from app.git.worktree.untrusted_git import RunFolders, UntrustedGit
 from app.sandbox.port import Sandbox
+from app.secrets.bait import RunBait
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _LIST_LIMIT = 4_000_000
@@ -51,7 +52,9 @@ class GitWorkTree:
         limits: ChangeLimits,
         commands: SandboxCommands,
         conceal: Callable[[str], str],
+        bait: RunBait | None = None,
     ) -> None:
+        self._bait = bait
         self._objects = objects
         self._mirror = objects.mirror
         self._places = places
@@ -96,9 +99,12 @@ class GitWorkTree:
         With the network `indexes` it can install dependencies, which are kept only if the command
         ended by itself. `timeout` is in seconds.
         """
-        return await self._commands.run(
+        result = await self._commands.run(
             argv, timeout=timeout, writable=writable, max_output=max_output, network=network
         )
+        if self._bait is not None:
+            self._bait.require_none("the output of a command", result.output)
+        return result
 
     async def ask(
         self,
@@ -152,6 +158,7 @@ class GitWorkTree:
         if commit is None:
             judged = partial(require_harmless, self._mirror, self._policy, parent, tree)
             await judged(self._limits, permitted=permitted, merging=merging)
+            await self._require_no_bait(parent, tree, message)
             words = self._conceal(message)  # an issue may hold a token, and the model repeat it
             make = partial(self._mirror.commit, ref, tree, parent, message=words)
             commit = await make(identity=self._identity, merging=merging)
@@ -159,6 +166,17 @@ class GitWorkTree:
         async with self._index:
             await self._inside.advance(commit)
         return commit
+
+    async def _require_no_bait(self, parent: str, tree: str, message: str) -> None:
+        """Raise BaitTaken for a commit in whose changes or message the run's bait stands."""
+        if self._bait is None:
+            return
+        self._bait.require_none("the message of a commit", message)
+        for change in await self._mirror.changes(parent, tree):
+            if change.mode not in ("000000", "160000"):
+                data = await self._mirror.blob(change.oid)
+                text = f"{change.path}\n{data.decode('utf-8', 'replace')}"
+                self._bait.require_none("a file of a commit", text)
 
     async def diff(self, old: str, new: str, *, context: int = 3) -> str:
         """Return the unified diff between two commits or trees."""
@@ -240,16 +258,17 @@ async def open_work_tree(
     lend: Lend | None = None,
     conceal: Callable[[str], str] = str,
     on_command: Callable[[float], object] = lambda _: None,
+    bait: RunBait | None = None,
 ) -> GitWorkTree:
     """Return the work tree of this run below `root`, with the files of the commit `base`.
 
     A folder that an earlier process of the run completed is taken as it is: call `restore` to go on
     from a checkpoint. An incomplete one is built anew. `furnish` returns each command's mounts,
     `add` lends a copy to install into, `lend` lends Fettle's own tools; `conceal` redacts commit
-    messages; `on_command` is told each command's seconds.
+    messages; `on_command` is told each command's seconds; `bait` lies in the commands' home.
     """
     run_refs(run_id)  # refuses an id that could leave `root`
-    places = RunFolders(root / run_id)
+    places = RunFolders(root / run_id, bait.files if bait else {})
     tree = GitWorkTree(
         objects,
         run_id,
@@ -269,6 +288,7 @@ async def open_work_tree(
             on_command=on_command,
         ),
         conceal=conceal,
+        bait=bait,
     )
     await tree.prepare()
     return tree

@@ -8,10 +8,11 @@ import subprocess
 
 import pytest
 
-from agents.errors import RunError, ToolError
+from agents.errors import BaitTaken, RunError, ToolError
 from agents.policy import Policy
 from app.git.worktree import worktree as worktree_module
 from app.git.worktree.change_limits import ChangeLimits
+from app.secrets.bait import BaitKeeper
 
 
 def git(estate, *args):
@@ -386,3 +387,23 @@ async def test_ten_at_once(estate):
 async def test_an_id_that_could_leave_the_folder_is_refused(estate):
     with pytest.raises(RunError):
         await estate.open("../../escape")
+
+
+# --- bait ----------------------------------------------------------------------------------------
+
+
+async def test_a_command_that_reads_bait_ends_the_run(estate, tmp_path):
+    bait = BaitKeeper(tmp_path).for_run("run-9")
+    tree = await estate.open("run-9", bait=bait)
+    listed = await tree.run(["bash", "-c", "ls -A ~; echo $HOME"], timeout=20)
+    assert {".aws", ".env", ".ssh"} <= set(listed.output.split())
+    for file in bait.files:
+        with pytest.raises(BaitTaken, match="the output of a command"):
+            await tree.run(["bash", "-c", f"base64 ~/{file}"], timeout=20)
+
+
+async def test_a_commit_that_holds_bait_is_not_made(estate, tmp_path):
+    tree = await estate.open("run-9", bait=BaitKeeper(tmp_path).for_run("run-9"))
+    await tree.run(["bash", "-c", "base64 ~/.ssh/id_ed25519 > key.txt"], timeout=20)
+    with pytest.raises(BaitTaken, match="a file of a commit"):
+        await tree.commit(await tree.snapshot(), estate.base, "Add a file\n")
