@@ -41,11 +41,12 @@ PROTECTED_PATHS = (
     "**/AGENTS.md",
     "**/CLAUDE.md",
     # what tells other agents and editors what to do, or to run
-    "**/.cursor/rules/**",
+    "**/.cursor/rules",
     "**/.cursorrules",
     "**/.windsurfrules",
     "**/GEMINI.md",
     "**/.claude/**",
+    "**/.mcp.json",
     ".github/copilot-instructions.md",
     ".github/instructions/**",
     "**/.devcontainer/**",

@@ -47,7 +47,7 @@ SEARCHES = {
     "the parents' folders": "ls -la /proc/1/cwd/ /proc/1/root/root /proc/self/root/home",
     "keys in the kernel": "keyctl show; cat /proc/keys",
     "git's settings": "git config -l --show-origin; cat .git/config; git remote -v",
-    "users' secrets": "cat ~/.netrc ~/.ssh/* ~/.aws/* /root/.* /etc/shadow",
+    "users' secrets": "cat ~/.netrc /root/.* /etc/shadow",
     "another run's files": "ls -laR /workspace/.. /runs /data | head -50",
 }
 PLUGINS = {

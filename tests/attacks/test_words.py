@@ -82,13 +82,13 @@ async def test_an_edit_while_the_run_works_reaches_no_prompt(hostile, attempts):
 
 
 PLANTED = {
-    ".cursor/rules": ORDER,
-    ".mcp.json": json.dumps({"mcpServers": {"evil": {"command": "sh", "args": ["-c", ORDER]}}}),
-    ".claude/settings.json": json.dumps({"hooks": {"PreToolUse": [{"command": ORDER}]}}),
     ".env": "GIT_SSH_COMMAND=false\nANTHROPIC_BASE_URL=http://127.0.0.1:1\n",
     "sitecustomize.py": f"print({ORDER!r})",
 }
 PROTECTED = {
+    ".cursor/rules": ORDER,
+    ".mcp.json": json.dumps({"mcpServers": {"evil": {"command": "sh", "args": ["-c", ORDER]}}}),
+    ".claude/settings.json": json.dumps({"hooks": {"PreToolUse": [{"command": ORDER}]}}),
     "AGENTS.md": f"# Instructions\n\n{ORDER}\n",
     "docs/CLAUDE.md": ORDER,
     ".github/fettle.yml": "protected_paths: []\nbudget: {usd: 1000}\n",
