@@ -15,6 +15,7 @@ from agents.ports import Block, Query, Turn
 COMPACT_AT = 0.8
 """The share of the model's window at which a conversation is summed up."""
 CHARACTERS = 3  # of one token, at least: too many tokens are counted rather than too few
+PICTURE = 5_000 * CHARACTERS  # the most that one takes, however large its file
 MOST_EXCERPTS = 40  # of the newest calls
 EXCERPT = 400  # characters of a call, and of its result
 REQUEST = (
@@ -33,7 +34,7 @@ _EXCERPTS = "These are the newest calls of it, shortened; read again what you ne
 
 def is_due(turns: Sequence[Turn], head: Query) -> bool:
     """Return whether the next request would come near the model's window."""
-    return estimate_tokens(turns, head) >= COMPACT_AT * head.context_window
+    return estimate_tokens(turns, head) >= COMPACT_AT * head.capabilities.context_window
 
 
 def estimate_tokens(turns: Sequence[Turn], head: Query) -> int:
@@ -98,4 +99,8 @@ def _cut(text: str) -> str:
 
 
 def _length(turns: Sequence[Turn]) -> int:
-    return sum(len(json.dumps(turn.content)) for turn in turns)
+    return sum(
+        PICTURE if block["type"] == "image" else len(json.dumps(block))
+        for turn in turns
+        for block in turn.content
+    )

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
+from agents.ports import Query
 from agents.tools.base import Capability
 from agents.tools.registry import TOOLS
 from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
@@ -141,6 +142,13 @@ def tool_list(
         *_by_name(more),
         *_by_name(submission.definition() for submission in submissions),
     ]
+
+
+def begin_query(
+    model: str, among: Iterable[AnyConversation], more: Iterable[Mapping[str, Any]] = ()
+) -> Query:
+    """Return what every request of a new session has in common, as this version sends it."""
+    return Query(model=model, system=system_prompt(), tools=tool_list(among, more), messages=())
 
 
 def _by_name(definitions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -16,6 +16,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ from agents.errors import (
     RunError,
     TransientError,
 )
+from agents.loop.model_names import CORE, find_known, read_capabilities
 from agents.loop.prices import cost_of, usage_of
-from agents.ports import Answer, Query
+from agents.ports import Answer, Capabilities, Query
 
 if TYPE_CHECKING:
     from anthropic import APIError, AsyncAnthropic, AsyncMessageStream
@@ -46,15 +48,18 @@ MINUTES = {"type": "ephemeral"}
 # An error event inside a stream comes with status 200: its type says what it means.
 REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
 FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
+BUSY = (408, 429, 503, 529)
+TOO_LONG = ("prompt is too long", "exceed context limit")
 CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 
 
 class ClaudeModel:
     """The port `Model` over the Messages API, always streamed.
 
-    `plain` is for servers that know only the API's core: no thinking, effort, cache markers or
-    strict tools are asked for. `tries` counts the attempts at one answer, `backoff` is the first
-    pause in seconds, `timeout` the longest silence of the server.
+    `token` is sent as a bearer token, as gateways want it, instead of the key. `declared` says by
+    a model's name, or `*` for all, what the operator knows better than the server and our table.
+    `tries` counts the attempts at one answer, `backoff` is the first pause in seconds, `timeout`
+    the longest silence of the server.
     """
 
     def __init__(
@@ -62,24 +67,27 @@ class ClaudeModel:
         api_key: str | None,
         base_url: str | None = None,
         *,
-        plain: bool = False,
+        token: str | None = None,
+        declared: Mapping[str, Mapping[str, Any]] | None = None,
         tries: int = 4,
         backoff: float = 1.0,
         timeout: float = 300.0,
     ) -> None:
-        if not api_key and not base_url:
+        if not api_key and not base_url and not token:
             raise ConfigError(
                 "ANTHROPIC_API_KEY is not set, so no model can be asked. Set it, or set"
                 " ANTHROPIC_BASE_URL to a server that needs no key."
             )
-        self._plain, self._tries, self._backoff = plain, tries, backoff
-        self._key = api_key or ""
+        self._tries, self._backoff = tries, backoff
+        self._key, self._token = api_key or "", token or ""
+        self._declared = declared or {}
+        self._capabilities: dict[str, Capabilities] = {}
         self._base_url, self._timeout = base_url or "https://api.anthropic.com", timeout
         self._client: AsyncAnthropic | None = None
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
-        request = _request(query, plain=self._plain)
+        request = _request(query)
         started = time.monotonic()
         for attempt in range(1, self._tries + 1):
             try:
@@ -105,6 +113,47 @@ class ClaudeModel:
             category=str((message.stop_details and message.stop_details.category) or ""),
         )
 
+    async def capabilities(self, model: str) -> Capabilities:
+        """Return what the model understands: its server says so, else our table; or the operator.
+
+        Gateways have no such page, or another one: whatever they answer, the table holds then.
+        """
+        if model not in self._capabilities:
+            known = find_known(model)
+            try:
+                found = await self._ask_about(model, known or CORE)
+            except TransientError:
+                if known is None:
+                    raise
+                return self._declare(model, known)  # not kept: the next one asks again
+            self._capabilities[model] = self._declare(model, found)
+        return self._capabilities[model]
+
+    def _declare(self, model: str, found: Capabilities) -> Capabilities:
+        for name in ("*", model):
+            found = replace(found, **self._declared.get(name, {}))
+        return found
+
+    async def _ask_about(self, model: str, otherwise: Capabilities) -> Capabilities:
+        client = self._client or await self._open()
+        from anthropic import AnthropicError, APIConnectionError, APIStatusError
+
+        try:
+            said = (await client.models.retrieve(model)).to_dict(mode="json")
+        except APIConnectionError as error:
+            raise _translate(error, self._secrets) from error
+        except APIStatusError as error:
+            if error.status_code in BUSY:
+                raise _translate(error, self._secrets) from error
+            return otherwise
+        except (AnthropicError, ValueError, AttributeError):  # a page of another kind
+            return otherwise
+        return read_capabilities(said, otherwise)
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self._key, self._token)))
+
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
@@ -117,10 +166,11 @@ class ClaudeModel:
         from anthropic import AsyncAnthropic, Timeout
 
         if self._client is None:
-            # Always both, or the SDK looks for them in the environment. Its own retries are off:
+            # Always named, or the SDK looks for them in the environment. Its own retries are off:
             # they obey a Retry-After of any length, and they do not see a stream that breaks.
             self._client = AsyncAnthropic(
-                api_key=self._key or "none",
+                api_key=None if self._token else self._key or "none",
+                auth_token=self._token or None,
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=Timeout(self._timeout, connect=10.0),
@@ -135,7 +185,7 @@ class ClaudeModel:
             async with client.messages.stream(**request) as stream:
                 return await _read(stream), stream.request_id
         except APIError as error:
-            raise _translate(error, self._key) from error
+            raise _translate(error, self._secrets) from error
 
 
 async def _read(stream: AsyncMessageStream[Any]) -> Message:
@@ -163,25 +213,43 @@ async def _read(stream: AsyncMessageStream[Any]) -> Message:
     return message
 
 
-def _request(query: Query, *, plain: bool) -> dict[str, Any]:
-    core = {"model": query.model, "max_tokens": query.max_tokens}
-    if plain:
-        tools = [{k: v for k, v in tool.items() if k != "strict"} for tool in query.tools]
-        return {**core, "system": query.system, "tools": tools, "messages": query.messages}
+def _request(query: Query) -> dict[str, Any]:
+    can = query.capabilities
     tools = [dict(tool) for tool in query.tools]
-    common = [tool for tool in tools if not tool["name"].startswith("submit_")]
-    if common:  # every pipeline begins with these; the system prompt's marker holds all of them
-        common[-1]["cache_control"] = HOUR
-    return {
-        **core,
-        "system": [{"type": "text", "text": query.system, "cache_control": HOUR}],
+    request: dict[str, Any] = {
+        "model": query.model,
+        "max_tokens": min(query.max_tokens, can.longest_answer),
+        "system": query.system,
         "tools": tools,
-        "messages": _mark_previous_tail(query.messages),
-        "cache_control": MINUTES,
-        "thinking": {"type": "adaptive", "display": "summarized"},
-        "output_config": {"effort": query.effort},
-        **(_drop_unbound() if query.drop_unbound else {}),
+        "messages": query.messages,
     }
+    if not can.strict_tools:
+        for tool in tools:
+            tool.pop("strict", None)
+    if can.cache_markers:
+        common = [tool for tool in tools if not tool["name"].startswith("submit_")]
+        if common:  # every pipeline begins with these; the system prompt's marker holds all
+            common[-1]["cache_control"] = HOUR
+        request["system"] = [{"type": "text", "text": query.system, "cache_control": HOUR}]
+        request["messages"] = _mark_previous_tail(query.messages)
+        request["cache_control"] = MINUTES
+    if can.effort:
+        request["output_config"] = {"effort": query.effort}
+    if not can.adaptive_thinking:
+        return request | {"messages": _leave_out_thoughts(request["messages"])}
+    request["thinking"] = {"type": "adaptive", "display": "summarized"}
+    return request | (_drop_unbound() if query.drop_unbound else {})
+
+
+def _leave_out_thoughts(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out what another model thought: one that does not think this way cannot read it."""
+    left = [
+        {**message, "content": [b for b in message["content"] if b["type"] != "thinking"]}
+        if message["role"] == "assistant" and not isinstance(message["content"], str)
+        else message
+        for message in messages
+    ]
+    return [message for message in left if message["content"]]
 
 
 def _drop_unbound() -> dict[str, Any]:
@@ -214,15 +282,16 @@ def _mark_previous_tail(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[s
     return [*messages[: answers[-1] - 1], marked, *since]
 
 
-def _translate(error: APIError, key: str) -> FettleError:
-    """Return the error of the class that says who must act; its text never holds the key."""
+def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:
+    """Return the error of the class that says who must act; its text never holds a secret."""
     from anthropic import APIStatusError
 
     if not isinstance(error, APIStatusError):
         return TransientError(f"The model's server is out of reach: {error.__cause__ or error}.")
     status, kind = error.status_code, str(error.type)
     said = str(error.api_message or error.message)
-    said = said.replace(key, "[key]") if key else said
+    for secret in secrets:
+        said = said.replace(secret, "[key]")
     text = f"{said[:500]} (status {status}, request {error.request_id or 'without id'})"
     spent = "spend_limit" in (error.error_code or "")
     if status in (401, 402, 403) or kind in CREDENTIALS or spent:
@@ -237,10 +306,11 @@ def _translate(error: APIError, key: str) -> FettleError:
             f"The model's server is busy or broken: {text}.",
             retry_after=float(wait) if wait.isdecimal() else None,
         )
-    if "prompt is too long" in said or status == 413 or kind == "request_too_large":
+    if any(words in said for words in TOO_LONG) or status == 413 or kind == "request_too_large":
         return ContextFull(f"The conversation is longer than the model can read: {text}.")
     kind_of_refusal = PrefixChanged if "signature" in said and "thinking" in said else RunError
     return kind_of_refusal(
         f"The model's server does not accept our request: {text}. Trying again would not change"
-        " that: look at the model's name, the size of the conversation, and the server's limits."
+        " that: look at the model's name and the server's limits. Where the server does not know a"
+        " part of the request, say so in FETTLE_MODEL_CAPABILITIES."
     )

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agents.errors import ContextFull, PrefixChanged
-from agents.loop.compaction import REQUEST, is_due, is_window_full, write_excerpts, write_summary
+from agents.loop.compaction import (
+    REQUEST,
+    estimate_tokens,
+    is_due,
+    is_window_full,
+    write_excerpts,
+    write_summary,
+)
 from agents.loop.head import has_head, lists_tool, read_head, write_head
 from agents.loop.turns import calls_of, to_messages
 from agents.ports import Answer, Block, Journal, Model, Query, Turn
@@ -18,6 +25,9 @@ log = logging.getLogger(__name__)
 REFUSED = "refusal"
 CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 """Stop reasons of answers that end in the middle; what they call is not whole."""
+
+
+SHORTEST_ANSWER = 1_024  # tokens that are asked for, however full the window seems
 
 
 @dataclass
@@ -53,7 +63,7 @@ class Transcript:
         """Load the turns; say the stage's prompt where it was not said yet."""
         self.turns = await self.journal.turns(self.id)
         if not self.turns:
-            await self.append(write_head(self.query, self.stage))
+            await self._write_head(self.query)
         if not self.own:
             await self.say("prompt", prompt, *pictures)
 
@@ -109,8 +119,13 @@ class Transcript:
         if not self.fallback or head.model == self.fallback:
             return False
         log.warning("session %s: %s refuses, %s is asked", self.id, head.model, self.fallback)
-        await self.append(write_head(replace(head, model=self.fallback), self.stage))
+        await self._write_head(replace(head, model=self.fallback))
         return True
+
+    async def _write_head(self, query: Query) -> None:
+        """Journal the head, with what its model understands now."""
+        can = await self.model.capabilities(query.model)
+        await self.append(write_head(replace(query, capabilities=can), self.stage))
 
     async def _head(self, tool: str) -> Query:
         """Return the head that is sent: the session's own, while that can end this stage.
@@ -121,16 +136,19 @@ class Transcript:
             head = read_head(self.turns)
             if lists_tool(head, tool):
                 return head
-        await self.append(write_head(self.query, self.stage))
+        await self._write_head(self.query)
         return read_head(self.turns)
 
     async def _send(self, head: Query) -> Answer:
         """Ask; where the model's server sees another conversation, let it drop the thoughts."""
         cut = any(turn.stop_reason == "max_tokens" for turn in self.turns)
+        can = head.capabilities
+        room = can.context_window - estimate_tokens(self.turns, head)  # some count both together
+        wanted = can.longest_answer if cut else min(head.max_tokens, can.longest_answer)
         query = replace(
             head,
             messages=to_messages(self.turns),
-            max_tokens=max(head.max_tokens, head.longest_answer) if cut else head.max_tokens,
+            max_tokens=max(min(wanted, room), SHORTEST_ANSWER),
         )
         try:
             return await self.model.answer(query)

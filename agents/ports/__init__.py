@@ -22,7 +22,7 @@ from agents.ports.issues import (
 )
 from agents.ports.journal import Journal, Turn
 from agents.ports.json_types import Block, Json
-from agents.ports.model import Answer, Model, Query, Usage
+from agents.ports.model import Answer, Capabilities, Model, Query, Usage
 from agents.ports.publishing import Publisher, PullRequest, Reporter, StepState
 from agents.ports.repository import (
     CommandResult,
@@ -58,6 +58,7 @@ __all__ = [
     "Asking",
     "Batch",
     "Block",
+    "Capabilities",
     "Checking",
     "CommandResult",
     "EarlierPull",

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agents.ports.json_types import Block
 from agents.requests import Frozen
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a model behind its endpoint understands of the Messages API beyond its core."""
+
+    effort: bool = True
+    adaptive_thinking: bool = True
+    strict_tools: bool = True
+    cache_markers: bool = True
+    longest_answer: int = 128_000
+    """The most tokens of an answer that the model gives: one that was cut off may have as many."""
+    context_window: int = 1_000_000
+    """Tokens that the model can read; a conversation that comes near them is summed up."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +36,8 @@ class Query:
     """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
     max_tokens: int = 32_000
     effort: Literal["low", "medium", "high"] = "high"
-    longest_answer: int = 128_000
-    """The most tokens of an answer that the model gives: one that was cut off may have as many."""
-    context_window: int = 1_000_000
-    """Tokens that the model can read; a conversation that comes near them is summed up."""
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    """What the request may ask for; heads of older versions do not name it."""
     drop_unbound: bool = False
     """Have thoughts left out that were signed over another head, instead of refused."""
 
@@ -61,6 +73,13 @@ class Answer:
 
 class Model(Protocol):
     """A language model behind the Messages API."""
+
+    async def capabilities(self, model: str) -> Capabilities:
+        """Return what the model of this name understands.
+
+        Raises TransientError where nobody can tell now, since its server is out of reach.
+        """
+        ...
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer.

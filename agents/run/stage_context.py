@@ -21,7 +21,7 @@ from agents.errors import (
 from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import render, root_of, system_prompt, tool_list
+from agents.loop.conversation import begin_query, render, root_of
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
@@ -231,12 +231,7 @@ class StageContext(RunWorkspace):
         root = root_of(conversation, self.conversations)
         toolsets = self.ports.toolsets
         more = toolsets.definitions() if toolsets else ()
-        return Query(
-            model=self.models[root.tier],
-            system=system_prompt(),
-            tools=tool_list(self.conversations, more),
-            messages=(),
-        )
+        return begin_query(self.models[root.tier], self.conversations, more)
 
     async def _look(self) -> BudgetState:
         """Return what was used up, and what may be: people can give a run more meanwhile."""

@@ -113,12 +113,13 @@ def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
 
 
 def _may_ask_models(settings: Settings) -> bool:
-    from app.doctor.models import asked_models, can_ask, price_text
+    from app.config.model_access import asked_models, can_ask
+    from app.doctor.models import price_text
 
     if not can_ask(settings) or not sys.stdin.isatty():
         return False
     names = ", ".join(asked_models(settings))
-    return typer.confirm(f"Ask {names} for one token each ({price_text(settings)})?", err=True)
+    return typer.confirm(f"Ask {names} for one word each ({price_text(settings)})?", err=True)
 
 
 def _print_findings(console: Console, findings: Sequence[Diagnosis]) -> None:

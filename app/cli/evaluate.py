@@ -69,7 +69,9 @@ def evaluate(
 
 def _may_spend(plan: EvaluationPlan, settings: Settings, *, yes: bool) -> bool:
     """Say what it would cost, and ask. Raises ConfigError when there is nobody or no model."""
-    if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
+    from app.config.model_access import can_ask
+
+    if not can_ask(settings):
         raise ConfigError(
             "There is no way to a model. Set ANTHROPIC_API_KEY, or let the local model answer with"
             " `--script`."

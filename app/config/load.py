@@ -108,7 +108,8 @@ def list_missing(values: Mapping[str, object]) -> Iterator[Problem]:
             "is missing or empty. Run `fettle setup`, or set it to the webhook secret "
             f"{page}; without one anybody could send deliveries.",
         )
-    if not values.get("anthropic_api_key") and not values.get("anthropic_base_url"):
+    ways = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url")
+    if not any(map(values.get, ways)):
         yield Problem(
             "ANTHROPIC_API_KEY",
             "is missing. Set it to a key of the Messages API, or ANTHROPIC_BASE_URL to a server "

@@ -34,7 +34,9 @@ from app.config.load import (
     read_valid,
 )
 from app.config.values import (
+    DeclaredCapabilities,
     default_data_dir,
+    expand_core,
     fernet_keys,
     fits_clock,
     github_address,
@@ -125,10 +127,19 @@ class Settings(BaseSettings):
     """Models that the policies of repositories may name beside these: comma or JSON list."""
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     """Key for the Messages API."""
+    anthropic_auth_token: SecretStr | None = Field(
+        default=None, validation_alias="ANTHROPIC_AUTH_TOKEN"
+    )
+    """Bearer token for a gateway before the Messages API, instead of a key."""
     anthropic_base_url: Annotated[str | None, AfterValidator(web_address)] = Field(
         default=None, validation_alias="ANTHROPIC_BASE_URL"
     )
     """Address of another server that speaks the Messages API."""
+    model_capabilities: dict[
+        str, Annotated[DeclaredCapabilities, BeforeValidator(expand_core)]
+    ] = {}
+    """What models understand where their server does not say it or says it wrong, as JSON by name
+    (* is all): {"*": "core"}, {"house": {"effort": true, "context_window": 200000}}."""
 
     toolchains: Annotated[
         tuple[Path, ...],

@@ -9,9 +9,10 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from app.config.github_hosts import github_urls
 
@@ -210,3 +211,24 @@ def readable_file(path: Path | None) -> Path | None:
     if not path.is_file() or not os.access(path, os.R_OK):
         raise ValueError(f"names {path}, which is not a file that can be read")
     return path
+
+
+class DeclaredCapabilities(BaseModel):
+    """What the operator says of a model; what is left out is asked, or taken from our table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    effort: bool | None = None
+    adaptive_thinking: bool | None = None
+    strict_tools: bool | None = None
+    cache_markers: bool | None = None
+    longest_answer: Annotated[int, Field(ge=1_024)] | None = None
+    context_window: Annotated[int, Field(ge=16_000)] | None = None
+
+
+def expand_core(value: object) -> object:
+    """Return `core` as what it stands for: nothing beyond the core of the Messages API."""
+    if value != "core":
+        return value
+    flags = ("effort", "adaptive_thinking", "strict_tools", "cache_markers")
+    return dict.fromkeys(flags, False)

@@ -1,70 +1,74 @@
-"""The models: does each answer, for a price that is known before."""
+"""The models: does each take the request that runs send, for a price that is known before."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 from agents.errors import FettleError
-from agents.loop.model import ClaudeModel
+from agents.loop.conversation import begin_query
 from agents.loop.prices import cost_of
-from agents.ports import Query, Usage
+from agents.pipelines.resolve.pipeline import CONVERSATIONS
+from agents.ports import Capabilities, Model, Query, Usage
+from app.config.model_access import asked_models, can_ask, open_model
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 
-TOKENS = Usage(input=24, output=1)
-"""What the question takes at most."""
-SECONDS = 30.0
+SECONDS = 60.0
 ABOUT = "model"
+CHARACTERS = 3  # of one token, at least
+ANSWER = 500  # tokens, thoughts included: one word is asked for
+QUESTION = "Are you there? Answer with the word yes, without calling any tool."
 
 
-def asked_models(settings: Settings) -> list[str]:
-    """Return the models that runs use, each once."""
-    every = (settings.model, settings.model_judge or settings.model, settings.model_fast)
-    return list(dict.fromkeys(every))
+def make_question(model: str) -> Query:
+    """Return the request that begins a run on an issue, with a question instead of an issue."""
+    said = [{"role": "user", "content": [{"type": "text", "text": QUESTION}]}]
+    return replace(begin_query(model, CONVERSATIONS), messages=said)
 
 
 def price_text(settings: Settings) -> str:
-    """Return what asking each model for one token costs."""
-    costs = [cost_of(model, TOKENS) for model in asked_models(settings)]
+    """Return what asking each model costs: the fixed part of every conversation, and a word."""
+    names = asked_models(settings)
+    sent = make_question(names[0])
+    prompt = (len(sent.system) + len(json.dumps(list(sent.tools)))) // CHARACTERS
+    costs = [cost_of(name, Usage(cache_write_1h=prompt, output=ANSWER)) for name in names]
     if not all(costs):
-        return "no list price is known for one of them; it is one token"
-    return f"${sum(costs):.4f} at most"
-
-
-def can_ask(settings: Settings) -> bool:
-    """Tell whether there is a way to a model at all."""
-    return bool(settings.anthropic_api_key or settings.anthropic_base_url)
+        return "no list price is known for one of them; it is one word"
+    return f"${sum(costs):.2f} at most"
 
 
 async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis]:
-    """Ask each model for one token, if that is allowed."""
+    """Ask each model for a word by the request that runs send, if that is allowed."""
     if not can_ask(settings):
         return [report_skip(ABOUT, "It waits for ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL.")]
     if not allowed:
         said = f"Not asked ({price_text(settings)}): say yes, or add `--yes`."
         return [report_skip(ABOUT, said)]
-    key = settings.anthropic_api_key
-    model = ClaudeModel(
-        key.get_secret_value() if key else None,
-        settings.anthropic_base_url,
-        plain=True,
-        tries=1,
-        timeout=SECONDS,
-    )
+    model = open_model(settings, tries=1, timeout=SECONDS)
     try:
         return [await _ask(model, name) for name in asked_models(settings)]
     finally:
         await model.close()
 
 
-async def _ask(model: ClaudeModel, name: str) -> Diagnosis:
-    question = Query(
-        model=name,
-        system="Answer with one word.",
-        tools=(),
-        messages=[{"role": "user", "content": "Are you there?"}],
-        max_tokens=1,
-    )
+async def _ask(model: Model, name: str) -> Diagnosis:
     try:
-        answer = await model.answer(question)
+        can = await model.capabilities(name)
+        answer = await model.answer(replace(make_question(name), capabilities=can))
     except FettleError as error:
         return report_failure(f"{ABOUT} {name}", str(error), "Check the model's name, too.")
-    return ok(f"{ABOUT} {name}", f"answered in {answer.seconds:.1f} s for ${answer.cost_usd:.5f}")
+    said = f"answered in {answer.seconds:.1f} s for ${answer.cost_usd:.5f}; {_describe(can)}"
+    return ok(f"{ABOUT} {name}", said)
+
+
+def _describe(can: Capabilities) -> str:
+    parts = {
+        "effort": can.effort,
+        "thinking": can.adaptive_thinking,
+        "strict tools": can.strict_tools,
+        "cache markers": can.cache_markers,
+    }
+    without = [name for name, there in parts.items() if not there]
+    left_out = f", without {', '.join(without)}" if without else ""
+    return f"reads {can.context_window:,} tokens, answers {can.longest_answer:,}{left_out}"

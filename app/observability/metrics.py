@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from sqlalchemy import Connection
 
-from agents.ports import Answer, Model, Query
+from agents.ports import Answer, Capabilities, Model, Query
 from app.observability.tracing import CLIENT, span
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
@@ -153,6 +153,10 @@ class InstrumentedModel:
     def __init__(self, model: Model, metrics: Metrics) -> None:
         self._model = model
         self._metrics = metrics
+
+    async def capabilities(self, model: str) -> Capabilities:
+        """Return what the model understands."""
+        return await self._model.capabilities(model)
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agents.loop.budget import RunLimits
-from agents.loop.model import ClaudeModel
 from agents.policy import Budget
 from app.config.allowed_owners import AllowedOwners
+from app.config.model_access import open_model
 from app.config.settings import Settings
 from app.dependencies.install_phase import SetUps
 from app.dependencies.start import make_set_ups
@@ -92,8 +92,7 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Sh
     make_data_folder(settings.data_dir)
     sandbox = await choose(settings)
     require_reach([settings.data_dir], sandbox.owner)
-    key = settings.anthropic_api_key
-    model = ClaudeModel(key.get_secret_value() if key else None, settings.anthropic_base_url)
+    model = open_model(settings)
     database = Database(settings.database, settings.seal)
     metrics = Metrics()
     headers = {name: value.get_secret_value() for name, value in settings.otlp_headers.items()}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from agents.ports import Answer, Turn, Usage
+from agents.ports import Answer, Capabilities, Turn, Usage
 
 
 class Killed(BaseException):
@@ -31,6 +31,10 @@ class ListModel:
     answers: list
     asked: list = field(default_factory=list)
     prompt_tokens: int = 100
+    can: Capabilities = field(default_factory=Capabilities)
+
+    async def capabilities(self, model):
+        return self.can
 
     async def answer(self, query):
         self.asked.append(

@@ -208,10 +208,10 @@ def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> 
 
 def _offer_model_key(settings: Settings) -> None:
     """Take the model's key as well, from whoever sits at the terminal and has none set."""
+    from app.config.model_access import can_ask
     from app.secrets.files import keep_alone
 
-    known = settings.anthropic_api_key or settings.anthropic_base_url
-    if known or not sys.stdin.isatty():
+    if can_ask(settings) or not sys.stdin.isatty():
         return
     text = typer.prompt(
         "A key for the Messages API (not shown; Enter to set ANTHROPIC_API_KEY yourself)",

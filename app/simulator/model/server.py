@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from app.simulator.model.cache import PrefixCache
 from app.simulator.model.checks import check_headers, read_count_request, read_request
 from app.simulator.model.faults import STATUS, AnswerFault, Kind
 from app.simulator.model.ledger import LoggedRequest
+from app.simulator.model.limits import ModelLimits
 from app.simulator.model.refusal import ErrorAnswer, error_body
 from app.simulator.model.script import Script, load_script
 from app.simulator.model.stream import events_of, sse
@@ -28,11 +29,12 @@ LARGEST_REQUEST = 32 * 1024 * 1024
 class LocalModel:
     """A model that plays a script. Made by `start`, ended by `stop`.
 
-    `requests` is the ledger of everything asked so far.
+    `requests` is the ledger of everything asked so far, `limits` what each model understands.
     """
 
     def __init__(self, script: Script, *, latency: float = 0.0, pace: float = 0.0) -> None:
         self.requests: list[LoggedRequest] = []
+        self.limits: defaultdict[str, ModelLimits] = defaultdict(ModelLimits)
         self.url = ""
         self._script, self._latency, self._pace = script, latency, pace
         self._cache = PrefixCache()
@@ -107,6 +109,7 @@ class LocalModel:
             body = self.understand(sent, request.headers.get("anthropic-beta", ""))
             asked.model, asked.messages = body["model"], len(body["messages"])
             asked.prefix = prefix_of(body)
+            self.limits[asked.model].check(body)
             body, asked.dropped = bind(body)
             for hook in self._before:
                 await hook(asked)
@@ -183,15 +186,12 @@ class LocalModel:
         )
 
     async def _model(self, request: web.Request) -> web.Response:
-        return web.json_response(
-            {
-                "id": request.match_info["id"],
-                "type": "model",
-                "display_name": "A script on this machine",
-                "created_at": "1970-01-01T00:00:00Z",
-                "lifecycle": "active",
-            }
-        )
+        name = request.match_info["id"]
+        try:
+            return web.json_response(self.limits[name].describe(name))
+        except ErrorAnswer as refusal:
+            body = error_body(refusal.status, str(refusal), "req_local_model")
+            return web.json_response(body, status=refusal.status)
 
 
 def _refuse(

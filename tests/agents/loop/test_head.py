@@ -1,13 +1,15 @@
 """A session keeps the head that it began with, whatever the version that goes on with it."""
 
 import json
+import zlib
+from base64 import b64encode
 
 import pytest
 
 from agents.errors import PrefixChanged
 from agents.loop.head import read_head, write_head
 from agents.loop.turns import to_messages
-from agents.ports import Query, Turn
+from agents.ports import Capabilities, Query, Turn
 from tests.fakes.model import Killed
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
@@ -49,7 +51,7 @@ async def test_a_session_under_way_keeps_its_head_and_a_new_one_takes_the_new(
     with pytest.raises(Killed):
         await world.resolve(request_)
 
-    monkeypatch.setattr("agents.run.stage_context.system_prompt", lambda: "Another prompt.")
+    monkeypatch.setattr("agents.loop.conversation.system_prompt", lambda: "Another prompt.")
     monkeypatch.setattr(OtherServers, "text", "Looks up words, faster.")
     upgraded = world.run(request_)
     upgraded.context.models = {"strong": "bigger", "judge": "wiser", "fast": "smaller"}
@@ -126,6 +128,13 @@ def test_a_head_comes_back_as_it_was_sent():
     assert json.dumps(list(kept.tools)) == json.dumps(list(QUERY.tools)), "in the same order"
     assert (kept.model, kept.system, kept.effort) == (QUERY.model, QUERY.system, QUERY.effort)
     assert (list(kept.messages), kept.drop_unbound) == ([], False)
+
+
+def test_a_head_of_an_older_version_that_names_no_capabilities_is_read():
+    sent = {"model": "m", "system": "s", "tools": [], "longest_answer": 9, "context_window": 9}
+    packed = b64encode(zlib.compress(json.dumps(sent).encode())).decode()
+    kept = read_head([Turn("head", "a/1", [{"type": "head", "model": "m", "packed": packed}])])
+    assert (kept.model, kept.capabilities) == ("m", Capabilities())
 
 
 def test_a_newer_head_holds_and_drops_what_was_thought_under_the_first():

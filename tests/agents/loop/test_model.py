@@ -10,6 +10,7 @@ from aiohttp import web
 
 from agents.errors import ConfigError, PrefixChanged, RunError
 from agents.loop.model import ClaudeModel
+from agents.loop.model_names import CORE
 from agents.ports import Answer, Query
 from app.simulator.model import LocalModel, load_script
 
@@ -168,7 +169,7 @@ async def test_a_changed_history_is_refused_as_the_real_api_would(ask):
         await model.answer(query(*messages))
 
 
-async def test_plain_asks_for_the_core_of_the_api_alone(ask, local):
+async def test_a_model_with_the_core_alone_is_asked_for_the_core_of_the_api_alone(ask, local):
     bodies = []
 
     async def watch(request: web.Request) -> web.Response:
@@ -176,14 +177,14 @@ async def test_plain_asks_for_the_core_of_the_api_alone(ask, local):
         return web.json_response({"type": "error", "error": {"type": "x"}}, status=400)
 
     async with serve(watch) as url:
-        model = ClaudeModel(None, url, plain=True)
+        model = ClaudeModel(None, url)
         with pytest.raises(RunError):
-            await model.answer(query())
+            await model.answer(query(capabilities=CORE))
         await model.close()
     assert bodies[0].keys() == {"model", "max_tokens", "system", "tools", "messages", "stream"}
     assert bodies[0]["system"] == "You are a test."
     assert all("strict" not in tool for tool in bodies[0]["tools"])
-    answer = await ask(plain=True).answer(query())
+    answer = await ask().answer(query(capabilities=CORE))
     assert [block["type"] for block in answer.content] == ["text", "tool_use", "tool_use"]
 
 

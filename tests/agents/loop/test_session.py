@@ -7,6 +7,9 @@ import pytest
 
 from agents.errors import ContextFull, TransientError
 from agents.loop.budget import LAST_CALL, WRAP_UP, RunLimits
+from agents.loop.compaction import estimate_tokens
+from agents.loop.head import read_head
+from agents.ports import Capabilities, Query, Turn
 from tests.fakes.model import Killed
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
@@ -136,6 +139,33 @@ async def test_an_answer_that_was_cut_off_goes_on_with_a_longer_one(make_world, 
     [result] = last_user_message(world)
     assert (result["tool_use_id"], result["is_error"]) == (cut["id"], True)
     assert "none of its calls ran" in result["content"]
+
+
+async def test_an_answer_is_no_longer_than_its_model_gives_and_its_window_holds(
+    make_world, request_, talk
+):
+    cut = stop("max_tokens", talk.say("First,"))
+    world = make_world(FILES, [cut, cut, [triage(talk.use)]])
+    world.model.can = Capabilities(longest_answer=20_000)
+    await world.resolve(request_)
+    assert [asked["max_tokens"] for asked in world.model.asked] == [20_000] * 3
+    head = read_head(await world.journal.turns("triage/1"))
+    assert head.capabilities == world.model.can
+
+    world = make_world(FILES, [cut, cut, [triage(talk.use)]])
+    world.model.can = Capabilities(longest_answer=64_000, context_window=120_000)
+    world.model.prompt_tokens = 90_000
+    await world.resolve(request_)
+    first, *grown = [asked["max_tokens"] for asked in world.model.asked]
+    assert first == 32_000
+    assert all(1_024 < most < 30_000 for most in grown)
+
+
+def test_a_large_picture_does_not_fill_a_window():
+    data = "A" * 900_000
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    turn = Turn("prompt", "a/1", [{"type": "image", "source": source}])
+    assert estimate_tokens([turn], Query("m", "s", (), ())) < 10_000
 
 
 async def test_answers_that_are_cut_off_again_and_again_end_the_stage(make_world, request_, talk):

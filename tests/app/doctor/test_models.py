@@ -1,12 +1,13 @@
-"""Each model is asked for one token at most, once its price was named."""
+"""Each model is asked for one word, by the request of a run, once its price was named."""
 
 from __future__ import annotations
 
 import pytest
 
+from app.config.model_access import asked_models
 from app.config.settings import read_settings
-from app.doctor.models import asked_models, model_findings, price_text
-from app.simulator.model import LocalModel, load_script
+from app.doctor.models import make_question, model_findings, price_text
+from app.simulator.model import LocalModel, ModelLimits, load_script
 
 SCRIPT = """
 - when: Are you there
@@ -38,7 +39,7 @@ async def test_each_model_is_asked_once(tmp_path, model):
 
 async def test_without_a_yes_nothing_is_asked(tmp_path, model):
     [found] = await model_findings(settings(tmp_path, model.url), allowed=False)
-    assert (found.level, "--yes" in found.said, "$0.00" in found.said) == ("skipped", True, True)
+    assert (found.level, "--yes" in found.said, "$0.0" in found.said) == ("skipped", True, True)
     assert not model.requests
 
 
@@ -60,5 +61,31 @@ async def test_no_way_to_a_model(tmp_path):
 def test_the_price(tmp_path):
     one = settings(tmp_path, None, FETTLE_MODEL_FAST="claude-opus-5-5")
     assert asked_models(one) == ["claude-opus-5-5"]
-    assert price_text(one).startswith("$0.000")
+    assert price_text(one).startswith("$0.0")
     assert "no list price" in price_text(settings(tmp_path, None, FETTLE_MODEL="house-model"))
+
+
+OLDER = ModelLimits(effort=False, adaptive_thinking=False, longest_answer=64_000)
+
+
+async def test_doctor_sends_what_runs_send_and_says_what_the_model_understands(tmp_path, model):
+    model.limits["claude-haiku-4-5"] = OLDER
+    one = settings(tmp_path, model.url, FETTLE_MODEL_FAST="claude-haiku-4-5")
+    strong, fast = await model_findings(one, allowed=True)
+    assert strong.level == fast.level == "ok"
+    assert strong.said.endswith("reads 1,000,000 tokens, answers 128,000")
+    assert fast.said.endswith("answers 64,000, without effort, thinking")
+    assert "submit_triage" in str(make_question("m").tools)
+
+
+async def test_a_request_that_a_gateway_does_not_take_fails_with_the_setting_that_helps(
+    tmp_path, model
+):
+    gateway = ModelLimits(described=False, cache_markers=False, strict_tools=False)
+    model.limits["claude-opus-5-5"] = model.limits["claude-haiku-5-5"] = gateway
+    failed, _ = await model_findings(settings(tmp_path, model.url), allowed=True)
+    assert (failed.level, "FETTLE_MODEL_CAPABILITIES" in failed.said) == ("failed", True)
+
+    declared = settings(tmp_path, model.url, FETTLE_MODEL_CAPABILITIES='{"*": "core"}')
+    found = await model_findings(declared, allowed=True)
+    assert [each.level for each in found] == ["ok", "ok"]

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from agents.loop.budget import RunLimits
 from agents.policy import POLICY_PATH
-from agents.ports import Answer, CommandResult, SetupResult, Usage
+from agents.ports import Answer, Capabilities, CommandResult, SetupResult, Usage
 from agents.run import Ports
 from app.clone.ask_person import CloneApprovals
 from app.observability.logging import configure_logging
@@ -45,6 +45,10 @@ COMMIT = "c" * 40
 
 class Model:
     """Asks for one call that needs a yes, then ends the run with an answer."""
+
+    async def capabilities(self, model):
+        """Understand everything."""
+        return Capabilities()
 
     async def answer(self, query):
         """Answer by how far the conversation is."""
