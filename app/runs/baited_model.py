@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agents.ports import Answer, Model, Query
+from agents.ports import Answer, Capabilities, Model, Query
 from app.secrets.bait import RunBait
 
 
@@ -17,6 +17,10 @@ class BaitedModel:
     def __init__(self, model: Model, bait: RunBait) -> None:
         self._model = model
         self._bait = bait
+
+    async def capabilities(self, model: str) -> Capabilities:
+        """Return what the model understands."""
+        return await self._model.capabilities(model)
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer. Raises BaitTaken."""
