@@ -9,6 +9,7 @@ import sys
 import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -25,8 +26,9 @@ from pydantic import TypeAdapter
 from agents.errors import FettleError, TransientError
 from agents.loop.conversation import tool_list
 from agents.loop.model import ClaudeModel
+from agents.loop.model_names import CORE
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
-from agents.ports import Answer, Query
+from agents.ports import Answer, Capabilities, Query
 from app.simulator.model import LocalModel, Script
 from tests.alone import hold_lock
 
@@ -108,8 +110,8 @@ def test_the_real_tools_of_every_session_fit_the_sdks_types():
     assert violations({**GOOD, "tools": TOOLS}) == []
 
 
-@pytest.mark.parametrize("plain", [False, True])
-async def test_every_request_of_a_conversation_fits_the_sdks_types(plain):
+@pytest.mark.parametrize("can", [Capabilities(), CORE], ids=["all", "core"])
+async def test_every_request_of_a_conversation_fits_the_sdks_types(can):
     local = await LocalModel.start(SCRIPT)
     requests = []
     async with aiohttp.ClientSession() as http:
@@ -125,17 +127,17 @@ async def test_every_request_of_a_conversation_fits_the_sdks_types(plain):
                     headers={"content-type": answer.headers["content-type"]},
                 )
 
-        async with adapter(forward_request, plain=plain) as model:
-            await converse(model)
+        async with adapter(forward_request) as model:
+            await converse(model, can)
     await local.stop()
     assert [r.status for r in local.requests] == [200, 200, 200, 200]
     assert [violations(request) for request in requests] == [[], [], [], []]
 
 
-async def converse(model: ClaudeModel) -> None:
+async def converse(model: ClaudeModel, can: Capabilities) -> None:
     messages: list[dict] = [{"role": "user", "content": [{"type": "text", "text": "Go"}]}]
     while True:
-        answer = await model.answer(query(messages))
+        answer = await model.answer(replace(query(messages), capabilities=can))
         if answer.stop_reason == "end_turn":
             return
         results = [
