@@ -185,7 +185,7 @@ async def test_what_people_said_to_the_earlier_run_does_not_stand_for_what_they_
     turns = await StoredJournal(work.database, "new").turns("implement/2")
     assert [turn.content for turn in turns] == [heard], "the cached prefix has changed"
     steer = Steer(number=1, kind="remark", words="Use tabs.", by="mara", via="comment", at=0.0)
-    assert len(make_remarks([steer], turns, str)) == 1
+    assert len(await make_remarks([steer], turns, str)) == 1
 
 
 def test_the_time_of_the_earlier_run_is_not_counted_again():
