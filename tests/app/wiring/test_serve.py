@@ -1,9 +1,52 @@
-"""What a server has read while nobody asks anything of it."""
+"""What a server has read while nobody asks anything of it, and what ends it besides a signal."""
 
+import asyncio
 import subprocess
 import sys
 
 import pytest
+
+from agents.errors import FettleError
+from app.wiring.serve import LOST, _dispatch_while_held, _wait_for_stop
+
+
+class Held:
+    """An engine with a lease, which may be lost."""
+
+    def __init__(self):
+        self.lost = asyncio.Event()
+
+
+class EndsByItself:
+    """A dispatcher that stops although nobody asked it to."""
+
+    async def run(self):
+        return
+
+
+class NeverEnds:
+    """A dispatcher as it should be."""
+
+    async def run(self):
+        await asyncio.Event().wait()
+
+
+async def test_a_dispatcher_that_ends_by_itself_is_not_told_as_a_lost_lease():
+    dispatching = asyncio.create_task(_dispatch_while_held(EndsByItself(), Held()))
+
+    with pytest.raises(FettleError, match="The dispatcher stopped by itself"):
+        await _wait_for_stop(asyncio.Event(), dispatching)
+
+
+async def test_a_lost_lease_ends_the_server_in_words():
+    engine = Held()
+    dispatching = asyncio.create_task(_dispatch_while_held(NeverEnds(), engine))
+    engine.lost.set()
+
+    with pytest.raises(FettleError) as caught:
+        await _wait_for_stop(asyncio.Event(), dispatching)
+
+    assert str(caught.value) == LOST
 
 
 @pytest.mark.parametrize(
