@@ -106,12 +106,16 @@ def _change_lines(lines: list[str], change: Callable[[str], str]) -> list[str]:
 
 
 def _decode_prose(prose: str) -> str:
+    return _change_beside_code(prose, _unescape)
+
+
+def _change_beside_code(prose: str, change: Callable[[str], str]) -> str:
     out, at = [], 0
     for kind, start, end in _marks(prose):
         if kind == "code":
-            out += [_unescape(prose[at:start]), prose[start:end]]
+            out += [change(prose[at:start]), prose[start:end]]
             at = end
-    return "".join([*out, _unescape(prose[at:])])
+    return "".join([*out, change(prose[at:])])
 
 
 def _unescape(text: str) -> str:
@@ -194,12 +198,7 @@ def _begins_line(prose: str, start: int) -> bool:
 
 def _mark_unseen(prose: str) -> str:
     """Return the prose with a word before what stands in it for others than its readers."""
-    out, at = [], 0
-    for kind, start, end in _marks(prose):
-        if kind == "code":
-            out += [_mark_texts(prose[at:start]), prose[start:end]]
-            at = end
-    return "".join([*out, _mark_texts(prose[at:])])
+    return _change_beside_code(prose, _mark_texts)
 
 
 def _mark_texts(prose: str) -> str:
