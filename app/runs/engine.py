@@ -14,7 +14,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -100,6 +100,7 @@ class Engine:
         if make_url(database_url).get_backend_name() != "sqlite":
             self._lease = Lease(self._claim, executor, silent_seconds=silent_seconds)
         self._renewing: asyncio.Task[None] | None = None
+        self._looking = asyncio.Lock()  # at silent workers
         self.lost = asyncio.Event()
         """Set once other workers may have the runs of this one."""
         self._taking: _Taking | None = None
@@ -233,6 +234,8 @@ class Engine:
         if self._taking is not None:
             await asyncio.to_thread(self._taking.stop)
         await self._let_go()
+        with suppress(TimeoutError):  # what it asks of DBOS would bring DBOS's threads back
+            await asyncio.wait_for(self._looking.acquire(), LET_GO_SECONDS)
         # DBOS made its threads those of the whole loop, and takes them along.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
@@ -248,8 +251,10 @@ class Engine:
         """Say that this worker is here, and take what silent ones have, until the lease is lost."""
         while await lease.renew():
             try:
-                for name in await lease.list_silent():
-                    await self._take_over(lease, name)
+                async with self._looking:
+                    for name in await lease.list_silent():
+                        if self.pool.gate.is_set():
+                            await self._take_over(lease, name)
             except Exception:
                 log.exception("other workers not looked at, will be tried again")
             await asyncio.sleep(RENEW_SECONDS)

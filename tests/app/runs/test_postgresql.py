@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from agents.errors import ConfigError
 from app.config.settings import load_settings
@@ -149,3 +150,25 @@ async def test_a_password_is_in_no_message(postgresql, postgresql_url):
         assert postgresql.password not in str(raised.value)
     finally:
         await first.drain(0)
+
+
+async def test_a_worker_that_stops_while_it_takes_over_stops_cleanly(stores, postgresql_url):
+    async def conduct(run_id, request, steps):
+        return None
+
+    def count(connection):
+        return connection.scalar(text("SELECT count(*) FROM workers"))
+
+    rows = [{"name": f"gone-{n}"} for n in range(200)]
+    stopped = text(
+        "INSERT INTO workers (name, session, host, started, seen) VALUES (:name, 's', 'h', 0, 0)"
+    )
+    await stores[0].write(lambda c: c.execute(stopped, rows))
+    engine = Engine(postgresql_url, executor="one", stages_at_once=1)
+    await engine.launch(conduct)
+    while await stores[0].read(count) > len(rows) - 5:
+        await asyncio.sleep(0.001)
+    await engine.drain(1)
+
+    assert await stores[0].read(count) > 1, "all were taken over before: nothing is proved"
+    await asyncio.to_thread(str)  # the loop's threads are there for whoever comes after
