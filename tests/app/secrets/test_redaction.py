@@ -150,19 +150,29 @@ def test_a_value_is_forgotten_after_its_lifetime():
     assert redactor.clean("first-secret second-secret") == f"first-secret {REDACTED}"
 
 
-def test_it_is_fast_enough_for_every_log_line():
-    redactor = Redactor([new_style_token() for _ in range(20)] + [private_key()])
-    line = json.dumps({"event": "stage finished", "run": "r-1", "seconds": 1.5, "x": "y " * 60})
-    started = time.perf_counter()
-    for _ in range(1000):
-        redactor.clean(line)
+def measure(redactor, text):
+    """Return the seconds of processor time that one cleaning takes, the least of three."""
+    taken = []
+    for _ in range(3):
+        began = time.thread_time()
+        redactor.clean(text)
+        taken.append(time.thread_time() - began)
+    return min(taken)
 
-    assert (time.perf_counter() - started) / 1000 < 200e-6
+
+def test_a_log_line_costs_little_more_with_many_secrets_than_with_one():
+    line = json.dumps({"event": "stage finished", "run": "r-1", "seconds": 1.5, "x": "y " * 60})
+    few = Redactor([private_key()])
+    many = Redactor([new_style_token() for _ in range(20)] + [private_key()])
+
+    assert measure(many, line * 200) < 5 * measure(few, line * 200)
 
 
 def test_hostile_text_takes_linear_time():
     redactor = Redactor([private_key()])
-    started = time.perf_counter()
-    redactor.clean("-----BEGIN RSA PRIVATE KEY-----" * 20_000 + "ghs_" * 100_000 + "eyJ" * 100_000)
 
-    assert time.perf_counter() - started < 2
+    def build(times):
+        return "-----BEGIN RSA PRIVATE KEY-----" * times + "ghs_" * 5 * times + "eyJ" * 5 * times
+
+    # Eight times the text: 8 in linear time, 64 in quadratic.
+    assert measure(redactor, build(20_000)) < 24 * measure(redactor, build(2_500))
