@@ -25,10 +25,11 @@ class PullRequest(Frozen):
 class Publisher(Protocol):
     """Lets a run's result out. Every call may be repeated: it looks before it writes."""
 
-    async def push(self, branch: str, commit: str) -> str:
+    async def push(self, branch: str, commit: str, *, replacing: str = "") -> str:
         """Put the commit on the branch and return where people see it.
 
-        Raises RunError when someone else moved the branch.
+        `replacing`: what the branch may be at without the commit going on from there; the caller
+        knows that nobody else's work is in it. Raises RunError when someone else moved the branch.
         """
         ...
 

@@ -35,8 +35,14 @@ class ClonePublisher:
     caution: str = ""
     """What people must know of the machine that it ran on, as Markdown."""
 
-    async def push(self, branch: str, commit: str) -> str:
-        """Put the branch into the clone, where it is seen under its name."""
+    async def push(
+        self,
+        branch: str,
+        commit: str,
+        *,
+        replacing: str = "",  # noqa: ARG002 - the port has it
+    ) -> str:
+        """Put the branch into the clone, where it is seen under its name; never over another."""
         await self.clone.deliver(self.mirror, commit, branch)
         return branch
 

@@ -29,6 +29,20 @@ async def prepare(run: StageContext) -> Beginning:
     return Beginning(earlier=earlier)
 
 
+async def find_taken_up(run: StageContext) -> EarlierPull | None:
+    """Return the pull request of the run that this one takes up, if Fettle alone pushed there.
+
+    A run that is done anew from a stage stands where it stood then, which may be before there was
+    a pull request. What the later stages put there is done again, and gives way.
+    """
+    if run.ports.tracker is None or run.request.again is None or run.branch:
+        return None
+    earlier = await run.ports.tracker.earlier_pull_request()
+    if earlier is None or earlier.pushed_by:
+        return None
+    return earlier if earlier.run_id in (run.request.again.run_id, run.id) else None
+
+
 async def _go_on(run: StageContext) -> EarlierPull | None:
     """Stand on the newest commit of the earlier pull request, if there is one; return it."""
     if run.ports.tracker is None:

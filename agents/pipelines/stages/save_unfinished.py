@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Literal
 
 from agents.errors import RunError
+from agents.pipelines.stages.prepare import find_taken_up
 from agents.requests import Frozen, OnPull, RemediateAlert
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
@@ -80,9 +81,11 @@ async def _commit_what_is_left(run: StageContext) -> None:
 
 
 async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
-    draft = await _draft(run, stopped)
+    earlier = await find_taken_up(run)
+    own = earlier if earlier and earlier.draft and _may_draft(run, stopped) else None
+    draft = own.branch if own else await _draft(run, stopped)
     branch = draft or await unfinished_branch(run)
-    url = await run.ports.publisher.push(branch, run.head)
+    url = await run.ports.publisher.push(branch, run.head, replacing=own.head if own else "")
     run.summarize(branch)
     if not draft:
         kept = _KEPT.format(branch=branch, url=url)
@@ -128,16 +131,20 @@ async def _draft(run: StageContext, stopped: EarlyEnd) -> str:
     alert asks for has no issue on which somebody could go on with a draft. Whoever cancels a run
     does not want a pull request of it, and a run on a clone that failed leaves a branch.
     """
-    on_issue = bool(getattr(run.request, "number", 0))
-    if stopped.kind == "cancelled" or not (on_issue or stopped.over_budget):
-        return ""
-    if isinstance(run.request, OnPull | RemediateAlert):
+    if not _may_draft(run, stopped):
         return ""
     if not run.branch:
         return await unfinished_branch(run)
     tracker = run.ports.tracker
     earlier = await tracker.earlier_pull_request() if tracker is not None else None
     return run.branch if earlier and earlier.draft and earlier.branch == run.branch else ""
+
+
+def _may_draft(run: StageContext, stopped: EarlyEnd) -> bool:
+    on_issue = bool(getattr(run.request, "number", 0))
+    if stopped.kind == "cancelled" or not (on_issue or stopped.over_budget):
+        return False
+    return not isinstance(run.request, OnPull | RemediateAlert)
 
 
 async def unfinished_branch(run: StageContext) -> str:

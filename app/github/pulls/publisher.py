@@ -62,17 +62,18 @@ class GitHubPublisher:
         self._comments = MarkedComments(github, request, run_id, settle=settle)
         self._where = {"owner": request.repository.owner, "repo": request.repository.name}
 
-    async def push(self, branch: str, commit: str) -> str:
+    async def push(self, branch: str, commit: str, *, replacing: str = "") -> str:
         """Push the commit to the branch, and return the branch's page.
 
         The branch is Fettle's own, or that of the open pull request which the run is about, or one
         that the operator named. Raises Moved when somebody else has pushed; their commit stays.
+        Only from `replacing` it may be moved to a commit that does not go on from there.
         """
         request, urls = self._request, self._github.urls
         if is_named(request, branch):
             return await self._push_to_named(branch, commit)
         of_pull = branch if await self._is_of_pull(branch) else None
-        expected = await self._find_expected_head(branch, commit, of_pull)
+        expected = await self._find_expected_head(branch, commit, of_pull, replacing)
         await self._push(branch, commit, expected, of_pull)
         return urls.branch(request.repository.full_name, branch)
 
@@ -177,7 +178,7 @@ class GitHubPublisher:
         return True
 
     async def _find_expected_head(
-        self, branch: str, commit: str, of_pull: str | None
+        self, branch: str, commit: str, of_pull: str | None, replacing: str
     ) -> str | None:
         """Return where the branch has to be for the push: at ours, or where the run found it.
 
@@ -187,8 +188,8 @@ class GitHubPublisher:
         standing = await self._head_of(branch)
         if standing is None and of_pull is not None:
             raise Moved(DELETED.format(branch=code_span(branch)))
-        if standing is None:
-            return None
+        if standing is None or standing == replacing:
+            return standing
         seen = await self._find_seen_head(branch, of_pull)
         for place in (standing, seen):
             going_on = seen is None or (place and await self._mirror.continues(place, seen))

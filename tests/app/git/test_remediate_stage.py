@@ -42,7 +42,7 @@ class OpeningPublisher:
     def __init__(self, estate):
         self.estate, self.pulls = estate, []
 
-    async def push(self, branch, commit):
+    async def push(self, branch, commit, *, replacing=""):
         await self.estate.mirror.push(self.estate.url, None, commit, branch, None)
         return f"url/{branch}"
 

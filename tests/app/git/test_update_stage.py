@@ -34,7 +34,7 @@ class CommentingPublisher:
     def __init__(self, estate, before):
         self.estate, self.before, self.comments = estate, before, {}
 
-    async def push(self, branch, commit):
+    async def push(self, branch, commit, *, replacing=""):
         seen = tip_of(self.estate, branch)
         self.before()
         await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import CALC, patience
-from tests.flows.scripted import CURE, bash, plan, step, triage, usual
+from tests.flows.scripted import CURE, bash, part, plan, step, triage, usual
 
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
 
@@ -160,6 +160,26 @@ async def test_more_budget_lets_a_run_go_on(make_place):
         [pull] = place.pulls()
         assert not pull.draft
         assert await faces(given[0], place) == ["+1"]
+
+
+async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(make_place):
+    second = plan("Add without one too many", "Say so")
+    halting = part("# Implement step 2 of 2", *[bash("true")] * 8)
+    script = usual(CHANGE[0], second, step(CURE, number=1, count=2), halting)
+    async with make_place(script=script) as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        assert pull.draft
+        left = pull.head_sha
+        place.model.play(usual(*CHANGE, step(CURE)))
+        await place.say("mara", "/bot retry from decompose")
+        await place.all_over("done", "done")
+
+        assert place.pulls() == [pull]
+        assert not pull.draft
+        assert pull.head_sha != left
+        assert "Resolves #1" in pull.issue.body
 
 
 async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):

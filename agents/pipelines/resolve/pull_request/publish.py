@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
+from agents.pipelines.stages.prepare import find_taken_up
 from agents.ports import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
@@ -21,11 +22,12 @@ async def publish(
     work: ResolveWork,
 ) -> Outcome:
     """Open the pull request."""
-    branch = run.branch or await _branch(run, request, text.branch)
+    earlier = await find_taken_up(run)
+    branch = run.branch or (earlier and earlier.branch) or await _branch(run, request, text.branch)
     body = pull_request_body(request, text, checked, work, await run.ports.journal.sum_usage())
     ready = checked.ready and work.whole
     run.lets_out()
-    await run.ports.publisher.push(branch, run.head)
+    await run.ports.publisher.push(branch, run.head, replacing=earlier.head if earlier else "")
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
@@ -37,7 +39,7 @@ async def publish(
     kind = "draft pull request" if pull_request.draft else "pull request"
     where = f" #{pull_request.number}" if pull_request.number else ""
     run.summarize(f"{kind}{where}")
-    did = "Brought up to date:" if run.branch else "Opened"
+    did = "Brought up to date:" if run.branch or earlier else "Opened"
     return Outcome(
         kind="pull_request",
         text=f"{did} {kind}{where}: {pull_request.title}{'' if ready else _NOT_READY}."

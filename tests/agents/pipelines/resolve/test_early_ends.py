@@ -7,6 +7,7 @@ import pytest
 import agents.run.stage_context
 from agents.errors import Overloaded, RunError
 from agents.ports import EarlierPull
+from agents.requests import Again
 from tests.agents.pipelines.resolve.conftest import FILES, NOON
 
 
@@ -156,6 +157,36 @@ async def test_at_the_limit_no_second_pull_request_is_opened(make, acts, request
     assert list(world.publisher.pulls) == ([branch] if draft else [])
     assert outcome.kind == ("pull_request" if draft else "failed")
     assert draft or pushed in outcome.text
+
+
+@pytest.mark.parametrize(
+    "case",
+    [({}, True), ({"pushed_by": ("bob",)}, False), ({"run_id": "0004-run"}, False)],
+    ids=["its own", "somebody else pushed", "another run's"],
+)
+@pytest.mark.parametrize("ends_early", [True, False])
+async def test_what_the_run_that_is_taken_up_had_pushed_gives_way(
+    make, acts, request_, case, ends_early
+):
+    about, gives_way = case
+    limit = "budget: {turns: 3}\n" if ends_early else ""
+    files = FILES | {".github/fettle.yml": f"{limit}quality: [{{name: tests, run: check}}]"}
+    world = make([acts.triage(), *acts.straight()], files)
+    branch = "bot/7-first-try"
+    tree = world.history.tree(files | {"b": "left"})
+    left = world.history.commit(tree, world.base, "First run")
+    world.publisher.branches[branch] = left  # the kept stages are of before there was one
+    fields = {"number": 12, "url": "u", "title": "Add", "branch": branch, "base": "main"}
+    world.tracker.earlier = EarlierPull(
+        **({**fields, "head": left, "draft": True, "run_id": "0005-run"} | about)
+    )
+
+    again = Again(run_id="0005-run", stage="decompose")
+    outcome = await world.resolve(request_.model_copy(update={"again": again}))
+
+    assert outcome.kind == "pull_request"
+    assert (outcome.pull_request.branch == branch) == gives_way
+    assert (world.publisher.branches[branch] == left) != gives_way
 
 
 async def test_people_can_give_a_run_more(make, acts, request_):

@@ -122,6 +122,31 @@ async def test_what_somebody_took_away_does_not_come_back(scene, run, first, mir
     assert await head(scene) == main
 
 
+async def test_own_work_gives_way_to_what_takes_its_place(scene, run, first, mirror):
+    later = run("run-2")
+    mine = await later.commit(await mirror.head_of("main"), "Done anew")
+
+    with pytest.raises(RunError, match="Nothing was overwritten"):
+        await later.publisher.push(BRANCH, mine)
+    await later.publisher.push(BRANCH, mine, replacing=first.head)
+    await later.publisher.push(BRANCH, mine, replacing=first.head)
+
+    assert await head(scene) == mine
+
+
+async def test_what_somebody_pushed_meanwhile_does_not_give_way(scene, run, first, mirror):
+    bobs = await scene.server.commit(
+        scene.repository, {"a": "b"}, author=scene.people["bob"], message="Mine", branch=BRANCH
+    )
+    later = run("run-2")
+    mine = await later.commit(await mirror.head_of("main"), "Done anew")
+
+    with pytest.raises(RunError, match="Nothing was overwritten"):
+        await later.publisher.push(BRANCH, mine, replacing=first.head)
+
+    assert await head(scene) == bobs
+
+
 async def test_a_rewritten_branch_is_not_taken_for_the_one_that_was_built_on(
     scene, run, first, mirror
 ):

@@ -90,7 +90,7 @@ class KeepingPublisher:
 
     pushed: dict = field(default_factory=dict)
 
-    async def push(self, branch, commit):
+    async def push(self, branch, commit, *, replacing=""):
         self.pushed[branch] = commit
         return f"url/{branch}"
 
