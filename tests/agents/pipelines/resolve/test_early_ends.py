@@ -177,9 +177,13 @@ async def test_what_the_run_that_is_taken_up_had_pushed_gives_way(
     left = world.history.commit(tree, world.base, "First run")
     world.publisher.branches[branch] = left  # the kept stages are of before there was one
     fields = {"number": 12, "url": "u", "title": "Add", "branch": branch, "base": "main"}
-    world.tracker.earlier = EarlierPull(
-        **({**fields, "head": left, "draft": True, "run_id": "0005-run"} | about)
-    )
+    fields |= {"head": left, "draft": True, "run_id": "0005-run"} | about
+    found = iter([None])  # at the time of the kept stages
+
+    async def find_earlier():
+        return next(found, EarlierPull(**fields))
+
+    world.tracker.earlier_pull_request = find_earlier
 
     again = Again(run_id="0005-run", stage="decompose")
     outcome = await world.resolve(request_.model_copy(update={"again": again}))
@@ -187,6 +191,7 @@ async def test_what_the_run_that_is_taken_up_had_pushed_gives_way(
     assert outcome.kind == "pull_request"
     assert (outcome.pull_request.branch == branch) == gives_way
     assert (world.publisher.branches[branch] == left) != gives_way
+    assert outcome.pull_request.draft == ends_early
 
 
 async def test_people_can_give_a_run_more(make, acts, request_):
