@@ -30,8 +30,8 @@ from agents.errors import (
     TransientError,
 )
 from agents.loop.model_names import CORE, find_known, read_capabilities
-from agents.loop.prices import cost_of, usage_of
-from agents.ports import Answer, Capabilities, Query
+from agents.loop.prices import PriceList, usage_of
+from agents.ports import Answer, Capabilities, Query, Usage
 
 if TYPE_CHECKING:
     from anthropic import APIError, AsyncAnthropic, AsyncMessageStream
@@ -49,6 +49,7 @@ MINUTES = {"type": "ephemeral"}
 REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
 FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
 BUSY = (408, 429, 503, 529)
+UNKNOWN_KEY = 401
 TOO_LONG = ("prompt is too long", "exceed context limit")
 CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 
@@ -57,7 +58,8 @@ class ClaudeModel:
     """The port `Model` over the Messages API, always streamed.
 
     `token` is sent as a bearer token, as gateways want it, instead of the key. `declared` says by
-    a model's name, or `*` for all, what the operator knows better than the server and our table.
+    a model's name, or `*` for all, what the operator knows better than the server and our table,
+    `prices` what answers cost.
     `tries` counts the attempts at one answer, `backoff` is the first pause in seconds, `timeout`
     the longest silence of the server.
     """
@@ -69,6 +71,7 @@ class ClaudeModel:
         *,
         token: str | None = None,
         declared: Mapping[str, Mapping[str, Any]] | None = None,
+        prices: PriceList | None = None,
         tries: int = 4,
         backoff: float = 1.0,
         timeout: float = 300.0,
@@ -80,7 +83,7 @@ class ClaudeModel:
             )
         self._tries, self._backoff = tries, backoff
         self._key, self._token = api_key or "", token or ""
-        self._declared = declared or {}
+        self._declared, self._prices = declared or {}, prices or PriceList()
         self._capabilities: dict[str, Capabilities] = {}
         self._base_url, self._timeout = base_url or "https://api.anthropic.com", timeout
         self._client: AsyncAnthropic | None = None
@@ -106,19 +109,27 @@ class ClaudeModel:
             content=whole["content"],  # type: ignore[arg-type]  # typed as a plain object
             stop_reason=str(message.stop_reason),
             usage=usage,
-            cost_usd=cost_of(message.model, usage),
+            cost_usd=self._cost(message.model, query.model, usage),
             model=message.model,
             request_id=request_id,
             seconds=time.monotonic() - started,
             category=str((message.stop_details and message.stop_details.category) or ""),
         )
 
+    def _cost(self, answered: str, asked: str, usage: Usage) -> float:
+        """Return the dollars by the name that the server says, else by the one that was asked."""
+        costs = (self._prices.cost_of(name, usage) for name in (answered, asked))
+        return next((cost for cost in costs if cost is not None), 0.0)
+
     async def capabilities(self, model: str) -> Capabilities:
         """Return what the model understands: its server says so, else our table; or the operator.
 
         Gateways have no such page, or another one: whatever they answer, the table holds then.
+        Raises ConfigError for a key that is refused and a model without a price, too.
         """
         if model not in self._capabilities:
+            await self._open()  # imports what knows the prices, beside the loop
+            self._prices.require(model)
             known = find_known(model)
             try:
                 found = await self._ask_about(model, known or CORE)
@@ -143,7 +154,7 @@ class ClaudeModel:
         except APIConnectionError as error:
             raise _translate(error, self._secrets) from error
         except APIStatusError as error:
-            if error.status_code in BUSY:
+            if error.status_code in (*BUSY, UNKNOWN_KEY):
                 raise _translate(error, self._secrets) from error
             return otherwise
         except (AnthropicError, ValueError, AttributeError):  # a page of another kind

@@ -1,14 +1,94 @@
-"""Token usage of an answer, and its cost by the list prices of genai-prices."""
+"""Tokens of an answer and what they cost: the operator's prices, else the list of genai-prices."""
 
 from __future__ import annotations
 
-import logging
-from functools import cache
-from typing import Any
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
 
+from pydantic import Field, TypeAdapter, ValidationError
+
+from agents.errors import ConfigError
+from agents.loop.model_names import undress
 from agents.ports import Usage
+from agents.requests import Frozen
 
-log = logging.getLogger(__name__)
+MILLION = 1_000_000
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class ModelPrice(Frozen):
+    """Dollars for a million tokens of each kind."""
+
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | None = None
+    """Absent: that of the input, as for the next two."""
+    cache_write_5m: Dollars | None = None
+    cache_write_1h: Dollars | None = None
+
+    def cost_of(self, usage: Usage) -> float:
+        """Return the dollars for these tokens."""
+        kinds = (
+            (usage.input, self.input),
+            (usage.output, self.output),
+            (usage.cache_read, self.cache_read),
+            (usage.cache_write_5m, self.cache_write_5m),
+            (usage.cache_write_1h, self.cache_write_1h),
+        )
+        return sum(n * (self.input if price is None else price) for n, price in kinds) / MILLION
+
+
+_FILE: TypeAdapter[dict[str, ModelPrice]] = TypeAdapter(dict[str, ModelPrice])
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """What answers of models cost."""
+
+    own: Mapping[str, ModelPrice] = field(default_factory=dict)
+    """The operator's prices by a model's name, or `*` for all that have no other."""
+
+    def cost_of(self, model: str, usage: Usage) -> float | None:
+        """Return the dollars; None for a model whose price nobody knows.
+
+        A guess would stop runs for money that nobody spends, and nothing at all would let them
+        spend without a bound.
+        """
+        own = self.own.get(model) or self.own.get(undress(model))
+        listed = _find_listed(undress(model), usage) if own is None else None
+        own = own or (self.own.get("*") if listed is None else None)
+        return listed if own is None else own.cost_of(usage)
+
+    def require(self, model: str) -> None:
+        """Raise ConfigError where no price is known for the model."""
+        if self.cost_of(model, Usage()) is None:
+            raise ConfigError(
+                f"No price is known for the model `{model}`, so no limit in dollars could hold."
+                " Say in the file that FETTLE_PRICE_FILE names what it costs (0 where it costs"
+                " nothing), or name another model."
+            )
+
+
+def read_prices(path: Path) -> PriceList:
+    """Return the prices of an operator's file: TOML, a table for each model. Raises ConfigError."""
+    try:
+        return PriceList(_FILE.validate_python(tomllib.loads(path.read_text("utf-8"))))
+    except OSError as error:
+        why = str(error.strerror)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        why = f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    except ValueError as error:
+        why = str(error)
+    raise ConfigError(
+        f"The prices in the file that FETTLE_PRICE_FILE names cannot be read: {why}. It is TOML,"
+        ' with dollars for a million tokens: a line `["a-model"]`, then `input = 2.0` and'
+        " `output = 10.0`, and where they differ `cache_read`, `cache_write_5m` and"
+        " `cache_write_1h`."
+    )
 
 
 def usage_of(reported: Any) -> Usage:
@@ -26,12 +106,8 @@ def usage_of(reported: Any) -> Usage:
     )
 
 
-def cost_of(model: str, usage: Usage) -> float:
-    """Return the dollars at Anthropic's list prices; 0 for a model that has none there.
-
-    A guessed price would stop runs for money that nobody spends; the limits on turns and minutes
-    hold all the same.
-    """
+def _find_listed(model: str, usage: Usage) -> float | None:
+    """Return the dollars at Anthropic's list prices; None for a model that has none there."""
     import genai_prices  # noqa: PLC0415 - a megabyte that a server at rest does without
 
     writes = usage.cache_write_5m + usage.cache_write_1h
@@ -45,11 +121,5 @@ def cost_of(model: str, usage: Usage) -> float:
     try:
         price = genai_prices.calc_price(tokens, model, provider_id="anthropic")
     except LookupError:
-        _warn_once(model)
-        return 0.0
+        return None
     return float(price.total_price)
-
-
-@cache
-def _warn_once(model: str) -> None:
-    log.warning("no list price is known for model %s: its answers count as $0", model)

@@ -77,7 +77,8 @@ class Model(Protocol):
     async def capabilities(self, model: str) -> Capabilities:
         """Return what the model of this name understands.
 
-        Raises TransientError where nobody can tell now, since its server is out of reach.
+        Raises TransientError where nobody can tell now, since its server is out of reach, and
+        ConfigError where no conversation could begin: the key is refused, or no price is known.
         """
         ...
 

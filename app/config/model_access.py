@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.loop.model import ClaudeModel
+from agents.loop.prices import PriceList, read_prices
 from app.config.settings import Settings
 
 
@@ -19,8 +20,14 @@ def open_model(settings: Settings, **options: Any) -> ClaudeModel:
             name: said.model_dump(exclude_none=True)
             for name, said in settings.model_capabilities.items()
         },
+        prices=open_prices(settings),
         **options,
     )
+
+
+def open_prices(settings: Settings) -> PriceList:
+    """Return what models cost. Raises ConfigError for a file of prices that cannot be read."""
+    return read_prices(settings.price_file) if settings.price_file else PriceList()
 
 
 def can_ask(settings: Settings) -> bool:

@@ -141,6 +141,10 @@ class Settings(BaseSettings):
     """What models understand where their server does not say it or says it wrong, as JSON by name
     (* is all): {"*": "core"}, {"house": {"effort": true, "context_window": 200000}}."""
 
+    price_file: Annotated[Path | None, AfterValidator(readable_file)] = None
+    """TOML file of what models cost that no public list names, in dollars a million tokens:
+    ["house"], then lines like input = 0.5 and output = 1.5; "*" is all others."""
+
     toolchains: Annotated[
         tuple[Path, ...],
         NoDecode,

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from agents.errors import FettleError
 from agents.loop.conversation import begin_query
-from agents.loop.prices import cost_of
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.ports import Capabilities, Model, Query, Usage
-from app.config.model_access import asked_models, can_ask, open_model
+from app.config.model_access import asked_models, can_ask, open_model, open_prices
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 
@@ -32,10 +31,12 @@ def price_text(settings: Settings) -> str:
     names = asked_models(settings)
     sent = make_question(names[0])
     prompt = (len(sent.system) + len(json.dumps(list(sent.tools)))) // CHARACTERS
-    costs = [cost_of(name, Usage(cache_write_1h=prompt, output=ANSWER)) for name in names]
-    if not all(costs):
-        return "no list price is known for one of them; it is one word"
-    return f"${sum(costs):.2f} at most"
+    asked, prices = Usage(cache_write_1h=prompt, output=ANSWER), open_prices(settings)
+    costs = [prices.cost_of(name, asked) for name in names]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return "no price is known for one of them; it is one word"
+    return f"${sum(known):.2f} at most"
 
 
 async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
-from agents.errors import ConfigError, RunError
+import structlog
+
+from agents.errors import ConfigError, RunError, TransientError
 from agents.policy import PinnedPolicy
-from agents.ports import Reporter, Steer, Steps
+from agents.ports import Model, Reporter, Steer, Steps
 from agents.requests import Frozen
 from agents.run import Outcome, Ports
 from handlers.access.issues import Refusal
 
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 500  # each of several attempts: most of a day
+MODEL_SECONDS = 30.0
+
+log = structlog.get_logger()
 
 CALLED_BACK = frozenset({"label-on", "issue-open", "pull-open", "review-stands", "alerts-open"})
 """Rules by whose word somebody has called the request back: that is no failure."""
@@ -89,6 +96,19 @@ def describe_cancel(cancel: Steer) -> str:
     return _CANCELLED[cancel.via].format(by=f"`{cancel.by}`", how=cancel.words)
 
 
+async def require_models(model: Model, names: Iterable[str]) -> None:
+    """Raise ConfigError where no conversation with one of these models could begin.
+
+    A server that is out of reach now may be there when the run needs it.
+    """
+    for name in dict.fromkeys(names):
+        try:
+            async with asyncio.timeout(MODEL_SECONDS):
+                await model.capabilities(name)
+        except (TransientError, TimeoutError) as error:
+            log.warning("model not looked at", model=name, reason=str(error))
+
+
 def refuse_unchecked(error: RunError) -> Admission:
     """Return the refusal of a run about which GitHub could not be asked."""
     return _refuse(str(error))
@@ -143,4 +163,4 @@ _WITHDRAWN = {
     "models-allowed": "the repository's policy asks for a model that the operator does not allow.",
     "text-unchanged": "somebody other than the asker edited the title or the text of the issue.",
 }
-_OPERATOR = "Fettle is not set up right, so it could not check this. Its operator has to act:"
+_OPERATOR = "Fettle is not set up right, so the run did not begin. Its operator has to act:"

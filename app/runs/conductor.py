@@ -146,7 +146,7 @@ class RunConductor:
         # A thread imports all that works on a run; the loop goes on meanwhile.
         await asyncio.to_thread(import_module, "agents.pipelines.registry")
         equipment = await _insist(lambda: self.equip(run_id, request))
-        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs)
+        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs, self.models)
         try:
             try:
                 admission = await lifecycle.admit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 
@@ -24,6 +24,7 @@ from app.runs.admission import (
     end_withdrawn,
     refuse_misconfigured,
     refuse_unchecked,
+    require_models,
 )
 from app.runs.durable_steps import StepGivenUp
 from app.store.runs import Runs
@@ -44,13 +45,23 @@ class RunLifecycle:
     A run that waits is replayed at every start of the server. What an earlier process has told
     people is held back until the run does something new: telling the same once more would ask
     GitHub about each of perhaps a thousand comments.
+
+    `models`: the operator's, by tier, where the policy names no others.
     """
 
-    def __init__(self, run_id: str, equipment: Equipment, steps: Steps, runs: Runs) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        equipment: Equipment,
+        steps: Steps,
+        runs: Runs,
+        models: Mapping[str, str],
+    ) -> None:
         self._run_id = run_id
         self._equipment = equipment
         self._steps = steps
         self._runs = runs
+        self._models = models
         self._looks = count(1)
         self._reporter: Reporter = equipment.ports.reporter
         self._held: list[Callable[[], None]] | None = []
@@ -126,14 +137,24 @@ class RunLifecycle:
                 return Admission(cancelled=describe_cancel(cancel)).model_dump(mode="json")
             try:
                 admission = await self._equipment.admit()
+                if first and admission.ending is None:
+                    await self._require_models(admission)
             except RunError as error:
                 admission = refuse_unchecked(error)
             except ConfigError as error:
                 admission = refuse_misconfigured(error)
             return admission.model_dump(mode="json")
 
-        found = await self.step(f"{LOOKS}{next(self._looks)}", admit)
+        look = next(self._looks)
+        first = look == 1
+        found = await self.step(f"{LOOKS}{look}", admit)
         return Admission.model_validate(found or {})  # older records hold nothing of who may
+
+    async def _require_models(self, admission: Admission) -> None:
+        """Have a key that is refused, or a model without a price, found before work begins."""
+        named = admission.policy.policy().models.named if admission.policy else {}
+        model = self._equipment.ports.model
+        await require_models(model, {**self._models, **named}.values())
 
     async def _readmit(self) -> None:
         """Look again, after days perhaps; for as long as GitHub is away, nothing goes on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,10 +20,13 @@ STRICT_KEYWORDS |= {"properties", "required", "additionalProperties", "items", "
 STRICT_KEYWORDS |= {"$defs", "$ref"}
 
 
-def check_headers(headers: Mapping[str, str]) -> None:
-    """Refuse a request without a key (any will do) or without the API's version."""
-    if not (headers.get("x-api-key") or headers.get("authorization")):
+def check_headers(headers: Mapping[str, str], keys: Collection[str] = ()) -> None:
+    """Refuse a request without a key, one that is none of `keys`, or without the API's version."""
+    key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    if not key:
         raise ErrorAnswer("x-api-key or authorization header is required", 401)
+    if keys and key not in keys:
+        raise ErrorAnswer("invalid x-api-key", 401)
     if not headers.get("anthropic-version"):
         raise ErrorAnswer("anthropic-version: header is required")
 

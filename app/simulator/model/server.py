@@ -29,12 +29,14 @@ LARGEST_REQUEST = 32 * 1024 * 1024
 class LocalModel:
     """A model that plays a script. Made by `start`, ended by `stop`.
 
-    `requests` is the ledger of everything asked so far, `limits` what each model understands.
+    `requests` is the ledger of everything asked so far, `limits` what each model understands,
+    `keys` those that it takes; none: any will do.
     """
 
     def __init__(self, script: Script, *, latency: float = 0.0, pace: float = 0.0) -> None:
         self.requests: list[LoggedRequest] = []
         self.limits: defaultdict[str, ModelLimits] = defaultdict(ModelLimits)
+        self.keys: frozenset[str] = frozenset()
         self.url = ""
         self._script, self._latency, self._pace = script, latency, pace
         self._cache = PrefixCache()
@@ -103,7 +105,7 @@ class LocalModel:
         asked = LoggedRequest(number=len(self.requests) + 1)
         self.requests.append(asked)
         try:
-            check_headers(request.headers)
+            check_headers(request.headers, self.keys)
             sent = await request.read()
             asked.size = len(sent)
             body = self.understand(sent, request.headers.get("anthropic-beta", ""))
@@ -175,7 +177,7 @@ class LocalModel:
 
     async def _count(self, request: web.Request) -> web.Response:
         try:
-            check_headers(request.headers)
+            check_headers(request.headers, self.keys)
             usage = PrefixCache().account(read_count_request(await request.read()))
         except ErrorAnswer as refusal:
             return web.json_response(
@@ -188,6 +190,7 @@ class LocalModel:
     async def _model(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
         try:
+            check_headers(request.headers, self.keys)
             return web.json_response(self.limits[name].describe(name))
         except ErrorAnswer as refusal:
             body = error_body(refusal.status, str(refusal), "req_local_model")

@@ -6,9 +6,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from agents.errors import TransientError
+from agents.errors import ConfigError, TransientError
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import CORE, find_known, undress
+from agents.loop.prices import ModelPrice, PriceList
 from agents.ports import Capabilities, Query
 from app.simulator.model import LocalModel, ModelLimits, load_script
 
@@ -59,6 +60,9 @@ MATRIX = {
 }
 
 
+FREE = PriceList({"house-model": ModelPrice(input=0, output=0)})
+
+
 @pytest.fixture
 async def local(tmp_path):
     path = tmp_path / "script.yml"
@@ -77,7 +81,7 @@ def query(model: str, can: Capabilities, *more: dict) -> Query:
 async def test_a_conversation_is_held_with_every_kind_of_model(local, name):
     model_name, limits, declared = MATRIX[name]
     local.limits[model_name] = ModelLimits(**limits)
-    model = ClaudeModel("key", local.url, declared=declared, tries=1)
+    model = ClaudeModel("key", local.url, declared=declared, prices=FREE, tries=1)
     can = await model.capabilities(model_name)
     try:
         asked = query(model_name, can)
@@ -111,18 +115,30 @@ async def test_what_the_server_says_goes_before_the_table_and_is_asked_once(loca
 
 
 async def test_a_server_out_of_reach_leaves_known_models_known_and_the_others_for_later():
-    model = ClaudeModel("key", "http://127.0.0.1:9")
+    model = ClaudeModel("key", "http://127.0.0.1:9", prices=FREE)
     assert await model.capabilities("claude-opus-5-5") == Capabilities()
     with pytest.raises(TransientError):
         await model.capabilities("house-model")
     await model.close()
 
 
+async def test_a_key_that_is_refused_and_a_model_without_a_price_are_found_before_a_question(local):
+    local.keys = frozenset({"another"})
+    model = ClaudeModel("a-wrong-key", local.url)
+    with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY") as raised:
+        await model.capabilities("claude-opus-5-5")
+    assert "a-wrong-key" not in str(raised.value)
+    with pytest.raises(ConfigError, match="No price is known for the model `house-model`"):
+        await model.capabilities("house-model")
+    await model.close()
+    assert not local.requests
+
+
 async def test_a_bearer_token_goes_alone_and_is_in_no_message(local, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "from-the-environment")
     seen = []
     monkeypatch.setattr(
-        "app.simulator.model.server.check_headers", lambda headers: seen.append(dict(headers))
+        "app.simulator.model.server.check_headers", lambda headers, _: seen.append(dict(headers))
     )
     model = ClaudeModel(None, local.url, token="a-bearer-token")
     await model.answer(query("claude-opus-5-5", Capabilities()))

@@ -149,9 +149,9 @@ class Bench:
             **more,
         }
 
-    async def resolve(self, path, text=ISSUE, stop=None, decide=None):
+    async def resolve(self, path, text=ISSUE, stop=None, decide=None, **more):
         """Do what the command does, in this process: the start of another takes seconds."""
-        settings = load_settings(self.settings(), serving=False)
+        settings = load_settings(self.settings(**more), serving=False)
         progress = TerminalProgress(Console(file=self.shown))
         wish = CloneRequest(*read_issue(text), self.told.append, progress, decide)
         return await resolve_clone(

@@ -302,6 +302,19 @@ async def test_no_key_and_no_other_server(bench, calc):
     assert bench.list_folders() == []
 
 
+async def test_a_refused_key_and_a_model_without_a_price_are_told_before_any_work(bench, calc):
+    await bench.play(GOOD)
+    bench.model.keys = frozenset({"another"})
+    refused = await bench.resolve(calc)
+    bench.model.keys = frozenset()
+    unknown = await bench.resolve(calc, FETTLE_MODEL_FAST="house-model")
+
+    assert (refused.exit_code, unknown.exit_code) == (2, 2)
+    assert "Check ANTHROPIC_API_KEY" in refused.outcome.text
+    assert "`house-model`" in unknown.outcome.text
+    assert (bench.model.requests, bench.list_folders()) == ([], [])
+
+
 async def test_ctrl_c_stops_and_the_same_command_goes_on_without_asking_twice(bench, calc):
     model = await bench.play(GOOD, latency=0.3)
     before = snapshot(calc)

@@ -62,7 +62,7 @@ def test_the_price(tmp_path):
     one = settings(tmp_path, None, FETTLE_MODEL_FAST="claude-opus-5-5")
     assert asked_models(one) == ["claude-opus-5-5"]
     assert price_text(one).startswith("$0.0")
-    assert "no list price" in price_text(settings(tmp_path, None, FETTLE_MODEL="house-model"))
+    assert "no price is known" in price_text(settings(tmp_path, None, FETTLE_MODEL="house-model"))
 
 
 OLDER = ModelLimits(effort=False, adaptive_thinking=False, longest_answer=64_000)
@@ -76,6 +76,18 @@ async def test_doctor_sends_what_runs_send_and_says_what_the_model_understands(t
     assert strong.said.endswith("reads 1,000,000 tokens, answers 128,000")
     assert fast.said.endswith("answers 64,000, without effort, thinking")
     assert "submit_triage" in str(make_question("m").tools)
+
+
+async def test_a_model_without_a_price_fails_until_the_operator_says_one(tmp_path, model):
+    house = {"FETTLE_MODEL": "house-model"}
+    failed, _ = await model_findings(settings(tmp_path, model.url, **house), allowed=True)
+    assert (failed.level, "FETTLE_PRICE_FILE" in failed.said) == ("failed", True)
+
+    file = tmp_path / "prices.toml"
+    file.write_text('["house-model"]\ninput = 1\noutput = 2\n')
+    priced = settings(tmp_path, model.url, **house, FETTLE_PRICE_FILE=str(file))
+    found = await model_findings(priced, allowed=True)
+    assert [each.level for each in found] == ["ok", "ok"]
 
 
 async def test_a_request_that_a_gateway_does_not_take_fails_with_the_setting_that_helps(
