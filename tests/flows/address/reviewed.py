@@ -19,7 +19,6 @@ from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
 from app.simulator.model import Script
-from app.store.database import Database
 from app.store.tables import deliveries, runs, turns
 from tests.flows.conftest import PATIENCE
 from tests.flows.scripted import part
@@ -191,11 +190,8 @@ class Reviewed:
         ]
 
     async def _read(self, query):
-        database = Database(self.place.server.database_url)
-        try:
-            return await database.read(lambda connection: connection.execute(query).all())
-        finally:
-            database.close()
+        database = self.place.database()
+        return await database.read(lambda connection: connection.execute(query).all())
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ import re
 import yaml
 
 from app.simulator.model import Script
-from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.flows.conftest import CALC, SCRIPT
 
@@ -41,11 +40,7 @@ async def say(place, who, body):
 
 
 async def state(place, ident):
-    database = Database(place.server.database_url)
-    try:
-        return await StoredApprovals(database).get(ident)
-    finally:
-        database.close()
+    return await StoredApprovals(place.database()).get(ident)
 
 
 def progress(place):

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import text
 
 from app.simulator.github.gitdir import GitDir
-from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs, count_by_state
 from app.store.runs.turns import StoredJournal
@@ -33,8 +32,7 @@ class ServerDatabase:
     """The server's database, seen from the side."""
 
     def __init__(self, place):
-        self.database = Database(place.server.database_url)
-        place.databases.append(self.database)
+        self.database = place.database()
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from app.wiring.serve import DRAIN_SECONDS
@@ -75,7 +74,6 @@ async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place):
 
 async def answers(place):
     """Return how many answers the run's journal holds."""
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     run_id, _ = await Runs(database).latest()
     return (await StoredJournal(database, run_id).sum_usage())[2]

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.store.database import Database
 from app.store.runs.runs import Runs
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
 from tests.flows.conftest import LABEL
@@ -96,8 +95,7 @@ async def test_a_run_that_waits_goes_on_under_another_name(settled):
         pushed = [path for method, path in calls(place) if path.endswith("git-receive-pack")]
         assert pushed
         assert all("/sums.git/" in path for path in pushed)
-        database = Database(place.server.database_url)
-        place.databases.append(database)
+        database = place.database()
         assert len(await Runs(database).list_unfinished()) == 0
 
 

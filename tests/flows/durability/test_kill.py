@@ -8,7 +8,6 @@ from contextlib import suppress
 import pytest
 
 from agents.errors import ConfigError
-from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.conftest import PATIENCE, patience
@@ -48,8 +47,7 @@ def after_model_answer(number):
 
 async def wait_for_answers(place, number):
     """Wait until the journal holds so many answers."""
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     run_id, _ = await Runs(database).latest()
     async with asyncio.timeout(PATIENCE):
         # A journal reads its run's total once: each look needs one of its own.

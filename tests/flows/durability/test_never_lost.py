@@ -10,7 +10,6 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from app.store.database import Database
 from app.store.deliveries import count_states
 from tests.flows.conftest import UNFINISHED
 from tests.patience import PATIENCE
@@ -114,8 +113,7 @@ async def nothing_more_is_asked_for(place):
     """Wait until the last delivery has arrived (Fettle's own comments are told of, too), and see
     that two more looks find nothing to do."""
     log = place.github.webhooks.log
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     query = "SELECT count(*) FROM missed WHERE state = 'failed'"
     async with asyncio.timeout(PATIENCE):
         while await database.read(lambda c: c.exec_driver_sql(query).scalar()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.approvals.test_approval_commands import questions
@@ -39,8 +38,7 @@ async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
 
 async def answers(place):
     """Return how many answers the run's journal holds."""
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     run_id, _ = await Runs(database).latest()
     return (await StoredJournal(database, run_id).sum_usage())[2]
 
@@ -56,8 +54,7 @@ async def test_a_repository_is_forgotten_beside_a_server_on_postgresql(make_plac
         assert "Forgotten: 1 runs" in said
         assert "VACUUM FULL" in said
         assert await place.runs() == []
-        database = Database(place.server.database_url)
-        place.databases.append(database)
+        database = place.database()
         for table in ("deliveries", "turns", "approvals", "steers"):
             query = f"SELECT count(*) FROM {table}"
             assert await database.read(lambda c, q=query: c.exec_driver_sql(q).scalar()) == 0

@@ -7,7 +7,6 @@ import asyncio
 import shutil
 from datetime import UTC, datetime
 
-from app.store.database import Database
 from app.store.restore_recovery import Recoveries
 from tests.flows.address.reviewed import (
     POLICY,
@@ -49,8 +48,7 @@ async def restore(place):
 
 
 async def wait_for_recovery(place):
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     async with asyncio.timeout(PATIENCE):
         while await Recoveries(database).find_pending() is not None:
             await asyncio.sleep(0.1)

@@ -11,7 +11,6 @@ import pytest
 from aiohttp import web
 
 from app.reconcile.redelivery import NAME as DELIVERIES
-from app.store.database import Database
 from app.store.deliveries import count_states
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
@@ -51,11 +50,8 @@ async def doors(aiohttp_server):
 
 
 async def rows(place, query):
-    database = Database(place.server.database_url)
-    try:
-        return await database.read(lambda c: [tuple(row) for row in c.exec_driver_sql(query)])
-    finally:
-        database.close()
+    database = place.database()
+    return await database.read(lambda c: [tuple(row) for row in c.exec_driver_sql(query)])
 
 
 async def wait_for_ends(place, number):
@@ -113,8 +109,7 @@ async def each_pass_is_made_once(place):
     passes, asked = len(await rows(place, looks)) - before, len(list_first_pages(place)) - seen
     assert 2 <= passes <= 5
     assert passes - 1 <= asked <= passes + 1
-    database = Database(place.server.database_url)
-    place.databases.append(database)
+    database = place.database()
     found = await database.read(count_states)
     assert found.get("received", 0) == found.get("failed", 0) == 0
     made = [each for each in place.github.requests if each.method == "POST"]

@@ -10,7 +10,6 @@ import yaml
 from sqlalchemy import select
 
 from app.simulator.github.state.alerts import Affected
-from app.store.database import Database
 from app.store.tables import deliveries, remediations, runs
 from tests.app.github.conftest import MANIFEST
 from tests.flows.conftest import CALC, PATIENCE, UNFINISHED
@@ -38,11 +37,7 @@ class Alerts:
         return await self.github.raise_alert(self.repository, advisory, manifest_path=manifest)
 
     async def read(self, query):
-        database = Database(self.place.server.database_url)
-        try:
-            return await database.read(lambda c: c.execute(query).all())
-        finally:
-            database.close()
+        return await self.place.database().read(lambda c: c.execute(query).all())
 
     async def runs(self):
         query = select(runs.c.id, runs.c.lane, runs.c.state, runs.c.stage, runs.c.request)

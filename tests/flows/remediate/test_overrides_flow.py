@@ -8,7 +8,6 @@ import json
 from sqlalchemy import select, update
 
 from app.demo.package_index.releases import Release, package_lock
-from app.store.database import Database
 from app.store.tables import deliveries, remediations, runs
 from tests.flows.conftest import PATIENCE
 from tests.flows.remediate.remedied import OLD, SETTINGS, SHOP, has_npm, merger, remedied
@@ -69,12 +68,8 @@ async def comes_to(at, is_so):
 async def days_pass(at, day=1.0):
     """Have the day come, in unix seconds: one that came before is not looked at again."""
     first = at.place.model.requests[:]
-    database = Database(at.place.server.database_url)
-    try:
-        change = update(remediations).where(remediations.c.override_until.is_not(None))
-        await database.write(lambda c: c.execute(change.values(override_until=day)))
-    finally:
-        database.close()
+    change = update(remediations).where(remediations.c.override_until.is_not(None))
+    await at.place.database().write(lambda c: c.execute(change.values(override_until=day)))
     return len(first)
 
 
