@@ -51,6 +51,12 @@ class Usage(Frozen):
     cache_write_1h: int = 0
     cache_read: int = 0
 
+    @property
+    def cache_read_share(self) -> float | None:
+        """The share of input tokens that came from the cache; None when nothing was read."""
+        read = self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
+        return self.cache_read / read if read else None
+
     def __add__(self, other: Usage) -> Usage:
         """Return the sum, field by field."""
         return Usage(**{k: v + getattr(other, k) for k, v in self.model_dump().items()})

@@ -15,7 +15,8 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.declaration import JsonObject
-from app.cli.terminal import DONE, FAILED, make_visible, redact, redactor_of, say, to_line
+from app.cli.terminal import DONE, FAILED, redactor_of, say
+from app.views.text import make_visible, redact, to_line
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request

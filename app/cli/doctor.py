@@ -92,9 +92,10 @@ add(doctor, repository, "Set up a repository, and see what its checks can tell."
 
 def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     """Return what every check found, without secrets in it and without what nobody can see."""
-    from app.cli.terminal import make_visible, redactor_of
+    from app.cli.terminal import redactor_of
     from app.config.settings import process_environment, read_settings
     from app.doctor.run_all import examine
+    from app.views.text import make_visible
 
     reading = read_settings()
     logging.disable(logging.CRITICAL)  # the table says it all, in its own words

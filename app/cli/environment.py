@@ -16,7 +16,8 @@ from rich.text import Text
 
 from agents.errors import ConfigError
 from app.cli.declaration import JsonObject
-from app.cli.terminal import DONE, PERSON, make_visible, say
+from app.cli.terminal import DONE, PERSON, say
+from app.views.text import make_visible
 
 if TYPE_CHECKING:
     from app.clone.environment import EnvironmentReport

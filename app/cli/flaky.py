@@ -16,7 +16,8 @@ from rich.text import Text
 from agents.errors import ConfigError
 from app.cli.declaration import Json
 from app.cli.storage.databases import RunDatabase, known_places, open_database
-from app.cli.terminal import make_visible, redact, redactor_of, say
+from app.cli.terminal import redactor_of, say
+from app.views.text import make_visible, redact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

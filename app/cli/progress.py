@@ -15,7 +15,7 @@ from rich.text import Text
 
 from agents.ports import Usage
 from agents.text import plain_output
-from app.cli.terminal import make_visible
+from app.views.text import make_visible
 
 REPAINTS = 8  # a second
 RESERVED = 6  # lines of a terminal that the checklist leaves free

@@ -1,7 +1,4 @@
-"""What every command does at a terminal: tell people, show foreign texts, stop, and its exit codes.
-
-Texts of strangers, models and tools are shown without secrets and with nothing hidden.
-"""
+"""What every command does at a terminal: tell people, stop, and its exit codes."""
 
 from __future__ import annotations
 
@@ -9,12 +6,9 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-
-from agents.text import printable
-from agents.text.characters import HIDDEN, JOINER
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -68,34 +62,3 @@ def redactor_of(settings: Settings) -> Redactor:
         key = parse_key(SecretStr(settings.private_key_file.read_text()))
         secrets.append(key.get_secret_value())
     return Redactor(secrets)
-
-
-def redact(value: Any, redactor: Redactor) -> Any:
-    """Return a JSON value without the secrets in any of its texts, names included."""
-    if isinstance(value, str):
-        return redactor.clean(value)
-    if isinstance(value, dict):
-        return {redact(name, redactor): redact(part, redactor) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [redact(part, redactor) for part in value]
-    return value
-
-
-def make_visible(text: str) -> str:
-    """Return the text with every character that nobody can see written out as an escape."""
-    text = printable(text).replace(JOINER, ascii(JOINER)[1:-1])
-    for pattern in HIDDEN.values():
-        text = pattern.sub(lambda char: ascii(char[0])[1:-1], text)
-    return text
-
-
-def to_line(text: str, most: int) -> str:
-    """Return the text in one line of at most so many characters."""
-    one = make_visible(" ".join(text.split()))
-    return one if len(one) <= most else f"{one[: most - 1]}…"
-
-
-def cut(text: str, most: int) -> str:
-    """Return the beginning of a text, and how much was left out."""
-    left = len(text) - most
-    return text if left <= 0 else f"{text[:most]}\n[{left} more characters]"

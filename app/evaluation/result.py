@@ -47,7 +47,7 @@ class CaseResult:
     @property
     def cache_read_share(self) -> float | None:
         """Return how much of what the model read came from its cache."""
-        return share_of(self.usage)
+        return self.usage.cache_read_share
 
     def record(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -104,14 +104,8 @@ class Evaluation:
         return json.dumps(about, indent=2, ensure_ascii=False)
 
 
-def share_of(usage: Usage) -> float | None:
-    """Return the share of input tokens that came from the cache; None when nothing was read."""
-    read = usage.input + usage.cache_write_5m + usage.cache_write_1h + usage.cache_read
-    return usage.cache_read / read if read else None
-
-
 def _tokens(usage: Usage) -> dict[str, Any]:
-    part = share_of(usage)
+    part = usage.cache_read_share
     return {
         "tokens": usage.model_dump(),
         "cache_read_share": None if part is None else round(part, 4),

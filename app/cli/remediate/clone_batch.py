@@ -11,7 +11,7 @@ from agents.requests import Repository
 from app.cli.progress import TerminalProgress
 from app.cli.remediate.seat import LONG, Seat
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.terminal import say, to_line
+from app.cli.terminal import say
 from app.clone.ask_person import CloneWaits
 from app.clone.preconditions import CloneStart
 from app.clone.resolve import resolve_clone
@@ -27,6 +27,7 @@ from app.operator.remediation_report import (
 )
 from app.operator.repository_reference import RepositoryName
 from app.operator.scan_file import Scan
+from app.views.text import to_line
 
 KEPT = "{text} Conversation and log are kept in `{folder}`."
 

@@ -10,13 +10,14 @@ from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.one_repository import OneByOne
 from app.cli.remediate.seat import LONG, Interrupted, Seat
 from app.cli.resolve.work_on_issue import opened_database, who_works
-from app.cli.terminal import say, to_line
+from app.cli.terminal import say
 from app.clone.log import logging_to
 from app.github.transport import GitHub
 from app.operator.find_clone import Places
 from app.operator.local_worker import work_here
 from app.operator.remediation_report import Report, RepositoryReport
 from app.operator.repositories import Installed
+from app.views.text import to_line
 from app.wiring.serve import open_github
 
 

@@ -9,7 +9,7 @@ from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.seat import LONG, Interrupted, Seat
-from app.cli.terminal import say, to_line
+from app.cli.terminal import say
 from app.github.alerts.adapter import NoAlerts
 from app.github.transport import GitHub
 from app.operator.find_clone import Places
@@ -19,6 +19,7 @@ from app.operator.remediation_report import GroupReport, RepositoryReport, left_
 from app.operator.remediation_requests import RemediationOptions
 from app.operator.repositories import Installed, newest_commit
 from app.operator.repository_reference import RepositoryName
+from app.views.text import to_line
 
 ARCHIVED = "It is archived, so nothing can be changed in it."
 

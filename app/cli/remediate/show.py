@@ -15,9 +15,9 @@ from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
 from agents.pipelines.stages.quality import to_code
 from agents.text import one_line, publish
-from app.cli.terminal import redact, to_line
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
 from app.secrets.redaction import Redactor
+from app.views.text import redact, to_line
 
 Format = Literal["table", "json", "markdown"]
 

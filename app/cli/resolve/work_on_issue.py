@@ -21,8 +21,7 @@ from agents.requests import Request
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.runs.record import describe_run
-from app.cli.terminal import PERSON, STOPPED, make_visible, redactor_of, say, stop_event
+from app.cli.terminal import PERSON, STOPPED, redactor_of, say, stop_event
 from app.clone.log import logging_to
 from app.clone.result import exit_code
 from app.config.settings import Settings
@@ -37,6 +36,8 @@ from app.sandbox.path_permissions import make_data_folder
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import History, Lanes, StoredApprovals
+from app.views.record import describe_run
+from app.views.text import make_visible
 from app.wiring.serve import open_github
 
 LOG = "terminal.log"

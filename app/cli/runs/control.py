@@ -12,7 +12,8 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.declaration import DatabaseFile, JsonAtEnd, add
-from app.cli.terminal import DONE, FAILED, PERSON, make_visible, say
+from app.cli.terminal import DONE, FAILED, PERSON, say
+from app.views.text import make_visible
 
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun

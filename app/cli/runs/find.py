@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError
 from app.cli.storage.databases import RunDatabase, list_places, of_each, open_database
-from app.cli.terminal import say, to_line
+from app.cli.terminal import say
+from app.views.text import to_line
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

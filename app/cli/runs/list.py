@@ -126,10 +126,10 @@ async def _list(
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the newest runs of all places, and whether there are more."""
     from app.cli.runs.find import shorten
-    from app.cli.runs.record import describe_run
     from app.cli.storage.databases import list_places, of_each
     from app.cli.terminal import redactor_of
     from app.store.runs import History
+    from app.views.record import describe_run
 
     async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
         history = History(database)
@@ -154,11 +154,11 @@ async def _show(
 ) -> dict[str, Any] | None:
     """Return all of the run that is meant; None when that is unclear, which people are told."""
     from app.cli.runs.find import find
-    from app.cli.runs.record import alerts, describe_run, details
     from app.cli.storage.databases import open_database
     from app.cli.terminal import redactor_of
     from app.store.alerts import Remediations
     from app.store.runs import History
+    from app.views.record import alerts, describe_run, details
 
     found = await find(settings, file, ident)
     if found is None:

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.text.literal import literal
-from app.cli.terminal import cut, make_visible, say, to_line
+from app.cli.terminal import say
+from app.views.text import cut, make_visible, to_line
 
 MOST_WORDS = 100  # characters of a text in a table
 MOST_ARGUMENTS = 50_000  # characters of a call, its escapes written out

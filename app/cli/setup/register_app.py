@@ -12,7 +12,8 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.setup.import_app import Existing, import_app
-from app.cli.terminal import say, stop_event, to_line
+from app.cli.terminal import say, stop_event
+from app.views.text import to_line
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

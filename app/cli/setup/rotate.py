@@ -179,10 +179,10 @@ def _new_key(file: str) -> SecretStr:
 
 
 async def _replace_key(settings: Settings, new: SecretStr) -> None:
-    from app.cli.terminal import make_visible
     from app.github.transport import Urls
     from app.registration.replace_at_github import check_key, compute_fingerprint
     from app.secrets.files import keep_of_app
+    from app.views.text import make_visible
 
     credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     old = credentials.private_key

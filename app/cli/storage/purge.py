@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.terminal import DONE, FAILED, make_visible, say
+from app.cli.terminal import DONE, FAILED, say
+from app.views.text import make_visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,9 +9,9 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import RunError, TransientError
-from app.cli.terminal import to_line
 from app.github.transport.urls import Urls
 from app.registration.conversion import convert
+from app.views.text import to_line
 from tests.app.config.test_settings import pem
 
 

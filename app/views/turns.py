@@ -9,10 +9,10 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.ports import Block
-from app.cli.terminal import cut, redact
 from app.git import Mirror, run_refs
 from app.secrets.redaction import Redactor
 from app.store.runs import KeptTurn
+from app.views.text import cut, redact
 
 MOST_TEXT = 4_000  # characters of each text
 MOST_CALL = 12_000  # characters of each call

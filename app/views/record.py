@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.cli.runs.timeline import base_of, order_stages, stage_of
-from app.cli.runs.turns import shown_turns
-from app.cli.terminal import redact
 from app.git import Mirror
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.alerts import Remediation
 from app.store.runs import History, KeptRun
+from app.views.text import redact
+from app.views.timeline import base_of, order_stages, stage_of
+from app.views.turns import shown_turns
 
 
 def describe_run(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.ports import Usage
-from app.evaluation.result import share_of
 from app.store.runs import KeptRun, KeptStep, KeptTurn
 
 UNDER_WAY = ("queued", "running", "parked")
@@ -44,7 +43,7 @@ class Occurrence:
         """Return it for people and for JSON."""
         answers = [turn for turn in self.turns if turn.kind == "answer"]
         usage = sum((turn.usage for turn in answers), Usage())
-        part, last = share_of(usage), self._last
+        part, last = usage.cache_read_share, self._last
         return {
             "stage": self.name,
             "state": self._state(run),

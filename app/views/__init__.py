@@ -1,0 +1,1 @@
+"""What people are shown of runs, the same at a terminal and on a page."""

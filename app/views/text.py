@@ -1,0 +1,42 @@
+"""Texts of strangers, models and tools for people: without secrets, and with nothing hidden."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents.text import printable
+from agents.text.characters import HIDDEN, JOINER
+
+if TYPE_CHECKING:
+    from app.secrets.redaction import Redactor
+
+
+def redact(value: Any, redactor: Redactor) -> Any:
+    """Return a JSON value without the secrets in any of its texts, names included."""
+    if isinstance(value, str):
+        return redactor.clean(value)
+    if isinstance(value, dict):
+        return {redact(name, redactor): redact(part, redactor) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact(part, redactor) for part in value]
+    return value
+
+
+def make_visible(text: str) -> str:
+    """Return the text with every character that nobody can see written out as an escape."""
+    text = printable(text).replace(JOINER, ascii(JOINER)[1:-1])
+    for pattern in HIDDEN.values():
+        text = pattern.sub(lambda char: ascii(char[0])[1:-1], text)
+    return text
+
+
+def to_line(text: str, most: int) -> str:
+    """Return the text in one line of at most so many characters."""
+    one = make_visible(" ".join(text.split()))
+    return one if len(one) <= most else f"{one[: most - 1]}…"
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, and how much was left out."""
+    left = len(text) - most
+    return text if left <= 0 else f"{text[:most]}\n[{left} more characters]"
