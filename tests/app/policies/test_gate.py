@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.errors import ConfigError, TransientError
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
 from agents.policy import (
@@ -17,7 +18,7 @@ from agents.policy import (
 from agents.requests import ResolveIssue
 from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
-from app.runs.admission import Admission
+from app.runs.admission import Admission, require_models
 from handlers.access.issues import AskerFacts
 from tests.app.runs.conductor.conftest import machine, make_asking, wish
 
@@ -109,3 +110,39 @@ async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wron
 def test_a_record_of_an_older_version_has_no_policy():
     older = {"refusal": None, "tainted": False, "cancelled": ""}
     assert Admission.model_validate(older).policy is None
+
+
+class PricedModel:
+    """Knows what some models cost; the others cannot be talked with."""
+
+    def __init__(self, *known):
+        self.known, self.asked = known, []
+
+    async def capabilities(self, model):
+        self.asked.append(model)
+        if model == "away":
+            raise TransientError("Its server is out of reach.")
+        if model not in self.known:
+            raise ConfigError(f"No price is known for `{model}`.")
+
+
+async def test_a_model_of_which_nothing_could_begin_is_found_before_the_run_does():
+    model = PricedModel("big-9")
+    await require_models(model, ["big-9", "away", "big-9"])
+    assert model.asked == ["big-9", "away"]
+    with pytest.raises(ConfigError, match="small-1"):
+        await require_models(model, ["big-9", "small-1"])
+
+
+async def test_the_models_of_the_policy_are_looked_at_once_at_the_beginning(machine, wish):
+    machine.model, machine.admission = PricedModel("big-9"), admission(DEAR)
+    machine.works = ["done"]
+    await machine.queue.submit("0001-run", wish)
+    await machine.end()
+    assert machine.model.asked == ["big-9"]
+
+    machine.admission = admission(CHEAP)
+    await machine.queue.submit("0002-run", wish)
+    refused = await machine.engine.result("0002-run")
+    assert refused["kind"] == "refused"
+    assert "No price is known for `small-1`." in refused["text"]

@@ -26,6 +26,7 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
+from tests.fakes.model import ListModel
 from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_resolve_issue
 from tests.patience import PATIENCE
@@ -107,6 +108,7 @@ class GatedMachine:
     given: list = field(default_factory=list)
     obeyed: list = field(default_factory=list)
     disobeying: list = field(default_factory=list)
+    model: object = field(default_factory=lambda: ListModel([]))
     between: object = None
     """An error of the pipeline outside of its stages."""
 
@@ -150,9 +152,8 @@ class GatedMachine:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
         steering = RunSteering(self.steers, self.bells, run_id)
-        ports = Ports(
-            None, Journal(), None, None, RecordingReporter(), approvals, steering=steering
-        )
+        reporter = RecordingReporter()
+        ports = Ports(self.model, Journal(), None, None, reporter, approvals, steering=steering)
         self.given.append(FailingEquipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
