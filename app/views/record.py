@@ -61,16 +61,17 @@ async def details(
     asked = await history.approvals(run.id)
     found: dict[str, Any] = {
         "stages": [redact(each.describe(run), redactor) for each in order_stages(run, said, steps)],
-        "approvals": [redact(_approval(each), redactor) for each in asked],
+        "approvals": [describe_approval(each, redactor) for each in asked],
     }
     if turns:
         found["turns"] = await shown_turns(run.id, said, mirror, base_of(steps), redactor)
     return found
 
 
-def _approval(stored: StoredApproval) -> dict[str, Any]:
+def describe_approval(stored: StoredApproval, redactor: Redactor) -> dict[str, Any]:
+    """Return what was asked and what was decided."""
     asking = stored.asking
-    return {
+    record = {
         "id": stored.id,
         "session": asking.session if asking else None,
         "stage": asking.stage if asking else None,
@@ -91,3 +92,4 @@ def _approval(stored: StoredApproval) -> dict[str, Any]:
         "reason": stored.reason or None,
         "used_at": stored.used_at,
     }
+    return {name: redact(value, redactor) for name, value in record.items()}

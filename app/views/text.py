@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from agents.text import printable
@@ -40,3 +41,21 @@ def cut(text: str, most: int) -> str:
     """Return the beginning of a text, and how much was left out."""
     left = len(text) - most
     return text if left <= 0 else f"{text[:most]}\n[{left} more characters]"
+
+
+def format_age(seconds: float) -> str:
+    """Return a span of seconds in its largest unit."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"
+
+
+def format_dollars(usd: float) -> str:
+    """Return dollars, with cents' parts where there is nothing else."""
+    return f"${usd:.2f}" if usd >= 0.01 or not usd else f"${usd:.4f}"
+
+
+def format_moment(at: float) -> str:
+    """Return unix seconds as a date and a time."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M:%S} UTC"

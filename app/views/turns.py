@@ -29,12 +29,15 @@ async def shown_turns(
     mirror: Mirror | None,
     base: str | None,
     redactor: Redactor,
+    *,
+    before: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return the turns for people and for JSON, secrets and all that is too long left out.
 
-    `base` is the commit that the work stands on, when something but the mirror tells it.
+    `base` is the commit that the work stands on, when something but the mirror tells it; `before`
+    the tree before these turns, where they are not the first.
     """
-    before = await _base(run_id, mirror) or base
+    before = before or await _base(run_id, mirror) or base
     shown = []
     for turn in turns:
         diff = None

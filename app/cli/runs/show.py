@@ -14,7 +14,14 @@ from rich.text import Text
 
 from agents.text.literal import literal
 from app.cli.terminal import say
-from app.views.text import cut, make_visible, to_line
+from app.views.text import (
+    cut,
+    format_age,
+    format_dollars,
+    format_moment,
+    make_visible,
+    to_line,
+)
 
 MOST_WORDS = 100  # characters of a text in a table
 MOST_ARGUMENTS = 50_000  # characters of a call, its escapes written out
@@ -78,8 +85,8 @@ def _row(run: dict[str, Any], now: float) -> Cells:
         run["kind"],
         run["state"],
         run["stage"] or "",
-        _age(now - run["created_at"]),
-        _dollars(run["usd"]),
+        format_age(now - run["created_at"]),
+        format_dollars(run["usd"]),
         run["asked_by"],
         _describe_end(run),
     )
@@ -91,8 +98,9 @@ def _head(run: dict[str, Any]) -> Iterator[str]:
     yield to_line(f"{_place(run)}: {run['title'] or '(no title)'}", 300)
     yield to_line(f"{run['kind']} {run['id']}, asked by {run['asked_by']}{where}", 300)
     yield to_line(
-        f"{run['state']}{at_stage}; asked for {_moment(run['created_at'])}, last heard of"
-        f" {_moment(run['updated_at'])}; {run['answers']} answers, {_dollars(run['usd'])}",
+        f"{run['state']}{at_stage}; asked for {format_moment(run['created_at'])}, last heard of"
+        f" {format_moment(run['updated_at'])}; {run['answers']} answers,"
+        f" {format_dollars(run['usd'])}",
         300,
     )
     if outcome := run["outcome"]:
@@ -111,7 +119,7 @@ def _stage(stage: dict[str, Any]) -> Cells:
         stage["state"],
         f"{stage['seconds']:.1f}",
         str(stage["answers"]) if spoke else "",
-        _dollars(stage["usd"]) if spoke else "",
+        format_dollars(stage["usd"]) if spoke else "",
         f"{sum(stage['tokens'].values()):,}" if spoke else "",
         "" if share is None else f"{share:.0%}",
         stage["error"] or stage["summary"],
@@ -120,13 +128,13 @@ def _stage(stage: dict[str, Any]) -> Cells:
 
 def _approval(asked: dict[str, Any]) -> Iterator[str]:
     via = f", by {asked['decided_via']}" if asked["decided_via"] else ""
-    used = f", used {_moment(asked['used_at'])}" if asked["used_at"] else ""
+    used = f", used {format_moment(asked['used_at'])}" if asked["used_at"] else ""
     stage = f", in {asked['stage']}" if asked["stage"] else ""
     yield to_line(f"{asked['id']}: {asked['tool']}{stage}: {asked['standing']}{via}{used}", 300)
     if asked["damaged"]:
         yield _indent("The record is damaged: it no longer says what was asked.")
         return
-    asked_at, rule = _moment(asked["asked_at"]), asked["rule"]
+    asked_at, rule = format_moment(asked["asked_at"]), asked["rule"]
     yield "  " + to_line(f"asked {asked_at}: {asked['why']} (rule {rule})", 600)
     if asked["reason"]:
         yield "  " + to_line(f"reason given: {asked['reason']}", 600)
@@ -136,8 +144,8 @@ def _approval(asked: dict[str, Any]) -> Iterator[str]:
 def _turn(turn: dict[str, Any]) -> Iterator[str]:
     number = f"{turn['session']} #{turn['number']}"
     stage = f" for {turn['stage']}" if turn["stage"] != turn["session"] else ""
-    cost = f", {turn['seconds']:.1f} s, {_dollars(turn['usd'])}" if turn["tokens"] else ""
-    yield to_line(f"{number}{stage}: {turn['kind']}, {_moment(turn['at'])}{cost}", 300)
+    cost = f", {turn['seconds']:.1f} s, {format_dollars(turn['usd'])}" if turn["tokens"] else ""
+    yield to_line(f"{number}{stage}: {turn['kind']}, {format_moment(turn['at'])}{cost}", 300)
     if turn["content"] is None:
         yield "  The record is damaged: it no longer says what was said."
     for block in turn["content"] or ():
@@ -194,21 +202,6 @@ def _place(run: dict[str, Any]) -> str:
 def _describe_end(run: dict[str, Any]) -> str:
     outcome = run["outcome"]
     return str(outcome["url"] or outcome["text"]) if outcome else ""
-
-
-def _age(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{max(0, int(seconds))} s"
-
-
-def _dollars(usd: float) -> str:
-    return f"${usd:.2f}" if usd >= 0.01 or not usd else f"${usd:.4f}"
-
-
-def _moment(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M:%S} UTC"
 
 
 def _indent(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.store.lease import find_silent_since
 from app.store.runs.approvals import Decision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
-from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn
+from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn, RunProgress
 from app.store.runs.lanes import LIVE, LaneRun, Lanes
 from app.store.runs.runs import OPEN, Runs, count_by_state
 from app.store.runs.steers import ANEW, Kind, StoredSteers
@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "LaneRun",
     "Lanes",
+    "RunProgress",
     "Runs",
     "StoredApprovals",
     "StoredCheckpoints",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnClause, Connection, Row, Select, func, inspect, select
+from sqlalchemy import ColumnClause, Connection, Row, Select, func, inspect, select, true
 from sqlalchemy import column as a_column
 from sqlalchemy import table as a_table
 from sqlalchemy.exc import DBAPIError
@@ -88,6 +88,22 @@ class KeptStep:
     """The step's return value; None where it cannot be read."""
 
 
+@dataclass(frozen=True)
+class RunProgress:
+    """How far a run is, to tell whether there is something new."""
+
+    state: str
+    updated: float
+    """Unix seconds, as the next."""
+    turn: float
+    """When the newest turn was complete; 0 before the first."""
+
+    @property
+    def mark(self) -> str:
+        """Return what is another one once there is something new."""
+        return f"{self.turn:.3f}-{self.updated:.3f}"
+
+
 class History:
     """The runs of one database."""
 
@@ -121,20 +137,33 @@ class History:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _run(row) if row is not None else None
 
+    async def progress(self, run_id: str) -> RunProgress | None:
+        """Return how far the run is; None where there is no such run."""
+        newest = select(func.max(turns.c.created_at)).where(turns.c.run_id == run_id)
+        query = select(runs.c.state, runs.c.updated_at, newest.scalar_subquery().label("turn"))
+        row = await self._database.read(
+            lambda c: c.execute(query.where(runs.c.id == run_id)).one_or_none()
+        )
+        return RunProgress(row.state, row.updated_at, row.turn or 0.0) if row else None
+
     async def is_emptied(self, run_id: str) -> bool:
         """Return whether the run's texts were deleted by the retention."""
         query = select(runs.c.emptied_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query)) is not None
 
-    async def turns(self, run_id: str, *, content: bool, after: float = 0.0) -> list[KeptTurn]:
+    async def turns(
+        self, run_id: str, *, content: bool, after: float = 0.0, stage: str = ""
+    ) -> list[KeptTurn]:
         """Return the turns of all sessions of the run, in order.
 
-        `after`: only turns that were complete later than that, in unix seconds.
+        `after`: only turns that were complete later than that, in unix seconds. `stage`: only those
+        of this stage occurrence.
         """
         columns = [each for each in turns.c if content or each.name != "content"]
         query = (
             select(*columns)
             .where(turns.c.run_id == run_id, turns.c.created_at > after)
+            .where(turns.c.stage == stage if stage else true())
             .order_by(turns.c.created_at, turns.c.session, turns.c.number)
         )
         found = await self._database.read(lambda c: c.execute(query).all())
