@@ -24,12 +24,20 @@ class Steer(Frozen):
     role: str = ""
     """Their role in the repository when they said it, like `maintain`; empty for the operator."""
     via: Literal[
-        "comment", "label", "relabel", "issue", "pull_request", "terminal", "alert", "installation"
+        "comment",
+        "label",
+        "relabel",
+        "issue",
+        "pull_request",
+        "terminal",
+        "page",
+        "alert",
+        "installation",
     ]
     """How: in a comment, by taking the label off, by putting it on again (another run does the
-    work), by closing the issue or the pull request, on the machine; `alert`: nobody did, its alerts
-    were closed; `installation`: the App may not work there any more, so nobody can be told on
-    GitHub."""
+    work), by closing the issue or the pull request, on the machine, on the pages of operators;
+    `alert`: nobody did, its alerts were closed; `installation`: the App may not work there any
+    more, so nobody can be told on GitHub."""
     url: str = ""
     """The comment that says it."""
     at: float

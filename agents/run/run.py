@@ -207,6 +207,7 @@ _HOW = {
     "issue": "{by} closed the issue",
     "pull_request": "{by} closed the pull request",
     "terminal": "{by} cancelled the run on the machine that it ran on",
+    "page": "{by} cancelled the run on Fettle's page",
     "alert": "Its alerts were closed",
     "installation": "Fettle may not work there any more",
 }

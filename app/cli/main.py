@@ -33,6 +33,7 @@ COMMANDS = {
         "app.cli.remediate.commands:remediate",
         "Turn Dependabot alerts into verified fixes.",
     ),
+    "page": ("app.cli.page:page", "Make a code to log in to the pages with."),
     "approvals": ("app.cli.runs.approve:approvals", "List what waits for a decision."),
     "approve": ("app.cli.runs.approve:approve", "Let a call run that waits."),
     "deny": ("app.cli.runs.approve:deny", "Refuse a call that waits."),

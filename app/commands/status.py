@@ -142,6 +142,7 @@ CANCELLED = {
     "issue": "closed the issue",
     "pull_request": "closed the pull request",
     "terminal": "cancelled the run on the machine that it runs on",
+    "page": "cancelled the run on Fettle's page",
     "alert": "closed the alerts",
     "installation": "took the ground from under the run",
 }

@@ -214,6 +214,16 @@ class Settings(BaseSettings):
     ] = ()
     """Where clones are, to begin a mirror with: folders, or as JSON {"octo/lib": "/src/lib"}."""
 
+    pages: Literal["off", "operators"] = "off"
+    """operators serves pages of runs, approvals and spending, on a port of their own, to whoever
+    logs in with a code of `fettle page`."""
+    pages_host: Word = "127.0.0.1"
+    """Address that the pages listen on."""
+    pages_port: Annotated[int, Field(ge=0, le=65535)] = 8081
+    """Port that they listen on; 0 takes any free one."""
+    pages_url: Annotated[str | None, AfterValidator(web_address)] = None
+    """Their address for browsers, where a proxy before them adds TLS: https://fettle.example."""
+
     otlp_url: Annotated[str | None, AfterValidator(web_address)] = None
     """OpenTelemetry collector that traces are sent to, such as http://127.0.0.1:4318; it takes the
     extra `otel`."""

@@ -136,6 +136,7 @@ _CANCELLED = {
     "issue": "{by} closed the issue before the work began.",
     "pull_request": "{by} closed the pull request before the work began.",
     "terminal": "{by} cancelled it on the machine that it was to run on, before the work began.",
+    "page": "{by} cancelled it on Fettle's page, before the work began.",
     "alert": "Its alerts were closed before the work began: {how}",
     "installation": "Fettle may not work there any more: {how}.",
 }

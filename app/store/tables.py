@@ -93,7 +93,7 @@ approvals = Table(
     Column("decided_at", Float),
     Column("decided_by_id", BigInteger),  # GitHub account; null for the operator's terminal
     Column("decided_by", String(80)),  # login at that time, or the operator's user name
-    Column("decided_via", String(12)),  # comment | button | terminal
+    Column("decided_via", String(12)),  # comment | button | terminal | page
     Column("decision_reason", SealedText),
     Column("used_at", Float),  # its call was about to run
 )
@@ -310,4 +310,13 @@ workers = Table(
     Column("host", String(200), nullable=False),
     Column("started", Float, nullable=False),  # by the database's clock, in unix seconds
     Column("seen", Float, nullable=False),  # likewise; 0: it has stopped in good order
+)
+
+page_logins = Table(
+    "page_logins",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the code, or of the cookie
+    Column("kind", String(8), nullable=False),  # code | session
+    Column("name", String(80), nullable=False),  # the operator's, as decisions are signed
+    Column("expires_at", Float, nullable=False),  # unix seconds
 )

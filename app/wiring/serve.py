@@ -92,10 +92,34 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
             schedules.open.set()
             watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew))
             log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
-            await _wait_for_stop(stop, dispatching)
+            async with _open_pages(parts):
+                await _wait_for_stop(stop, dispatching)
             watching.cancel()
             readiness.begin_drain()
             await server.cleanup()
+
+
+@asynccontextmanager
+async def _open_pages(parts: SharedResources) -> AsyncIterator[None]:
+    """Serve the pages of operators where they are wanted; a server without them loads none."""
+    settings = parts.settings
+    if settings.pages == "off":
+        yield
+        return
+    from app.pages.ground import PageGround  # noqa: PLC0415 - they take megabytes
+    from app.pages.server import PageAddress, open_pages  # noqa: PLC0415 - as above
+
+    ground = PageGround(
+        parts.database,
+        parts.redactor,
+        parts.mirrors,
+        day_budget_usd=settings.day_budget_usd,
+        run_budget_usd=settings.run_budget_usd,
+    )
+    address = PageAddress(settings.pages_host, settings.pages_port, settings.pages_url)
+    async with open_pages(ground, address) as opened:
+        log.info("pages", address=opened.url, login="`fettle page` prints a code")
+        yield
 
 
 def _make_reloader(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretReloader:

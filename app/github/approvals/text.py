@@ -28,6 +28,7 @@ VIA = {
     "comment": "",
     "button": " with a button",
     "terminal": " on the machine that Fettle runs on",
+    "page": " on Fettle's page",
 }
 CALL = "The tool {tool}, in the stage {stage}, with exactly this:"
 WHY = (

@@ -21,7 +21,7 @@ from app.store.database import Database
 from app.store.tables import approvals, runs
 
 Decision = Literal["approved", "denied"]
-Via = Literal["comment", "button", "terminal"]
+Via = Literal["comment", "button", "terminal", "page"]
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that looks like something else
 ID_LENGTH = 6

@@ -17,7 +17,15 @@ from app.store.tables import runs, steers
 
 Kind = Literal["cancel", "go", "budget", "remark"]
 Via = Literal[
-    "comment", "label", "relabel", "issue", "pull_request", "terminal", "alert", "installation"
+    "comment",
+    "label",
+    "relabel",
+    "issue",
+    "pull_request",
+    "terminal",
+    "page",
+    "alert",
+    "installation",
 ]
 
 ANEW = "-anew"

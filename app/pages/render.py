@@ -1,0 +1,96 @@
+"""Answers of the pages: a view as HTML for browsers, as JSON for programs.
+
+Texts of strangers and models are escaped, with every hidden character written out; nothing in them
+is rendered. The policy lets the browser load nothing but our own style and script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import orjson
+from aiohttp import web
+
+from app.store.page_logins import PageLogin
+from app.views.text import format_age, format_dollars, format_moment, make_visible
+
+FOLDER = Path(__file__).parent
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+        " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+LOGIN = web.RequestKey("login", PageLogin)
+CSRF = web.RequestKey("csrf", str)
+_FENCE = re.compile(r"(<untrusted-(\w+)>\n.*?\n</untrusted-\2>)", re.DOTALL)
+
+
+def answer(
+    request: web.Request, name: str, view: Mapping[str, Any], *, status: int = 200
+) -> web.Response:
+    """Return the view in the form that was asked for. `name` is its template's."""
+    if _wants_json(request):
+        body = orjson.dumps(view, option=orjson.OPT_INDENT_2)
+        return web.Response(status=status, body=body, content_type="application/json")
+    html = (
+        _templates()
+        .get_template(f"{name}.html")
+        .render(
+            {
+                "login": request.get(LOGIN),
+                "csrf": request.get(CSRF, ""),
+                "here": request.path_qs,
+                "version": version("fettle"),
+                **view,
+            }
+        )
+    )
+    return web.Response(status=status, text=html, content_type="text/html")
+
+
+def refuse(request: web.Request, status: int, title: str, text: str) -> web.Response:
+    """Return why there is nothing to see, and what to do."""
+    return answer(request, "refused", {"title": title, "text": text}, status=status)
+
+
+def split_fences(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the parts of a prompt, each with whether it was fenced as a stranger's words."""
+    for number, part in enumerate(_FENCE.split(text)):
+        if number % 3 != 2 and part:  # every third one is only the fence's name
+            yield number % 3 == 1, part
+
+
+def _wants_json(request: web.Request) -> bool:
+    accepted = request.headers.get("Accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "shown": lambda text: make_visible(str(text)),
+        "age": format_age,
+        "dollars": format_dollars,
+        "moment": format_moment,
+        "fences": split_fences,
+    }
+    return made

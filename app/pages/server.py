@@ -1,0 +1,168 @@
+"""The server of the pages, on a port of its own: who may come in, and which page is where."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from agents.errors import ConfigError, TransientError
+from app.pages.approval_page import ApprovalPage
+from app.pages.events import RunEvents
+from app.pages.ground import PageGround
+from app.pages.logins import LoginPage, derive_csrf
+from app.pages.overview import OverviewPages
+from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, refuse
+from app.pages.run_pages import RunPages
+from app.store.page_logins import PageLogins
+
+LARGEST_FORM = 64 * 1024
+OPEN = ("/login", "/static/style.css", "/static/live.js")
+"""What is shown to who is not logged in."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class PageAddress:
+    """Where the pages listen, and where browsers find them."""
+
+    host: str
+    port: int
+    public_url: str | None = None
+    """The address before a proxy that adds TLS; None: browsers are on this machine."""
+
+    @property
+    def is_secure(self) -> bool:
+        """Tell whether browsers reach them by TLS."""
+        return (self.public_url or "").startswith("https:")
+
+
+@dataclass(frozen=True)
+class OpenedPages:
+    """Where pages are served."""
+
+    url: str
+    """For browsers."""
+    port: int
+    """On this machine."""
+
+
+@asynccontextmanager
+async def open_pages(ground: PageGround, address: PageAddress) -> AsyncIterator[OpenedPages]:
+    """Serve the pages while the context lasts. Raises ConfigError."""
+    guard = _Guard(PageLogins(ground.database), address)
+    runner = web.AppRunner(build_pages(ground, guard), access_log=None, shutdown_timeout=2)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address.host, address.port).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ConfigError(
+            f"The pages cannot listen on {address.host} port {address.port}: {error.strerror}."
+            " Set FETTLE_PAGES_PORT and FETTLE_PAGES_HOST, or FETTLE_PAGES=off."
+        ) from error
+    guard.port = runner.addresses[0][1]
+    try:
+        local = f"http://{address.host}:{guard.port}"
+        yield OpenedPages(address.public_url or local, guard.port)
+    finally:
+        await runner.cleanup()
+
+
+def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
+    """Return the application."""
+    made = web.Application(client_max_size=LARGEST_FORM, middlewares=[guard.let_in])
+    overview, runs = OverviewPages(ground), RunPages(ground)
+    approvals, events = ApprovalPage(ground), RunEvents(ground)
+    login = guard.login
+    made.add_routes(
+        [
+            web.get("/", overview.show_now),
+            web.get("/spend", overview.show_spending),
+            web.get("/runs/{run}", runs.show),
+            web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
+            web.get("/runs/{run}/events", events.stream),
+            web.post("/runs/{run}/cancel", runs.cancel),
+            web.get("/approvals/{approval}", approvals.show),
+            web.post("/approvals/{approval}", approvals.decide),
+            web.get("/login", login.show),
+            web.post("/login", login.enter),
+            web.post("/logout", login.leave),
+            web.static("/static", FOLDER / "static"),
+        ]
+    )
+    return made
+
+
+class _Guard:
+    """Lets in who is logged in, and forms of our own pages alone."""
+
+    def __init__(self, logins: PageLogins, address: PageAddress) -> None:
+        self.login = LoginPage(logins, address.is_secure)
+        self._logins, self._address = logins, address
+        self.port = address.port
+
+    @property
+    def let_in(self) -> Middleware:
+        """Return the middleware."""
+
+        @web.middleware
+        async def let_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                answered = await self._look(request) or await handler(request)
+            except web.HTTPNotFound:
+                answered = refuse(request, 404, "Not here", "There is no such page, or no more.")
+            except web.HTTPException as error:
+                answered = refuse(request, error.status, "Not done", error.reason)
+            except TransientError:
+                words = "The database does not answer now. Try again in a moment."
+                answered = refuse(request, 503, "Not now", words)
+            except Exception:
+                log.exception("page broke", page=request.path)
+                words = "Fettle has a fault here; its log says which. Runs are not touched by it."
+                answered = refuse(request, 500, "This went wrong", words)
+            if not answered.prepared:
+                answered.headers.update(HEADERS)
+            return answered
+
+        return let_in
+
+    async def _look(self, request: web.Request) -> web.Response | None:
+        """Return why the request goes no further; None where it does."""
+        if request.headers.getall("Host", []) not in ([each] for each in self._hosts):
+            return refuse(request, 421, "Not here", "These pages have another address.")
+        if request.method == "POST" and request.headers.get("Origin") not in self._origins:
+            return refuse(request, 403, "Not done", "That form is not from this page.")
+        return None if request.path in OPEN else await self._look_for_login(request)
+
+    async def _look_for_login(self, request: web.Request) -> web.Response | None:
+        token = request.cookies.get(self.login.cookie, "")
+        login = await self._logins.find(token) if token else None
+        if login is None:
+            if request.method != "GET" or "application/json" in request.headers.get("Accept", ""):
+                return refuse(request, 401, "Log in first", "Open /login in a browser.")
+            return web.Response(status=303, headers={"Location": f"/login?next={request.path}"})
+        request[LOGIN], request[CSRF] = login, derive_csrf(token)
+        if request.method == "POST":
+            given = str((await request.post()).get("csrf", ""))
+            if not hmac.compare_digest(given.encode(), request[CSRF].encode()):
+                return refuse(request, 403, "Not done", "That form is old. Load the page again.")
+        return None
+
+    @property
+    def _hosts(self) -> list[str]:
+        public = urlsplit(self._address.public_url or "").netloc
+        local = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+        return [public] if public else local
+
+    @property
+    def _origins(self) -> list[str]:
+        scheme = "https" if self._address.is_secure else "http"
+        return [f"{scheme}://{host}" for host in self._hosts]
