@@ -34,7 +34,7 @@ class ApprovalPage:
 
     async def show(self, request: web.Request) -> web.Response:
         """Show the whole call."""
-        return answer(request, "approval", await self._view(await self._find(request)))
+        return await answer(request, "approval", await self._view(await self._find(request)))
 
     async def decide(self, request: web.Request) -> web.Response:
         """Record the decision, if nobody was first and the call is the one that was looked at."""

@@ -42,7 +42,7 @@ class LoginPage:
     async def show(self, request: web.Request) -> web.Response:
         """Ask for a code."""
         wanted = request.query.get("next", "/")
-        return answer(request, "login", {"wanted": wanted, "wrong": ""})
+        return await answer(request, "login", {"wanted": wanted, "wrong": ""})
 
     async def enter(self, request: web.Request) -> web.Response:
         """Take a code, and begin a session with it."""
@@ -53,7 +53,7 @@ class LoginPage:
         wanted = str(form.get("next", "/"))
         if token is None:
             view = {"wanted": wanted, "wrong": _WRONG}
-            return answer(request, "login", view, status=403)
+            return await answer(request, "login", view, status=403)
         answered = web.Response(status=303, headers={"Location": _find_local(wanted)})
         answered.set_cookie(
             self.cookie,

@@ -50,7 +50,7 @@ class OverviewPages:
             "state": state if state in ENDED else "",
             "states": ENDED,
         }
-        return answer(request, "now", view)
+        return await answer(request, "now", view)
 
     async def show_spending(self, request: web.Request) -> web.Response:
         """Show dollars by day and repository, and the dearest runs."""
@@ -64,4 +64,4 @@ class OverviewPages:
             "limit": self._ground.day_budget_usd,
             "number": DAYS,
         }
-        return answer(request, "spend", view)
+        return await answer(request, "spend", view)

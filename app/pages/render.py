@@ -6,6 +6,7 @@ is rendered. The policy lets the browser load nothing but our own style and scri
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -37,10 +38,17 @@ CSRF = web.RequestKey("csrf", str)
 _FENCE = re.compile(r"(<untrusted-(\w+)>\n.*?\n</untrusted-\2>)", re.DOTALL)
 
 
-def answer(
+async def answer(
     request: web.Request, name: str, view: Mapping[str, Any], *, status: int = 200
 ) -> web.Response:
-    """Return the view in the form that was asked for. `name` is its template's."""
+    """Return the view in the form that was asked for. `name` is its template's.
+
+    A thread writes it: views hold long texts of strangers, and the loop goes on meanwhile.
+    """
+    return await asyncio.to_thread(_write, request, name, view, status)
+
+
+def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int) -> web.Response:
     if _wants_json(request):
         body = orjson.dumps(view, option=orjson.OPT_INDENT_2)
         return web.Response(status=status, body=body, content_type="application/json")
@@ -62,7 +70,7 @@ def answer(
 
 def refuse(request: web.Request, status: int, title: str, text: str) -> web.Response:
     """Return why there is nothing to see, and what to do."""
-    return answer(request, "refused", {"title": title, "text": text}, status=status)
+    return _write(request, "refused", {"title": title, "text": text}, status)
 
 
 def split_fences(text: str) -> Iterator[tuple[bool, str]]:

@@ -15,6 +15,8 @@ from app.views.timeline import UNDER_WAY, base_of
 from app.views.turns import shown_turns
 
 LONGEST_WORDS = 500
+MOST_TURNS = 30
+"""Turns on one page: each may hold tens of thousands of characters."""
 
 
 class RunPages:
@@ -44,34 +46,44 @@ class RunPages:
             "mark": await self._mark(run.id),
             "limit": ground.run_budget_usd,
         }
-        return answer(request, "run", view)
+        return await answer(request, "run", view)
 
     async def show_stage(self, request: web.Request) -> web.Response:
-        """Show what was said in one stage, and what each turn changed in the files."""
+        """Show what was said in one stage, and what each turn changed in the files.
+
+        The newest turns are shown, or those up to the one that `until` names, counted from 1.
+        """
         run, ground = await self._ground.find_run(request), self._ground
         stage = request.match_info["stage"][:100]
-        said = await ground.history.turns(run.id, content=True, stage=stage)
-        if not said:
+        every = await ground.history.turns(run.id, content=False)
+        places = [place for place, turn in enumerate(every) if turn.stage == stage]
+        if not places:
             raise web.HTTPNotFound
-        others = await ground.history.turns(run.id, content=False)
-        earlier = [turn.tree for turn in others if turn.tree and turn.at < said[0].at]
-        base = base_of(await ground.history.steps(run.id))
-        shown = await shown_turns(
-            run.id,
-            said,
-            ground.find_mirror(run),
-            base,
-            ground.redactor,
-            before=earlier[-1] if earlier else None,
-        )
+        until = _read_number(request.query.get("until", ""), len(places))
+        first = max(0, until - MOST_TURNS)
+        before = every[: places[first]]
+        after = before[-1].at if before else 0.0
+        said = await ground.history.turns(run.id, content=True, after=after, stage=stage)
+        trees = [turn.tree for turn in before if turn.tree]
         view = {
             **describe_run(run, ground.redactor, short=run.id, clone=False),
             "name": stage,
-            "turns": shown,
+            "first": first,
+            "until": until,
+            "number": len(places),
+            "most": MOST_TURNS,
+            "turns": await shown_turns(
+                run.id,
+                said[: until - first],
+                ground.find_mirror(run),
+                base_of(await ground.history.steps(run.id)),
+                ground.redactor,
+                before=trees[-1] if trees else None,
+            ),
             "under_way": run.state in UNDER_WAY,
             "mark": await self._mark(run.id),
         }
-        return answer(request, "stage", view)
+        return await answer(request, "stage", view)
 
     async def _mark(self, run_id: str) -> str:
         """Return how far the run is on this page, for the stream of news."""
@@ -91,3 +103,9 @@ class RunPages:
             words=words,
         )
         return web.Response(status=303, headers={"Location": f"/runs/{run.id}"})
+
+
+def _read_number(text: str, most: int) -> int:
+    """Return the number, if it is one between 1 and `most`; else `most`."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else most
+    return min(max(number, 1), most)

@@ -23,7 +23,7 @@ from app.pages.run_pages import RunPages
 from app.store.page_logins import PageLogins
 
 LARGEST_FORM = 64 * 1024
-OPEN = ("/login", "/static/style.css", "/static/live.js")
+OPEN = ("/login", "/static/style.css", "/static/live.js", "/static/icon.svg")
 """What is shown to who is not logged in."""
 
 log = structlog.get_logger()

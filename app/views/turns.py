@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -44,7 +45,9 @@ async def shown_turns(
         if turn.tree is not None and turn.tree != before:
             diff = await _diff(mirror, before, turn.tree, redactor)
             before = turn.tree
-        shown.append({**_describe(turn, redactor), "diff": diff})
+        # Texts of strangers, as long as they like: a thread looks for secrets in them.
+        described = await asyncio.to_thread(_describe, turn, redactor)
+        shown.append({**described, "diff": diff})
     return shown
 
 

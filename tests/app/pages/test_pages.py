@@ -58,6 +58,26 @@ async def test_a_run_shows_its_stages_and_a_stage_its_turns(pages):
     assert "There is no such page" in words
 
 
+async def test_a_long_stage_is_shown_in_parts(pages):
+    turns = [results(f"output {n}") for n in range(70)]
+    await pages.run("0001-a", *turns)
+    async with pages.logged_in() as browser:
+        _, newest = await browser.get(STAGE)
+        _, middle = await browser.get(f"{STAGE}?until=40")
+        _, first = await browser.get(f"{STAGE}?until=10")
+        _, odd = await browser.get(f"{STAGE}?until=-1e9")
+
+    def list_shown(text):
+        return [n for n in range(70) if f"output {n}<" in text]
+
+    assert list_shown(newest) == list_shown(odd) == list(range(40, 70))
+    assert 'href="?until=40">Earlier' in newest
+    assert list_shown(middle) == list(range(10, 40))
+    assert 'href="?until=70">Later' in middle
+    assert list_shown(first) == list(range(10))
+    assert "Earlier ones" not in first
+
+
 async def test_words_of_strangers_are_shown_and_do_nothing(pages):
     turns = (
         prompt(EVIL),
