@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import secrets
+from typing import Any, cast
 
 from aiohttp import web
 
 from app.pages.ground import PageGround
-from app.pages.render import LOGIN, answer
+from app.pages.render import LOGIN, answer, refuse
 from app.store.alerts import Remediations
-from app.store.runs import StoredSteers
+from app.store.runs import Kind, StoredSteers
 from app.views.record import alerts, describe_run, details
+from app.views.text import format_dollars
 from app.views.timeline import UNDER_WAY, base_of
 from app.views.turns import shown_turns
 
@@ -45,6 +48,7 @@ class RunPages:
             "under_way": run.state in UNDER_WAY,
             "mark": await self._mark(run.id),
             "limit": ground.run_budget_usd,
+            "once": secrets.token_hex(8),
         }
         return await answer(request, "run", view)
 
@@ -90,19 +94,38 @@ class RunPages:
         progress = await self._ground.history.progress(run_id)
         return progress.mark if progress else ""
 
-    async def cancel(self, request: web.Request) -> web.Response:
-        """Have the run end at the next safe place, as `fettle runs cancel` does."""
-        run = await self._ground.find_run(request)
-        words = str((await request.post()).get("words", ""))[:LONGEST_WORDS]
-        await StoredSteers(self._ground.database).insert(
+    async def steer(self, request: web.Request) -> web.Response:
+        """Have the run end at the next safe place, spend more, or hear some words.
+
+        A form that is sent twice says nothing twice. What a run may spend stays below the
+        operator's limit, whatever is granted.
+        """
+        run, form = await self._ground.find_run(request), await request.post()
+        kind, words = str(form.get("kind", "")), str(form.get("words", ""))[:LONGEST_WORDS].strip()
+        usd = _read_dollars(str(form.get("usd", ""))) if kind == "budget" else 0.0
+        if kind not in ("cancel", "budget", "remark") or (kind == "remark" and not words):
+            return refuse(request, 400, "Not done", "Say what the run is to hear.")
+        if kind == "budget" and not 0 < usd <= self._ground.run_budget_usd:
+            most = format_dollars(self._ground.run_budget_usd)
+            return refuse(request, 400, "Not done", f"Name dollars, at most {most}.")
+        once = run.id if kind == "cancel" else str(form.get("once", ""))[:32]
+        heard = await StoredSteers(self._ground.database).insert(
             run.id,
-            f"page-cancel-{run.id}"[:120],
-            kind="cancel",
+            f"page-{kind}-{once}"[:100],
+            kind=cast("Kind", kind),
             via="page",
             by=request[LOGIN].name,
             words=words,
+            usd=usd,
         )
+        if not heard:
+            return refuse(request, 409, "Too late", "The run has ended, so it hears nothing more.")
         return web.Response(status=303, headers={"Location": f"/runs/{run.id}"})
+
+
+def _read_dollars(text: str) -> float:
+    """Return the dollars; 0 for what is no number."""
+    return float(text) if re.fullmatch(r"\d{1,4}(?:\.\d{1,2})?", text.strip(), re.ASCII) else 0.0
 
 
 def _read_number(text: str, most: int) -> int:

@@ -89,7 +89,7 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.get("/runs/{run}", runs.show),
             web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
             web.get("/runs/{run}/events", events.stream),
-            web.post("/runs/{run}/cancel", runs.cancel),
+            web.post("/runs/{run}", runs.steer),
             web.get("/approvals/{approval}", approvals.show),
             web.post("/approvals/{approval}", approvals.decide),
             web.get("/login", login.show),

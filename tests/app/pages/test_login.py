@@ -67,7 +67,7 @@ async def test_a_form_of_another_site_does_nothing(pages, headers):
     await pages.run("0001-a")
     async with pages.logged_in() as browser:
         await browser.get("/runs/0001-a")
-        got, _ = await browser.post("/runs/0001-a/cancel", headers=headers)
+        got, _ = await browser.post("/runs/0001-a", headers=headers, kind="cancel")
         _, text = await browser.get("/runs/0001-a")
 
     assert got.status == 403
@@ -81,7 +81,7 @@ async def test_a_form_without_the_sessions_own_word_does_nothing(pages):
         foreign = other.csrf
     async with pages.logged_in() as browser:
         for csrf in ("", foreign):
-            got, text = await browser.post("/runs/0001-a/cancel", csrf=csrf)
+            got, text = await browser.post("/runs/0001-a", csrf=csrf, kind="cancel")
             assert got.status == 403
             assert "Load the page again" in text
     assert foreign
