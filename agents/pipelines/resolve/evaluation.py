@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
+from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
 from agents.pipelines.stages.onboarding import read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -100,7 +101,7 @@ class EvaluationFindings(Frozen):
 
 
 @stage
-async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
+async def evaluation(run: StageContext, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
     """Look at the change with fresh eyes."""
     tree = await run.tree()
     commits = await run.ports.source.commits(aim.since, run.head)
@@ -109,6 +110,7 @@ async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
         EVALUATION,
         objection=lambda found: _objection(found, aim, len(commits)),
         instructions=await read_instructions(run),
+        facts=await describe_facts(run, facts),
         source=aim.source,
         detail=run.fence(aim.detail),
         criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",

@@ -40,13 +40,13 @@ from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideW
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
 from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
+from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
 from agents.pipelines.stages.repair_checks import QUALITY_FIX, quality_fix
-from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run
 
@@ -91,81 +91,82 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
         decision = await run.stage(record_decision, request, finding)
         return await run.stage(craft_decision_pr, request, decision)
     order = await run.stage(divide, finding, agreed=agreed)
-    return await change(run, request, finding, setup, order)
-
-
-async def change(
-    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult, order: Order
-) -> Outcome:
-    """Change the code, in steps or sub-issue by sub-issue, as far as that can be done."""
     if order.held_up:
         return await run.stage(held_up, order)
     baseline = await run.stage(measure_base, setup)
+    facts = KnownFacts(baseline=baseline, discussion=material.discussion)
+    return await change(run, request, finding, facts, order)
+
+
+async def change(
+    run: Run, request: ResolveIssue, finding: Triage, facts: KnownFacts, order: Order
+) -> Outcome:
+    """Change the code, in steps or sub-issue by sub-issue, as far as that can be done."""
     if order.work:
-        work = await make_parts(run, request, finding, baseline, order)
+        work = await make_parts(run, request, finding, facts, order)
     else:
-        work = await make_steps(run, request, finding, baseline)
+        work = await make_steps(run, request, finding, facts)
     if work.stuck:
         return await run.stage(eval_comment, request, work.stuck, work.aside)
     if run.unchanged:
         return await run.stage(infeasible_comment, work.tried)
-    return await open_pull_request(run, request, baseline, work)
+    return await open_pull_request(run, request, facts.baseline, work)
 
 
 async def make_steps(
-    run: Run, request: ResolveIssue, finding: Triage, baseline: Baseline
+    run: Run, request: ResolveIssue, finding: Triage, facts: KnownFacts
 ) -> ResolveWork:
     """Make the change in one to five steps, each by an engineer who starts fresh."""
     plan = await run.stage(decompose)
     made: tuple[StepResult, ...] = ()
     for assignment in plan.assignments(request):
-        step = await run.stage(implement, assignment, baseline.setup)
+        step = await run.stage(implement, assignment, facts)
         made = (*made, step)
     if run.unchanged:
         return ResolveWork(finding=finding, made=made)
-    if baseline.documents_first:
+    if facts.baseline.documents_first:
         await run.stage(docs_review)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
-    verdict = await judge(run, finding.aim(request, run.base))
+    verdict = await judge(run, finding.aim(request, run.base), facts)
     return ResolveWork(finding=finding, made=made, verdict=verdict)
 
 
 async def make_parts(
-    run: Run, request: ResolveIssue, finding: Triage, baseline: Baseline, order: Order
+    run: Run, request: ResolveIssue, finding: Triage, facts: KnownFacts, order: Order
 ) -> ResolveWork:
     """Resolve sub-issue by sub-issue; the first that cannot be done ends it."""
     parts: tuple[SubIssueWork, ...] = ()
     aside: SetAsideWork | None = None
     for assignment in order.assignments(request, finding.detail):
         before = run.head
-        made = await run.stage(implement, assignment, baseline.setup)
+        made = await run.stage(implement, assignment, facts)
         verdict = None
         if run.head != before:
-            verdict = await judge(run, assignment.aim(before))
+            verdict = await judge(run, assignment.aim(before), facts)
         part = SubIssueWork(assignment=assignment, made=made, verdict=verdict)
         parts = (*parts, part)
         if not part.done:
             aside = await run.stage(set_aside, part, before)
             break
     work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
-    if run.unchanged or work.stuck or not baseline.documents_first:
+    if run.unchanged or work.stuck or not facts.baseline.documents_first:
         return work
     before = run.head
     await run.stage(docs_review)
     if run.head == before:
         return work
-    documented = await judge(run, finding.aim(request, before))
+    documented = await judge(run, finding.aim(request, before), facts)
     return ResolveWork(
         finding=finding, parts=parts, order=order, aside=aside, documented=documented
     )
 
 
-async def judge(run: Run, aim: ChangeGoal) -> EvaluationFindings:
+async def judge(run: Run, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
     """Have fresh eyes look at the change, and what they find mended once."""
-    verdict = await run.stage(evaluation, aim)
+    verdict = await run.stage(evaluation, aim, facts)
     if verdict.mendable:
         await run.stage(revise, verdict, aim)
-        verdict = await run.stage(evaluation, aim)
+        verdict = await run.stage(evaluation, aim, facts)
     return verdict
 
 

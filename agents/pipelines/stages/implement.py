@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart
@@ -108,13 +108,14 @@ IMPLEMENT = Conversation(
 
 
 @stage
-async def implement(run: StageContext, assignment: Assignment, setup: SetupResult) -> StepResult:
+async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepResult:
     """Make the step and commit it."""
     done = await run.converse(
         IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
         heading=assignment.heading,
-        setup=describe_setup(run, setup),
+        setup=describe_setup(run, facts.baseline.setup),
+        facts=await describe_facts(run, facts),
         instructions=await read_instructions(run),
         wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
     )

@@ -69,6 +69,7 @@ POINT = {
 }
 VARIABLES = {
     "setup": "Nothing needed to be installed before you began.",
+    "facts": "No check of the repository was found that can run here.",
     "reference": "octo/lib#7",
     "author": "jonas",
     "issue": "It adds wrong.",

@@ -1,0 +1,66 @@
+"""What is known before a change is made, for whoever makes it or judges it.
+
+The checks were run and the discussion was read before: a session that begins fresh would find out
+the one again, and cannot find out the other at all.
+"""
+
+from __future__ import annotations
+
+from agents.pipelines.stages.quality import Baseline, CheckResult
+from agents.requests import Frozen
+from agents.run import StageContext
+from agents.text import clean_apart, one_line
+
+CHECKS_LIMIT = 4_000  # characters of the checks
+DISCUSSION_LIMIT = 20_000  # and of what people said
+NAMES_SHOWN, NAME = 12, 160
+COMMAND = 300
+
+_CHECKS = """The repository's own checks, as they ended just before, without any change \
+({source}). They are run again on the change:
+
+{checks}"""
+_NO_CHECKS = "No check of the repository was found that can run here: what you run yourself counts."
+_SAID = """What people with write access had said on the issue when they asked for this. Where \
+they decide between ways, that is the way; where they differ from the issue or each other, the \
+later word counts:
+
+{said}"""
+
+
+class KnownFacts(Frozen):
+    """What a run has found out before it changes anything."""
+
+    baseline: Baseline
+    discussion: str = ""
+    """What people with write access had said on the issue: untrusted."""
+
+
+async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
+    """Return the facts for a prompt; other people's words are fenced."""
+    parts = [_describe_checks(run, facts.baseline)]
+    said = (await clean_apart(facts.discussion)).text
+    if said.strip():
+        parts.append(_SAID.format(said=run.fence(said, limit=DISCUSSION_LIMIT)))
+    return "\n\n".join(parts)
+
+
+def _describe_checks(run: StageContext, baseline: Baseline) -> str:
+    lines = [_describe(check) for check in baseline.runs]
+    lines += [f"{one_line(command, COMMAND)}: cannot run here" for command in baseline.unavailable]
+    if not lines:
+        return _NO_CHECKS
+    fenced = run.fence("\n".join(f"- {line}" for line in lines), limit=CHECKS_LIMIT)
+    return _CHECKS.format(source=baseline.source, checks=fenced)
+
+
+def _describe(check: CheckResult) -> str:
+    command = one_line(check.command, COMMAND)
+    if check.exit_code == 0:
+        return f"{command}: passed, in {check.seconds:.0f} s"
+    names = sorted(check.failures.names)
+    if not names:
+        return f"{command}: failed, with exit code {check.exit_code}"
+    shown = ", ".join(one_line(name, NAME) for name in names[:NAMES_SHOWN])
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"{command}: failed, with exit code {check.exit_code}: {shown}{more}"
