@@ -109,7 +109,9 @@ async def evaluation(run: StageContext, aim: ChangeGoal, facts: KnownFacts) -> E
     evaluated = await run.converse(
         EVALUATION,
         objection=lambda found: _objection(found, aim, len(commits)),
-        instructions=await read_instructions(run),
+        instructions=await read_instructions(
+            run, await tree.list_changed_paths(aim.since, run.head)
+        ),
         facts=await describe_facts(run, facts),
         source=aim.source,
         detail=run.fence(aim.detail),

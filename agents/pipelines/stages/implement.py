@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
-from agents.pipelines.stages.onboarding import describe_setup, read_instructions
+from agents.pipelines.stages.onboarding import describe_setup, find_paths, read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart
@@ -116,7 +116,7 @@ async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts
         heading=assignment.heading,
         setup=describe_setup(run, facts.baseline.setup),
         facts=await describe_facts(run, facts),
-        instructions=await read_instructions(run),
+        instructions=await read_instructions(run, find_paths(assignment.brief)),
         wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)

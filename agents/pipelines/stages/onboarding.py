@@ -5,6 +5,10 @@ It is told what was installed, and how the repository's contributors are to work
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
 from agents.analysis.failure_cause import read_cause
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
@@ -34,7 +38,12 @@ FILES = (
     ".github/CONTRIBUTING.md",
     "docs/CONTRIBUTING.md",
     "docs/contributing.md",
+    ".github/copilot-instructions.md",
 )
+NEARBY = ("AGENTS.md", "CLAUDE.md")
+"""Instructions that hold for the folder they lie in, and all below it."""
+MOST_FOLDERS = 30
+_PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
 FILE_LIMIT, FILES_LIMIT = 8_000, 20_000  # characters of one file, and of all of them
 READ = 8 * FILE_LIMIT  # bytes of a file: what is hidden in it goes before it is bounded
 _NO_INSTRUCTIONS = "The repository has no instructions for contributors."
@@ -91,16 +100,19 @@ def _summary(setup: SetupResult) -> str:
     return f"installed in {setup.seconds:.0f} s"
 
 
-async def read_instructions(run: StageContext) -> str:
+async def read_instructions(run: StageContext, touched: Iterable[str] = ()) -> str:
     """Return them for a prompt, bounded, each text once.
 
     They are taken from the default branch alone: those of a pull request's branch are part of what
-    is worked on. Who may write there may also tell Fettle how to work.
+    is worked on. Who may write there may also tell Fettle how to work. `touched`: paths that the
+    work is about; the instructions of their folders come after those of the whole.
     """
     parts: list[str] = []
     texts: set[str] = set()
     room = FILES_LIMIT
-    for path in FILES:
+    folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
+    nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
+    for path in (*FILES, *await _list_there(run, nearby)):
         text = await _read_text(run, path)
         if not text or text in texts or text in FILES:  # a link to one of the others is its name
             continue
@@ -111,6 +123,19 @@ async def read_instructions(run: StageContext) -> str:
         room -= len(shown)
         parts.append(f"# {path}\n\n{shown}{_CUT if shown != text else ''}")
     return "\n\n".join([_HEADING, *parts]) if parts else _NO_INSTRUCTIONS
+
+
+def find_paths(text: str) -> list[str]:
+    """Return what looks like paths of files in a text."""
+    return list(dict.fromkeys(_PATH.findall(text)))
+
+
+async def _list_there(run: StageContext, paths: Sequence[str]) -> list[str]:
+    """Return those of the paths that the default branch has."""
+    if not paths:
+        return []
+    there = set(await run.ports.source.files(run.trunk))
+    return [path for path in paths if path in there]
 
 
 async def _read_text(run: StageContext, path: str) -> str:

@@ -177,3 +177,25 @@ async def test_who_makes_and_who_judges_the_change_know_the_checks_and_what_peop
     for heading, text in told.items():
         assert "delete the tests" not in text
         assert ("- check: passed" in text) == (heading != "# Triage"), heading
+
+
+async def test_instructions_of_touched_folders_are_told_after_those_of_the_whole(
+    make, acts, request_
+):
+    files = FILES | {
+        "AGENTS.md": "Use tabs.",
+        "api/AGENTS.md": "Keep handlers short.",
+        "api/v2/CLAUDE.md": "Version two is frozen.",
+        "web/AGENTS.md": "Use the design system.",
+        ".github/copilot-instructions.md": "Write like the neighbours.",
+    }
+    brief = "Mend api/v2/calc.py, and not api/other.py."
+    step = acts.use("submit_plan", steps=[{"title": "Mend it", "brief": brief}])
+    _, *rest = acts.straight()
+    world = make([acts.triage(), [step], *rest], files)
+    await world.resolve(request_)
+
+    implement = next(prompt for prompt in _prompts(world) if "# Implement step" in prompt)
+    told = ["Use tabs.", "Write like the neighbours.", "Keep handlers short.", "two is frozen."]
+    assert [implement.index(each) for each in told] == sorted(implement.index(e) for e in told)
+    assert "Use the design system." not in implement
