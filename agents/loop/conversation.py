@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
+from agents.policy import Effort
 from agents.ports import Query
 from agents.tools.base import Capability
 from agents.tools.registry import TOOLS
@@ -145,10 +146,15 @@ def tool_list(
 
 
 def begin_query(
-    model: str, among: Iterable[AnyConversation], more: Iterable[Mapping[str, Any]] = ()
+    model: str,
+    among: Iterable[AnyConversation],
+    more: Iterable[Mapping[str, Any]] = (),
+    *,
+    effort: Effort = "high",
 ) -> Query:
     """Return what every request of a new session has in common, as this version sends it."""
-    return Query(model=model, system=system_prompt(), tools=tool_list(among, more), messages=())
+    tools = tool_list(among, more)
+    return Query(model=model, system=system_prompt(), tools=tools, messages=(), effort=effort)
 
 
 def _by_name(definitions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -16,7 +16,18 @@ from agents.policy.found import (
     listed_policy,
 )
 from agents.policy.parse import examine, list_faults, parse_policy, rule_lines
-from agents.policy.parts import Budget, Check, Remediation, Rule, Setup, Toolset, Web, Who
+from agents.policy.parts import (
+    Budget,
+    Check,
+    Effort,
+    Models,
+    Remediation,
+    Rule,
+    Setup,
+    Toolset,
+    Web,
+    Who,
+)
 from agents.policy.whole import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
 
 __all__ = [
@@ -25,10 +36,12 @@ __all__ = [
     "PROTECTED_PATHS",
     "Budget",
     "Check",
+    "Effort",
     "FolderEntry",
     "Found",
     "InvalidPolicy",
     "MissingPolicy",
+    "Models",
     "PinnedPolicy",
     "Policy",
     "PolicyFault",

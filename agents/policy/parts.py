@@ -70,6 +70,23 @@ class Who(Strict):
     """Logins of people who may although their role is lower than that."""
 
 
+Effort = Literal["low", "medium", "high"]
+"""How hard a model thinks before it answers."""
+SessionName = Literal[
+    "*",
+    "triage",
+    "implement",
+    "evaluation",
+    "analyze_feedback",
+    "engineer",
+    "verify",
+    "adapt",
+    "assess",
+    "summarize",
+]
+"""Where conversations begin; `*` is all that are not named."""
+
+
 class Models(Strict):
     """Which models runs here use, out of those that the operator allows. Absent: the operator's."""
 
@@ -79,11 +96,19 @@ class Models(Strict):
     """Judges changes. Name one that is as strong as `strong`, or stronger."""
     fast: ModelName | None = None
     """Sorts, and writes prose."""
+    effort: dict[SessionName, Effort] = Field(default_factory=dict)
+    """How hard models think, by the conversation: `{"*": medium, evaluation: high}`. Absent: the
+    operator's."""
 
     @property
     def named(self) -> dict[str, str]:
         """Return those that are named, by tier."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(exclude_none=True, exclude={"effort"})
+
+    @property
+    def efforts(self) -> dict[str, Effort]:
+        """Return how hard models think, by conversation."""
+        return {str(name): effort for name, effort in self.effort.items()}
 
 
 class Branches(Strict):

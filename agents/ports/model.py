@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
+from agents.policy import Effort
 from agents.ports.json_types import Block
 from agents.requests import Frozen
 
@@ -35,7 +36,7 @@ class Query:
     messages: Sequence[Mapping[str, Any]]
     """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
     max_tokens: int = 32_000
-    effort: Literal["low", "medium", "high"] = "high"
+    effort: Effort = "high"
     capabilities: Capabilities = field(default_factory=Capabilities)
     """What the request may ask for; heads of older versions do not name it."""
     drop_unbound: bool = False

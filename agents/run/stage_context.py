@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from agents.loop.conversation import begin_query, render, root_of
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
+from agents.policy import Effort
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
 from agents.run.state import Record, Standing
@@ -48,6 +49,8 @@ class StageContext(RunWorkspace):
     conversations: Sequence[AnyConversation]
     models: Mapping[str, str]
     """Model name by tier."""
+    efforts: Mapping[str, Effort] = field(default_factory=dict)
+    """How hard models think, by the conversation that begins; `*` is all others."""
     limits: RunLimits
     clock: Callable[[], float] = time.monotonic
     learned: Json = None
@@ -231,7 +234,8 @@ class StageContext(RunWorkspace):
         root = root_of(conversation, self.conversations)
         toolsets = self.ports.toolsets
         more = toolsets.definitions() if toolsets else ()
-        return begin_query(self.models[root.tier], self.conversations, more)
+        effort = self.efforts.get(root.name) or self.efforts.get("*", "high")
+        return begin_query(self.models[root.tier], self.conversations, more, effort=effort)
 
     async def _look(self) -> BudgetState:
         """Return what was used up, and what may be: people can give a run more meanwhile."""

@@ -41,6 +41,7 @@ from app.config.values import (
     fits_clock,
     github_address,
     key_in_file,
+    known_conversations,
     known_sandbox,
     parse_key,
     readable_directories,
@@ -123,6 +124,11 @@ class Settings(BaseSettings):
     """The model that goes on once where another declines to answer; absent: such a stage ends."""
     model_fast: Word = "claude-haiku-5-5"
     """The fast model, which sorts and writes prose."""
+    effort: Annotated[
+        dict[str, Literal["low", "medium", "high"]], AfterValidator(known_conversations)
+    ] = {}
+    """How hard models think, as JSON by the conversation (* is all others): low, medium or high.
+    {"*": "medium", "implement": "high"}; absent: high."""
     models_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
     """Models that the policies of repositories may name beside these: comma or JSON list."""
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")

@@ -9,7 +9,7 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from app.config.github_hosts import github_urls
 
 # ruff: noqa: PLC0415 - cryptography and SQLAlchemy take longer to import than all else here
+
+T = TypeVar("T")
 
 _KEY_REMEDY = (
     "Give the file GitHub let you download, which begins with "
@@ -201,6 +203,17 @@ def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
         if not path.is_absolute() or not path.is_dir():
             raise ValueError(f"names {path}, which is not a folder given from the root on")
     return paths
+
+
+def known_conversations(efforts: dict[str, T]) -> dict[str, T]:
+    """Return them if each is for a conversation that runs hold; a misspelt one would do nothing."""
+    if efforts:
+        from agents.policy.parts import SessionName
+
+        known = get_args(SessionName)
+        if unknown := sorted(efforts.keys() - known):
+            raise ValueError(f"{unknown[0]} is none of {', '.join(known)}")
+    return efforts
 
 
 def readable_file(path: Path | None) -> Path | None:

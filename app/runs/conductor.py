@@ -13,6 +13,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
+from agents.policy import Effort, Models
 from agents.ports import Json, Steps
 from agents.requests import Command, Request, request_of
 from agents.run import Outcome, Standing
@@ -67,6 +68,8 @@ class RunConductor:
     models: Mapping[str, str]
     """The model's name by tier."""
     limits: RunLimits
+    efforts: Mapping[str, Effort] = field(default_factory=dict)
+    """How hard models think, by conversation, where the policy does not say it."""
     noreply: str
     """The host of GitHub's no-reply addresses."""
     obey: Obey | None = None
@@ -179,7 +182,7 @@ class RunConductor:
         from agents.run import Run, StageContext
 
         given = admission.policy
-        named = given.policy().models.named if given is not None else {}
+        chosen = given.policy().models if given is not None else Models()
         context = StageContext(
             id=run_id,
             request=request,
@@ -187,7 +190,8 @@ class RunConductor:
             steps=equipment.wrap(lifecycle, lifecycle),
             conversations=PIPELINES[type(request)].conversations,
             given=given,
-            models={**self.models, **named},
+            models={**self.models, **chosen.named},
+            efforts={**self.efforts, **chosen.efforts},
             limits=self.limits,
             noreply=self.noreply,
             standing=Standing(tainted=admission.tainted),

@@ -256,6 +256,7 @@ def make_conductor(
         parts.runs,
         equip,
         models=parts.models,
+        efforts=parts.settings.effort,
         limits=parts.limits,
         noreply=noreply,
         obey=obey,

@@ -45,6 +45,7 @@ class ListModel:
                 "messages": json.dumps(list(query.messages)),
                 "drop_unbound": query.drop_unbound,
                 "max_tokens": query.max_tokens,
+                "effort": query.effort,
             }
         )
         content = self.answers.pop(0)

@@ -78,6 +78,7 @@ class World:
     alerts: object = None
     flaky_tests: object = None
     tainted: bool = False
+    efforts: dict = field(default_factory=dict)
     commands: dict = field(default_factory=dict)
     limits: RunLimits = field(default_factory=lambda: RunLimits(usd=5, turns=100, minutes=60))
     now: float = 1000.0
@@ -115,6 +116,7 @@ class World:
                 steps=self.steps,
                 conversations=PIPELINES[type(request)].conversations,
                 models={"strong": "big", "judge": "wise", "fast": "small"},
+                efforts=self.efforts,
                 limits=self.limits,
                 clock=lambda: self.now,
                 wall=lambda: self.wall,

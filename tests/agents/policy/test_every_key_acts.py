@@ -34,6 +34,8 @@ ACTS = {
     "models.strong": A_TIER,
     "models.judge": A_TIER,
     "models.fast": A_TIER,
+    "models.effort": "tests/app/policies/test_gate.py"
+    "::test_how_hard_models_think_is_as_the_policy_says_else_as_the_operator_does",
     "quality[].name": f"{HERE}::test_quality_is_what_it_says",
     "quality[].run": f"{HERE}::test_quality_is_what_it_says",
     "quality[].timeout": "tests/app/git/test_quality_stage.py"

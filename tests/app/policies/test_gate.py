@@ -86,6 +86,24 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
     assert seen == [{tier: "small-1"}]
 
 
+async def test_how_hard_models_think_is_as_the_policy_says_else_as_the_operator_does(
+    machine, wish, monkeypatch
+):
+    seen = []
+
+    async def work(run, request):
+        seen.append(run.context.efforts)
+        return await machine.pipeline(run, request)
+
+    monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(work, ()))
+    machine.replace(efforts={"*": "medium", "triage": "low"})
+    machine.admission = admission(b"models: {effort: {triage: high, evaluation: high}}\n")
+    await machine.queue.submit("0001-run", wish)
+    await machine.end()
+
+    assert seen == [{"*": "medium", "triage": "high", "evaluation": "high"}]
+
+
 async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wrong(wish):
     async def judge(found):
         async def read():

@@ -2,11 +2,14 @@
 
 import json
 import re
+from itertools import chain
+from typing import get_args
 
 import pytest
 
 from agents.pipelines.registry import PIPELINES
 from agents.policy import POLICY_PATH
+from agents.policy.parts import SessionName
 from agents.ports import EarlierPull, LinkedIssue
 from agents.ports.issues import Picture, Pictures
 from tests.agents.pipelines.resolve.conftest import FILES, messages_of
@@ -199,3 +202,17 @@ async def test_instructions_of_touched_folders_are_told_after_those_of_the_whole
     told = ["Use tabs.", "Write like the neighbours.", "Keep handlers short.", "two is frozen."]
     assert [implement.index(each) for each in told] == sorted(implement.index(e) for e in told)
     assert "Use the design system." not in implement
+
+
+async def test_each_conversation_thinks_as_hard_as_was_said_and_keeps_to_it(make, acts, request_):
+    world = make([acts.triage(), *acts.straight()], efforts={"*": "medium", "evaluation": "low"})
+    await world.resolve(request_)
+
+    asked = [each["effort"] for each in world.model.asked]
+    assert asked == ["medium"] * 5 + ["low", "medium"]
+
+
+def test_each_conversation_that_begins_can_be_named():
+    among = [pipeline.conversations for pipeline in PIPELINES.values()]
+    begin = {each.name for each in chain(*among) if each.resumes is None}
+    assert begin == set(get_args(SessionName)) - {"*"}
