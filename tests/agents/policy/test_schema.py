@@ -79,7 +79,7 @@ def read_example():
 
 
 def list_leaves(value, name=""):
-    if isinstance(value, dict):
+    if isinstance(value, dict) and name.lstrip(".") not in leaves():  # one of conversations is one
         return [leaf for key, each in value.items() for leaf in list_leaves(each, f"{name}.{key}")]
     if value and isinstance(value, tuple) and isinstance(value[0], dict):
         return [leaf for each in value for leaf in list_leaves(each, f"{name}[]")]
