@@ -17,6 +17,7 @@ from agents.pipelines.remediate.dependency_files import (
 )
 from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
+from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks, list_written
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.pipelines.remediate.words import format_message, format_subject
@@ -68,6 +69,10 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
     checking = _Checking(run, work, await known_ecosystem(run, work.found.group))
     assert work.refusal is not None, "the ladder was asked first"
+    if checking.ecosystem is None and (recipe := await _find_recipe(run, work, setup)):
+        run.summarize("nothing could prove a change of its lock file")
+        refusal = work.refusal.model_copy(update={"cause": "no_tool", "reason": recipe})
+        return work.model_copy(update={"refusal": refusal})
     try:
         done = await run.converse(
             ENGINEER,
@@ -166,9 +171,17 @@ class _Checking:
             files=tuple(changed),
             evidence=(_TOLD.format(files=", ".join(changed[:10])),),
             notes=(_UNREAD.format(version=done.version.strip()),),
+            unread=list_written(changed),
             summary=done.summary[:SUMMARY_LIMIT],
             tree=result,
         )
+
+
+async def _find_recipe(run: StageContext, work: Work, setup: SetupResult) -> str:
+    """Return what people can do where no change of the lock file could be proved; else nothing."""
+    group = work.found.group
+    locks = find_locks(await run.ports.source.files(run.base), group)
+    return explain_recipe(locks, setup, group)
 
 
 async def _refresh_lock(tree: WorkTree, ecosystem: Ecosystem, group: Group, version: str) -> None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import RunError
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.remediate.frozen_locks import list_unproved
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
@@ -97,7 +98,12 @@ def by_code(work: Work) -> VerifyResult | None:
     """
     assert work.bump is not None, "a fix was made"
     assert work.quality is not None, "and checked"
-    issues = (*_list_failing_checks(work), *_list_install_problems(work), *_list_loosened(work))
+    issues = (
+        *_list_failing_checks(work),
+        *_list_install_problems(work),
+        *_list_unproved_locks(work),
+        *_list_loosened(work),
+    )
     if issues:
         output = "\n\n".join(check.output for check in work.quality.failing)[-OUTPUT_LIMIT:]
         feedback = "\n".join(f"{i.description} {i.suggestion}".strip() for i in issues)
@@ -174,6 +180,16 @@ def _list_install_problems(work: Work) -> list[FixObjection]:
     problem = work.setup.problems[0][:500]
     text = _INSTALL.format(problem=problem)
     return [FixObjection(category="install", severity="high", description=text)]
+
+
+def _list_unproved_locks(work: Work) -> list[FixObjection]:
+    """Return the lock files that nobody can read and no tool has accepted."""
+    if work.bump is None or work.setup is None:
+        return []
+    return [
+        FixObjection(category="install", severity="high", description=f"{why}.")
+        for why in list_unproved(work.bump.unread, work.setup)
+    ]
 
 
 def _list_loosened(work: Work) -> list[FixObjection]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.frozen_locks import list_accepted
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import CheckComparison
@@ -39,6 +40,8 @@ class Bump(Frozen):
     commit: str = ""
     overruled: Overruled | None = None
     """The override that it made, if it needed one."""
+    unread: tuple[str, ...] = ()
+    """Lock files in it that code cannot read: a command of their own tool has to accept them."""
 
     @classmethod
     def from_fix(cls, fix: Fix) -> Bump:
@@ -149,7 +152,10 @@ class Work(Frozen):
 
     def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return it with what installing and the checks say of it."""
-        return self.model_copy(update={"setup": setup, "quality": quality})
+        bump = self.bump
+        if bump is not None and (accepted := list_accepted(bump.unread, setup)):
+            bump = bump.model_copy(update={"evidence": (*bump.evidence, *accepted)})
+        return self.model_copy(update={"setup": setup, "quality": quality, "bump": bump})
 
     def with_inspection(self, quality: CheckComparison, inspection: Inspection) -> Work:
         """Return it with what was found after the code had been adapted."""
