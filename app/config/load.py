@@ -109,11 +109,11 @@ def list_missing(values: Mapping[str, object]) -> Iterator[Problem]:
             f"{page}; without one anybody could send deliveries.",
         )
     ways = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url")
-    if not any(map(values.get, ways)):
+    if values.get("models") != "none" and not any(map(values.get, ways)):
         yield Problem(
             "ANTHROPIC_API_KEY",
             "is missing. Set it to a key of the Messages API, or ANTHROPIC_BASE_URL to a server "
-            "that needs none.",
+            "that needs none; or FETTLE_MODELS=none, to have alerts fixed by code alone.",
         )
 
 

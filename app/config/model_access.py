@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from agents.loop.model import ClaudeModel
+from agents.loop.no_model import NoModel
 from agents.loop.prices import PriceList, read_prices
 from app.config.settings import Settings
 
 
-def open_model(settings: Settings, **options: Any) -> ClaudeModel:
+def open_model(settings: Settings, **options: Any) -> ClaudeModel | NoModel:
     """Return the client of the models. Raises ConfigError where there is no way to one."""
+    if settings.models == "none":
+        return NoModel()
     key, token = settings.anthropic_api_key, settings.anthropic_auth_token
     return ClaudeModel(
         key.get_secret_value() if key else None,
@@ -32,7 +35,7 @@ def open_prices(settings: Settings) -> PriceList:
 
 def can_ask(settings: Settings) -> bool:
     """Tell whether there is a way to a model at all."""
-    return bool(
+    return settings.models != "none" and bool(
         settings.anthropic_api_key or settings.anthropic_auth_token or settings.anthropic_base_url
     )
 

@@ -116,6 +116,9 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """Port to listen on; 0 takes any free one."""
 
+    models: Literal["all", "none"] = "all"
+    """none asks no model and needs no key: alerts are fixed as far as code alone can fix them, and
+    nothing else is done."""
     model: Word = "claude-opus-5-5"
     """The strong model, which writes code."""
     model_judge: Word | None = None

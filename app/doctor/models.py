@@ -41,6 +41,9 @@ def price_text(settings: Settings) -> str:
 
 async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis]:
     """Ask each model for a word by the request that runs send, if that is allowed."""
+    if settings.models == "none":
+        said = "No model is asked (FETTLE_MODELS=none): alerts are fixed as far as code can."
+        return [report_skip(ABOUT, said)]
     if not can_ask(settings):
         return [report_skip(ABOUT, "It waits for ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL.")]
     if not allowed:

@@ -15,7 +15,7 @@ from structlog.contextvars import bound_contextvars
 from agents.errors import RunError, TransientError
 from agents.policy import Effort, Models
 from agents.ports import Json, Steps
-from agents.requests import Command, Request, request_of
+from agents.requests import Command, RemediateAlert, Request, request_of
 from agents.run import Outcome, Standing
 from app.observability.logging import keys_of
 from app.observability.tracing import NoTracing, Tracing, run_ended
@@ -149,7 +149,9 @@ class RunConductor:
         # A thread imports all that works on a run; the loop goes on meanwhile.
         await asyncio.to_thread(import_module, "agents.pipelines.registry")
         equipment = await _insist(lambda: self.equip(run_id, request))
-        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs, self.models)
+        # Most alerts need no model: those that do ask for it when code has come to its end.
+        models = None if isinstance(request, RemediateAlert) else self.models
+        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs, models)
         try:
             try:
                 admission = await lifecycle.admit()

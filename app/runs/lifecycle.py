@@ -46,7 +46,8 @@ class RunLifecycle:
     people is held back until the run does something new: telling the same once more would ask
     GitHub about each of perhaps a thousand comments.
 
-    `models`: the operator's, by tier, where the policy names no others.
+    `models`: the operator's, by tier, where the policy names no others; None for a run that may
+    well end without any.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class RunLifecycle:
         equipment: Equipment,
         steps: Steps,
         runs: Runs,
-        models: Mapping[str, str],
+        models: Mapping[str, str] | None,
     ) -> None:
         self._run_id = run_id
         self._equipment = equipment
@@ -152,6 +153,8 @@ class RunLifecycle:
 
     async def _require_models(self, admission: Admission) -> None:
         """Have a key that is refused, or a model without a price, found before work begins."""
+        if self._models is None:
+            return
         named = admission.policy.policy().models.named if admission.policy else {}
         model = self._equipment.ports.model
         await require_models(model, {**self._models, **named}.values())

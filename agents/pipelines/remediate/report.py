@@ -29,6 +29,10 @@ _BY = {
     "model": "By a fresh model session that saw the change and the results, not its maker's words.",
     "nobody": "Not looked at by a model: whoever asked wanted it so. What code checks was checked.",
 }
+_UNSEEN = (
+    "Made and checked by code alone. A model was to look at it and did not, so a person has to:"
+    " it is a draft for that reason."
+)
 _NO_MODEL = "No token was spent."
 _UNINSTALLED = "**Not verified:** the dependencies could not be installed here: {problem}"
 _UNTRIED = "Unclear: {why}, so nothing shows that the repository works with it."
@@ -180,7 +184,8 @@ def _format_verification(work: Work, repository_url: str) -> str:
         notes = [f"- Not proved: {each}" for each in work.bump.notes]
         parts.append("\n".join(_safe(notes, repository_url)))
     if work.verdict is not None:
-        parts.append(_BY[work.verdict.by] + (f" {_NO_MODEL}" if work.untouched else ""))
+        by = _UNSEEN if work.verdict.unseen else _BY[work.verdict.by]
+        parts.append(by + (f" {_NO_MODEL}" if work.untouched else ""))
         issues = [f"- {each.severity}: {each.description}" for each in work.verdict.issues]
         parts.append("\n".join(_safe(issues, repository_url)))
         parts.append(_words(work.verdict.reasoning, repository_url))

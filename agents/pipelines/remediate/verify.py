@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.errors import RunError
+from agents.errors import ModelRefused, RunError
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.frozen_locks import list_unproved
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
@@ -84,7 +84,7 @@ async def verify(run: StageContext, request: RemediateAlert, work: Work) -> Work
     if verdict is None and request.skip_verify:
         verdict = VerifyResult(passed=True, by="nobody")
     if verdict is None:
-        verdict = await _by_model(run, work)
+        verdict = await _by_model_if_any(run, work)
     run.summarize(_WORDS[verdict.passed, work.verified].format(by=verdict.by))
     return work.model_copy(update={"verdict": verdict})
 
@@ -113,6 +113,20 @@ def by_code(work: Work) -> VerifyResult | None:
     if (work.bump.mechanical or work.bump.by == "other") and not work.adapted:
         return VerifyResult(passed=True, by="code")
     return None
+
+
+async def _by_model_if_any(run: StageContext, work: Work) -> VerifyResult:
+    """Have a model look; where none did, what code alone made and proved waits for people.
+
+    What a model made stands on nobody's word but its own then, and does not pass.
+    """
+    try:
+        return await _by_model(run, work)
+    except ModelRefused as refused:
+        by_code = work.bump is not None and work.bump.by == "ladder" and not work.adapted
+        if not by_code:
+            raise
+        return VerifyResult(passed=True, by="nobody", unseen=True, reasoning=str(refused))
 
 
 async def _by_model(run: StageContext, work: Work) -> VerifyResult:

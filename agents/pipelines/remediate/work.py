@@ -78,6 +78,8 @@ class VerifyResult(Frozen):
     """What the next try has to do differently."""
     reasoning: str = ""
     """The model's words: untrusted."""
+    unseen: bool = False
+    """A model was to look, and there was none that did: people have to."""
 
 
 class Failed(Frozen):
@@ -133,7 +135,10 @@ class Work(Frozen):
     def verified(self) -> bool:
         """Return whether a command said that the repository still works with the fix."""
         installed = self.setup is None or not self.setup.problems
-        return installed and self.quality is not None and self.quality.verdict == "no worse"
+        seen = self.verdict is None or not self.verdict.unseen
+        return (
+            installed and seen and self.quality is not None and self.quality.verdict == "no worse"
+        )
 
     @property
     def wants_adapting(self) -> bool:

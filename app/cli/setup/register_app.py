@@ -212,7 +212,7 @@ def _offer_model_key(settings: Settings) -> None:
     from app.config.model_access import can_ask
     from app.secrets.files import keep_alone
 
-    if can_ask(settings) or not sys.stdin.isatty():
+    if settings.models == "none" or can_ask(settings) or not sys.stdin.isatty():
         return
     text = typer.prompt(
         "A key for the Messages API (not shown; Enter to set ANTHROPIC_API_KEY yourself)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ConfigError, TransientError
+from agents.loop.no_model import NoModel
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
 from agents.policy import (
@@ -164,3 +165,16 @@ async def test_the_models_of_the_policy_are_looked_at_once_at_the_beginning(mach
     refused = await machine.engine.result("0002-run")
     assert refused["kind"] == "refused"
     assert "No price is known for `small-1`." in refused["text"]
+
+
+async def test_without_models_an_issue_is_refused_in_words_before_any_work(machine, wish):
+    machine.model = NoModel()
+    machine.replace(models={"strong": "big-9"})
+    machine.admission, machine.works = admission(b""), ["done"]
+    await machine.queue.submit("0001-run", wish)
+
+    refused = await machine.engine.result("0001-run")
+
+    assert refused["kind"] == "refused"
+    assert "FETTLE_MODELS=none" in refused["text"]
+    assert machine.works == ["done"], "no stage began"

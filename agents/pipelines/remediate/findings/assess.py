@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
 from agents.pipelines.remediate.shown import alerts_shown
@@ -55,12 +56,16 @@ async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Judge how far the alerts reach."""
     run.stands(tainted=True)  # an advisory's text is anybody's
     asked = list(dict.fromkeys(each.ghsa_id for each in found.unclear))
-    done = await run.converse(
-        ASSESS,
-        objection=lambda said: _objection(said, asked),
-        ids=", ".join(asked),
-        alerts=await alerts_shown(run, found),
-    )
+    try:
+        done = await run.converse(
+            ASSESS,
+            objection=lambda said: _objection(said, asked),
+            ids=", ".join(asked),
+            alerts=await alerts_shown(run, found),
+        )
+    except ModelRefused:  # what code found out stands, and says that it is unclear
+        run.summarize("came to no result")
+        return found
     by_id = {each.ghsa_id: each for each in done.judged}
     triage = tuple(
         _with_assessment(each, by_id[each.ghsa_id]) if each in found.unclear else each

@@ -1,0 +1,71 @@
+"""An installation that asks no model: what code can fix is fixed, the rest ends in words."""
+
+import pytest
+
+from agents.errors import ModelRefused
+from agents.loop.no_model import NONE, NoModel
+from agents.ports import Query
+from agents.remediation import result_of
+from tests.agents.pipelines.remediate.conftest import STUCK, alert, fail_after_move
+
+
+@pytest.fixture
+def alone(scene):
+    """The scene, and no model in it."""
+
+    def make(**more):
+        place = scene([], **more)
+        place.world.model = NoModel()
+        return place
+
+    return make
+
+
+async def test_a_small_move_by_rule_is_published_as_it_is(alone):
+    place = alone()
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed", outcome.text
+    assert not outcome.pull_request.draft
+    assert "No token was spent." in place.pull.body
+
+
+async def test_what_a_model_was_to_look_at_is_a_draft_that_says_so(alone, talk):
+    approvals = talk.Approvals([{"state": "approved", "decided_by": "mara"}])
+    place = alone(advisories=[alert("< 4.0.0")], approvals=approvals)  # another major version
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "unverified"
+    assert outcome.pull_request.draft
+    assert "A model was to look at it and did not, so a person has to" in place.pull.body
+    assert "FETTLE_MODELS=none" in place.pull.body
+
+
+async def test_what_only_an_engineer_could_do_ends_in_words(alone):
+    place = alone(needs=STUCK)
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fix_failed"
+    assert "FETTLE_MODELS=none" in outcome.text
+    assert not place.pushed
+
+
+async def test_a_fix_that_breaks_a_check_is_not_published(alone):
+    place = alone(check=fail_after_move)
+
+    outcome = await place.run(max_iterations=1)
+
+    assert result_of(outcome.rule) == "verify_failed"
+    assert not place.pushed
+
+
+async def test_no_question_is_answered():
+    model = NoModel()
+    with pytest.raises(ModelRefused) as raised:
+        await model.answer(Query(model="m", system="", tools=(), messages=()))
+    assert str(raised.value) == NONE
+    with pytest.raises(ModelRefused, match="FETTLE_MODELS=none"):
+        await model.capabilities("m")

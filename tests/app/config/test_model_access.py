@@ -1,0 +1,49 @@
+"""Which way to the models the settings name, and that there need not be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.errors import ConfigError
+from agents.loop.model import ClaudeModel
+from agents.loop.no_model import NoModel
+from app.config.load import list_missing
+from app.config.model_access import can_ask, open_model
+from app.config.settings import read_settings
+from app.doctor.models import model_findings
+
+
+def settings(tmp_path, **environ):
+    return read_settings({"FETTLE_DATA_DIR": str(tmp_path), **environ}).settings
+
+
+def name_missing(settings):
+    return {problem.variable for problem in list_missing(settings.model_dump())}
+
+
+def test_a_key_is_wanted_unless_no_model_is(tmp_path):
+    nothing, none = settings(tmp_path), settings(tmp_path, FETTLE_MODELS="none")
+
+    assert "ANTHROPIC_API_KEY" in name_missing(nothing)
+    assert "ANTHROPIC_API_KEY" not in name_missing(none)
+    with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
+        open_model(nothing)
+    assert isinstance(open_model(none), NoModel)
+
+
+async def test_where_no_model_is_wanted_a_key_that_is_there_is_not_used(tmp_path):
+    keyed = {"ANTHROPIC_API_KEY": "sk-hush"}
+    none = settings(tmp_path, FETTLE_MODELS="none", **keyed)
+
+    assert isinstance(open_model(settings(tmp_path, **keyed)), ClaudeModel)
+    assert isinstance(open_model(none), NoModel)
+    assert not can_ask(none)
+    [found] = await model_findings(none, allowed=True)
+    assert (found.level, "FETTLE_MODELS=none" in found.said) == ("skipped", True)
+
+
+def test_a_file_of_prices_that_cannot_be_read_stops_the_start(tmp_path):
+    file = tmp_path / "prices.toml"
+    file.write_text("[house]\n")
+    with pytest.raises(ConfigError, match=r"house\.input: Field required"):
+        open_model(settings(tmp_path, ANTHROPIC_API_KEY="sk-hush", FETTLE_PRICE_FILE=str(file)))
