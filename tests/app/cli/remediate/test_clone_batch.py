@@ -89,9 +89,12 @@ async def clone_and_scan(shop, packages=("jinja2",)):
     return clone, file
 
 
-async def test_what_a_scan_found_is_mended_in_a_clone_without_github(shop):
+async def test_what_a_scan_found_is_mended_in_a_clone_without_github_and_without_a_model(shop):
     clone, file = await clone_and_scan(shop)
     before = snapshot(clone)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        shop.monkeypatch.delenv(name, raising=False)
+    shop.monkeypatch.setenv("FETTLE_MODELS", "none")
 
     done = await shop.run("remediate", str(clone), from_scan=file)
 
