@@ -44,7 +44,7 @@ from agents.ports.reviews import (
     Thread,
     ThreadComment,
 )
-from agents.ports.steering import Steer, Steering
+from agents.ports.steering import Steer, Steering, SteerKind, SteerVia
 
 __all__ = [
     "DECISION",
@@ -96,6 +96,8 @@ __all__ = [
     "SetupResult",
     "Source",
     "Steer",
+    "SteerKind",
+    "SteerVia",
     "Steering",
     "StepState",
     "Steps",

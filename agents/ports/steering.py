@@ -7,13 +7,26 @@ from typing import Literal, Protocol
 
 from agents.requests import Frozen
 
+SteerKind = Literal["cancel", "go", "budget", "remark"]
+SteerVia = Literal[
+    "comment",
+    "label",
+    "relabel",
+    "issue",
+    "pull_request",
+    "terminal",
+    "page",
+    "alert",
+    "installation",
+]
+
 
 class Steer(Frozen):
     """One thing that somebody who may write to the repository wants of the run."""
 
     number: int
     """Grows in the order in which they came; unique within the run."""
-    kind: Literal["cancel", "go", "budget", "remark"]
+    kind: SteerKind
     """End it; go on from a question; let it spend more; just words, which the model is told."""
     words: str = ""
     """What they said besides the command, cleaned of commands: still to be fenced for a prompt."""
@@ -23,17 +36,7 @@ class Steer(Frozen):
     """Login, or the operator's user name."""
     role: str = ""
     """Their role in the repository when they said it, like `maintain`; empty for the operator."""
-    via: Literal[
-        "comment",
-        "label",
-        "relabel",
-        "issue",
-        "pull_request",
-        "terminal",
-        "page",
-        "alert",
-        "installation",
-    ]
+    via: SteerVia
     """How: in a comment, by taking the label off, by putting it on again (another run does the
     work), by closing the issue or the pull request, on the machine, on the pages of operators;
     `alert`: nobody did, its alerts were closed; `installation`: the App may not work there any

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from agents.ports import SteerKind
 from agents.requests import Command
 from app.commands.budget import RunAllowance
 from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
 from app.github.transport import NotFound
 from app.policies.gate import PolicyOf
-from app.store.runs import Kind, LaneRun, Lanes, StoredSteers
+from app.store.runs import LaneRun, Lanes, StoredSteers
 from handlers.access import policy as access_policy
 from handlers.access import steering
 from handlers.access.approvals import Facts
@@ -23,7 +24,12 @@ from handlers.pull_request import ADDRESS_LABEL
 ISSUE = "/repos/{owner}/{repo}/issues/{number}"
 SEEN = "eyes"
 DONE = "+1"
-KINDS: dict[str, Kind] = {"go": "go", "cancel": "cancel", "budget": "budget", "remark": "remark"}
+KINDS: dict[str, SteerKind] = {
+    "go": "go",
+    "cancel": "cancel",
+    "budget": "budget",
+    "remark": "remark",
+}
 CAPPED = (
     "@{login}, the run got ${usd:.2f} more, not ${asked:.2f}: with that it may spend ${most:.2f},"
     " and that is the most that the operator of Fettle lets one run spend."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from aiohttp import web
@@ -38,7 +37,6 @@ class OverviewPages:
         )
         waiting = await StoredApprovals(ground.database).list_waiting()
         view: dict[str, Any] = {
-            "now": time.time(),
             "waiting": [
                 {**describe_approval(each, redactor), "run": each.run_id, "about": each.repository}
                 for each in waiting

@@ -19,7 +19,7 @@ import orjson
 from aiohttp import web
 
 from app.store.page_logins import PageLogin
-from app.views.text import format_age, format_dollars, format_moment, make_visible
+from app.views.text import format_dollars, format_moment, make_visible
 
 FOLDER = Path(__file__).parent
 HEADERS = {
@@ -59,7 +59,6 @@ def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int
             {
                 "login": request.get(LOGIN),
                 "csrf": request.get(CSRF, ""),
-                "here": request.path_qs,
                 "version": version("fettle"),
                 **view,
             }
@@ -96,7 +95,6 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {
         "shown": lambda text: make_visible(str(text)),
-        "age": format_age,
         "dollars": format_dollars,
         "moment": format_moment,
         "fences": split_fences,

@@ -8,10 +8,11 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from agents.ports import SteerKind
 from app.pages.ground import PageGround
 from app.pages.render import LOGIN, answer, refuse
 from app.store.alerts import Remediations
-from app.store.runs import Kind, StoredSteers
+from app.store.runs import StoredSteers
 from app.views.record import alerts, describe_run, details
 from app.views.text import format_dollars
 from app.views.timeline import UNDER_WAY, base_of
@@ -112,7 +113,7 @@ class RunPages:
         heard = await StoredSteers(self._ground.database).insert(
             run.id,
             f"page-{kind}-{once}"[:100],
-            kind=cast("Kind", kind),
+            kind=cast("SteerKind", kind),
             via="page",
             by=request[LOGIN].name,
             words=words,

@@ -8,7 +8,7 @@ from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn, RunProgress
 from app.store.runs.lanes import LIVE, LaneRun, Lanes
 from app.store.runs.runs import OPEN, Runs, count_by_state
-from app.store.runs.steers import ANEW, Kind, StoredSteers
+from app.store.runs.steers import ANEW, StoredSteers
 from app.store.runs.turns import StoredJournal, recorded_sessions
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "KeptRun",
     "KeptStep",
     "KeptTurn",
-    "Kind",
     "LaneRun",
     "Lanes",
     "RunProgress",

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agents.ports import Steer
+from agents.ports import Steer, SteerKind, SteerVia
 from agents.requests import ResolveIssue
 from app.store.database import Database
 from app.store.runs.lanes import LIVE, in_lane
 from app.store.tables import runs, steers
-
-Kind = Literal["cancel", "go", "budget", "remark"]
-Via = Literal[
-    "comment",
-    "label",
-    "relabel",
-    "issue",
-    "pull_request",
-    "terminal",
-    "page",
-    "alert",
-    "installation",
-]
 
 ANEW = "-anew"
 """What the id of the command that ends older runs has besides that of the newer run."""
@@ -43,8 +30,8 @@ class StoredSteers:
         run_ids: str | Sequence[str],
         key: str,
         *,
-        kind: Kind,
-        via: Via,
+        kind: SteerKind,
+        via: SteerVia,
         by: str,
         by_id: int | None = None,
         role: str = "",
