@@ -1,23 +1,19 @@
-"""The Messages API client: one request to Claude, or to a server that speaks the same API.
+"""The Messages API client: one request to Claude, by whatever way its server is reached.
 
 Caching: one-hour markers stand behind the common tools and behind the system prompt, which follows
-all tools, because a parked run comes back late; a five-minute marker moves along with the tail.
-That one is the request's own `cache_control`, which the API applies to the last block, so that the
-journalled messages go out as they are: thinking blocks are signed over all before them, and the
-API refuses a conversation that was edited.
+all tools, because a parked run comes back late; a five-minute marker moves along with the tail. It
+is set on a copy of the last message: the journalled ones stay as they are, since thinking blocks
+are signed over all before them and the API refuses a conversation that was edited. (Requests can
+carry that marker themselves, but not on every cloud, nor through every gateway.)
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agents.errors import (
@@ -29,8 +25,10 @@ from agents.errors import (
     RunError,
     TransientError,
 )
+from agents.loop.access import ModelAccess, import_beside_loop
 from agents.loop.model_names import CORE, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
+from agents.loop.retries import Retries
 from agents.ports import Answer, Capabilities, Query, Usage
 
 if TYPE_CHECKING:
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - the SDK has 3,000 modules and takes 40 MiB: it waits for the first question
 
-log = logging.getLogger(__name__)
-
-LONGEST_WAIT = 20.0  # seconds inside a call; for longer the run had better be put back
 LOOK_BACK = 20  # blocks that a cache marker looks back to find the entry of an earlier one
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
@@ -57,53 +52,33 @@ CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 class ClaudeModel:
     """The port `Model` over the Messages API, always streamed.
 
-    `token` is sent as a bearer token, as gateways want it, instead of the key. `declared` says by
-    a model's name, or `*` for all, what the operator knows better than the server and our table,
-    `prices` what answers cost.
+    `access` is the way to a server that speaks it. `declared` says by a model's name, or `*` for
+    all, what the operator knows better than the server and our table, `prices` what answers cost.
     `tries` counts the attempts at one answer, `backoff` is the first pause in seconds, `timeout`
     the longest silence of the server.
     """
 
     def __init__(
         self,
-        api_key: str | None,
-        base_url: str | None = None,
+        access: ModelAccess,
         *,
-        token: str | None = None,
         declared: Mapping[str, Mapping[str, Any]] | None = None,
         prices: PriceList | None = None,
         tries: int = 4,
         backoff: float = 1.0,
         timeout: float = 300.0,
     ) -> None:
-        if not api_key and not base_url and not token:
-            raise ConfigError(
-                "ANTHROPIC_API_KEY is not set, so no model can be asked. Set it, or set"
-                " ANTHROPIC_BASE_URL to a server that needs no key."
-            )
-        self._tries, self._backoff = tries, backoff
-        self._key, self._token = api_key or "", token or ""
+        self._access, self._timeout = access, timeout
+        self._retries = Retries(tries, backoff)
         self._declared, self._prices = declared or {}, prices or PriceList()
         self._capabilities: dict[str, Capabilities] = {}
-        self._base_url, self._timeout = base_url or "https://api.anthropic.com", timeout
         self._client: AsyncAnthropic | None = None
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
         request = _request(query)
         started = time.monotonic()
-        for attempt in range(1, self._tries + 1):
-            try:
-                message, request_id = await self._ask(request)
-                break
-            except TransientError as error:
-                pause = error.retry_after
-                if pause is None:
-                    pause = self._backoff * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
-                if attempt == self._tries or pause > LONGEST_WAIT:
-                    raise
-                log.info("model call failed, again in %.1f s: %s", pause, error)
-                await asyncio.sleep(pause)
+        message, request_id = await self._retries.repeat(lambda: self._ask(request))
         usage, whole = usage_of(message.usage), message.to_dict(mode="json", warnings=False)
         return Answer(
             content=whole["content"],  # type: ignore[arg-type]  # typed as a plain object
@@ -152,18 +127,14 @@ class ClaudeModel:
         try:
             said = (await client.models.retrieve(model)).to_dict(mode="json")
         except APIConnectionError as error:
-            raise _translate(error, self._secrets) from error
+            raise _translate(error, self._access.secrets) from error
         except APIStatusError as error:
             if error.status_code in (*BUSY, UNKNOWN_KEY):
-                raise _translate(error, self._secrets) from error
+                raise _translate(error, self._access.secrets) from error
             return otherwise
         except (AnthropicError, ValueError, AttributeError):  # a page of another kind
             return otherwise
         return read_capabilities(said, otherwise)
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self._key, self._token)))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -171,21 +142,9 @@ class ClaudeModel:
             await self._client.close()
 
     async def _open(self) -> AsyncAnthropic:
-        # A thread imports the SDK and the prices, for a second or so: the loop goes on meanwhile.
-        for name in ("anthropic", "genai_prices"):
-            await asyncio.to_thread(import_module, name)
-        from anthropic import AsyncAnthropic, Timeout
-
+        await import_beside_loop("genai_prices")
         if self._client is None:
-            # Always named, or the SDK looks for them in the environment. Its own retries are off:
-            # they obey a Retry-After of any length, and they do not see a stream that breaks.
-            self._client = AsyncAnthropic(
-                api_key=None if self._token else self._key or "none",
-                auth_token=self._token or None,
-                base_url=self._base_url,
-                max_retries=0,
-                timeout=Timeout(self._timeout, connect=10.0),
-            )
+            self._client = await self._access.open(self._timeout)
         return self._client
 
     async def _ask(self, request: Mapping[str, Any]) -> tuple[Message, str | None]:
@@ -196,7 +155,13 @@ class ClaudeModel:
             async with client.messages.stream(**request) as stream:
                 return await _read(stream), stream.request_id
         except APIError as error:
-            raise _translate(error, self._secrets) from error
+            raise _translate(error, self._access.secrets) from error
+        except FettleError:
+            raise
+        except Exception as error:  # what signs requests has errors of its own
+            if remedy := self._access.explain(error):
+                raise ConfigError(f"The model cannot be asked: {remedy}") from error
+            raise
 
 
 async def _read(stream: AsyncMessageStream[Any]) -> Message:
@@ -242,8 +207,7 @@ def _request(query: Query) -> dict[str, Any]:
         if common:  # every pipeline begins with these; the system prompt's marker holds all
             common[-1]["cache_control"] = HOUR
         request["system"] = [{"type": "text", "text": query.system, "cache_control": HOUR}]
-        request["messages"] = _mark_previous_tail(query.messages)
-        request["cache_control"] = MINUTES
+        request["messages"] = _mark_tails(query.messages)
     if can.effort:
         request["output_config"] = {"effort": query.effort}
     if not can.adaptive_thinking:
@@ -275,22 +239,28 @@ def _drop_unbound() -> dict[str, Any]:
     }
 
 
-def _mark_previous_tail(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Mark the tail of the previous request when the new tail's marker cannot look back that far.
+def _mark_tails(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Mark the tail, and that of the previous request when the mark cannot look back that far.
 
-    Many parallel calls in a turn would otherwise miss the cache. The mark is set on a copy, and
-    markers are no content, neither for the cache nor for signatures.
+    Many parallel calls in a turn would otherwise miss the cache. Marks are set on copies, and they
+    are no content, neither for the cache nor for signatures.
+    https://docs.claude.com/en/docs/build-with-claude/prompt-caching
     """
+    marked = [*messages[:-1], _mark(messages[-1])]
     answers = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
-    if not answers:
-        return list(messages)
-    before, since = messages[answers[-1] - 1], messages[answers[-1] :]
-    between = sum(len(m["content"]) for m in since if isinstance(m["content"], list))
-    if between < LOOK_BACK - 1 or isinstance(before["content"], str):
-        return list(messages)
-    *blocks, block = before["content"]
-    marked = {**before, "content": [*blocks, {**block, "cache_control": MINUTES}]}
-    return [*messages[: answers[-1] - 1], marked, *since]
+    if answers:
+        since = messages[answers[-1] :]
+        between = sum(len(m["content"]) for m in since if isinstance(m["content"], list))
+        if between >= LOOK_BACK - 1:
+            marked[answers[-1] - 1] = _mark(messages[answers[-1] - 1])
+    return marked
+
+
+def _mark(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(message["content"], str):
+        return message
+    *blocks, block = message["content"]
+    return {**message, "content": [*blocks, {**block, "cache_control": MINUTES}]}
 
 
 def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:

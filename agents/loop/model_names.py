@@ -1,4 +1,4 @@
-"""Names of Claude models as clouds and gateways dress them, and what is known of each.
+"""Names of models: who provides one, how clouds and gateways dress it, and what is known of it.
 
 `us.anthropic.claude-opus-5-5-v1:0` and `claude-opus-5-5@20260922` are the same model: its price and
 what it understands do not change with the name of a region or a version.
@@ -12,6 +12,9 @@ from dataclasses import replace
 
 from agents.ports import Capabilities, Json
 
+PROVIDERS = ("anthropic", "bedrock", "vertex", "openai")
+"""Who can be asked; a name without `provider:` before it belongs to the first."""
+
 _DRESS = re.compile(r"(?:.*[./])?(?P<name>claude-[a-z0-9-]+?)(?:-v\d+)?(?:[:@][\w.:-]*)?\Z")
 _CLAUDE = re.compile(r"claude-(?P<line>[a-z]+)-(?P<major>\d)(?:-(?P<minor>\d))?(?:-\d{8})?\Z")
 
@@ -24,6 +27,14 @@ CORE = Capabilities(
     context_window=200_000,
 )
 """What is taken for granted of a model that nobody knows: every server of the API has as much."""
+
+
+def split_provider(model: str) -> tuple[str, str]:
+    """Return who is asked for the model, and its name there."""
+    provider, colon, name = model.partition(":")
+    if colon and provider in PROVIDERS:
+        return provider, name
+    return PROVIDERS[0], model
 
 
 def undress(model: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agents.errors import ConfigError
-from agents.loop.model_names import undress
+from agents.loop.model_names import split_provider, undress
 from agents.ports import Usage
 from agents.requests import Frozen
 
@@ -57,8 +57,11 @@ class PriceList:
         A guess would stop runs for money that nobody spends, and nothing at all would let them
         spend without a bound.
         """
-        own = self.own.get(model) or self.own.get(undress(model))
-        listed = _find_listed(undress(model), usage) if own is None else None
+        provider, name = split_provider(model)
+        names = (model, name, undress(name))
+        own = next((self.own[each] for each in names if each in self.own), None)
+        maker = "openai" if provider == "openai" else "anthropic"
+        listed = _find_listed(undress(name), usage, maker) if own is None else None
         own = own or (self.own.get("*") if listed is None else None)
         return listed if own is None else own.cost_of(usage)
 
@@ -106,8 +109,8 @@ def usage_of(reported: Any) -> Usage:
     )
 
 
-def _find_listed(model: str, usage: Usage) -> float | None:
-    """Return the dollars at Anthropic's list prices; None for a model that has none there."""
+def _find_listed(model: str, usage: Usage, maker: str) -> float | None:
+    """Return the dollars at its maker's list prices; None for a model that has none there."""
     import genai_prices  # noqa: PLC0415 - a megabyte that a server at rest does without
 
     writes = usage.cache_write_5m + usage.cache_write_1h
@@ -119,7 +122,7 @@ def _find_listed(model: str, usage: Usage) -> float | None:
         output_tokens=usage.output,
     )
     try:
-        price = genai_prices.calc_price(tokens, model, provider_id="anthropic")
+        price = genai_prices.calc_price(tokens, model, provider_id=maker)
     except LookupError:
         return None
     return float(price.total_price)

@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
+from agents.loop.model_names import split_provider
+
 S = TypeVar("S", bound=BaseSettings)
 
 
@@ -108,12 +110,29 @@ def list_missing(values: Mapping[str, object]) -> Iterator[Problem]:
             "is missing or empty. Run `fettle setup`, or set it to the webhook secret "
             f"{page}; without one anybody could send deliveries.",
         )
+    if values.get("models") != "none":
+        yield from list_keyless(values)
+
+
+def list_keyless(values: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield the keys that the chosen models' providers need and that are not set."""
+    others = [values.get(name) for name in ("model_judge", "model_fast", "fallback_model")]
+    named = [values.get("model") or "", *filter(None, others)]
+    providers = {split_provider(str(name))[0] for name in named}
     ways = ("anthropic_api_key", "anthropic_auth_token", "anthropic_base_url")
-    if values.get("models") != "none" and not any(map(values.get, ways)):
+    if "anthropic" in providers and not any(map(values.get, ways)):
         yield Problem(
             "ANTHROPIC_API_KEY",
             "is missing. Set it to a key of the Messages API, or ANTHROPIC_BASE_URL to a server "
             "that needs none; or FETTLE_MODELS=none, to have alerts fixed by code alone.",
+        )
+    if "openai" in providers and not (
+        values.get("openai_api_key") or values.get("openai_base_url")
+    ):
+        yield Problem(
+            "OPENAI_API_KEY",
+            "is missing. Set it to a key for the models whose names begin with `openai:`, or "
+            "OPENAI_BASE_URL to a server that needs none.",
         )
 
 

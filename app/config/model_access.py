@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from pydantic import SecretStr
+
+from agents.loop.access import AnthropicAccess, BedrockAccess, VertexAccess
+from agents.loop.chat_model import ChatModel
 from agents.loop.model import ClaudeModel
 from agents.loop.no_model import NoModel
 from agents.loop.prices import PriceList, read_prices
+from agents.loop.routed_model import ClosingModel, RoutedModel
+from app.config.load import list_keyless
 from app.config.settings import Settings
 
 
-def open_model(settings: Settings, **options: Any) -> ClaudeModel | NoModel:
+def open_model(settings: Settings, **options: Any) -> RoutedModel | NoModel:
     """Return the client of the models. Raises ConfigError where there is no way to one."""
     if settings.models == "none":
         return NoModel()
-    key, token = settings.anthropic_api_key, settings.anthropic_auth_token
-    return ClaudeModel(
-        key.get_secret_value() if key else None,
-        settings.anthropic_base_url,
-        token=token.get_secret_value() if token else None,
-        declared={
+    options |= {
+        "declared": {
             name: said.model_dump(exclude_none=True)
             for name, said in settings.model_capabilities.items()
         },
-        prices=open_prices(settings),
-        **options,
+        "prices": open_prices(settings),
+    }
+    ways: dict[str, Callable[[], ClosingModel]] = {
+        "anthropic": lambda: ClaudeModel(_reach_anthropic(settings), **options),
+        "bedrock": lambda: ClaudeModel(_reach_bedrock(settings), **options),
+        "vertex": lambda: ClaudeModel(_reach_vertex(settings), **options),
+        "openai": lambda: ChatModel(
+            _reveal(settings.openai_api_key), settings.openai_base_url, **options
+        ),
+    }
+    routed = RoutedModel(ways)
+    routed.check(asked_models(settings))
+    return routed
+
+
+def _reach_anthropic(settings: Settings) -> AnthropicAccess:
+    key, token = settings.anthropic_api_key, settings.anthropic_auth_token
+    return AnthropicAccess(_reveal(key) or "", settings.anthropic_base_url, _reveal(token) or "")
+
+
+def _reach_bedrock(settings: Settings) -> BedrockAccess:
+    return BedrockAccess(
+        region=settings.aws_region,
+        key_id=settings.aws_access_key_id,
+        secret_key=_reveal(settings.aws_secret_access_key),
+        session_token=_reveal(settings.aws_session_token),
+        token=_reveal(settings.aws_bearer_token_bedrock),
+        base_url=settings.bedrock_url,
     )
+
+
+def _reach_vertex(settings: Settings) -> VertexAccess:
+    return VertexAccess(settings.vertex_project, settings.vertex_region, settings.vertex_url)
+
+
+def _reveal(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None
 
 
 def open_prices(settings: Settings) -> PriceList:
@@ -34,10 +71,11 @@ def open_prices(settings: Settings) -> PriceList:
 
 
 def can_ask(settings: Settings) -> bool:
-    """Tell whether there is a way to a model at all."""
-    return settings.models != "none" and bool(
-        settings.anthropic_api_key or settings.anthropic_auth_token or settings.anthropic_base_url
-    )
+    """Tell whether there is a way to a model at all.
+
+    The clouds find credentials in places of their own: whether they do shows the first question.
+    """
+    return settings.models != "none" and not any(list_keyless(settings.model_dump()))
 
 
 def asked_models(settings: Settings) -> list[str]:

@@ -144,6 +144,41 @@ class Settings(BaseSettings):
         default=None, validation_alias="ANTHROPIC_BASE_URL"
     )
     """Address of another server that speaks the Messages API."""
+    aws_region: Word | None = Field(default=None, validation_alias="AWS_REGION")
+    """Region of Amazon Bedrock, for models whose names begin with `bedrock:` (extra `bedrock`)."""
+    aws_access_key_id: Word | None = Field(default=None, validation_alias="AWS_ACCESS_KEY_ID")
+    """Key for it; absent, AWS looks for credentials in its usual places: profile or instance."""
+    aws_secret_access_key: SecretStr | None = Field(
+        default=None, validation_alias="AWS_SECRET_ACCESS_KEY"
+    )
+    """The secret that belongs to that key."""
+    aws_session_token: SecretStr | None = Field(default=None, validation_alias="AWS_SESSION_TOKEN")
+    """The token that belongs to a key which holds for a while."""
+    aws_bearer_token_bedrock: SecretStr | None = Field(
+        default=None, validation_alias="AWS_BEARER_TOKEN_BEDROCK"
+    )
+    """Bearer token for Amazon Bedrock, instead of a key."""
+    bedrock_url: Annotated[str | None, AfterValidator(web_address)] = Field(
+        default=None, validation_alias="ANTHROPIC_BEDROCK_BASE_URL"
+    )
+    """Address of Amazon Bedrock, where it is not the region's public one."""
+    vertex_project: Word | None = Field(
+        default=None, validation_alias="ANTHROPIC_VERTEX_PROJECT_ID"
+    )
+    """Project of Google Cloud, for models whose names begin with `vertex:` (extra `vertex`);
+    absent: that of the credentials which Google finds on this machine."""
+    vertex_region: Word = Field(default="global", validation_alias="CLOUD_ML_REGION")
+    """Region of Vertex AI."""
+    vertex_url: Annotated[str | None, AfterValidator(web_address)] = Field(
+        default=None, validation_alias="ANTHROPIC_VERTEX_BASE_URL"
+    )
+    """Address of Vertex AI, where it is not the region's public one."""
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    """Key for models whose names begin with `openai:` (extra `openai`)."""
+    openai_base_url: Annotated[str | None, AfterValidator(web_address)] = Field(
+        default=None, validation_alias="OPENAI_BASE_URL"
+    )
+    """Address of another server that speaks chat completions, with its /v1."""
     model_capabilities: dict[
         str, Annotated[DeclaredCapabilities, BeforeValidator(expand_core)]
     ] = {}

@@ -13,6 +13,7 @@ from pathlib import Path
 import agents.pipelines.registry  # noqa: F401 a server imports it when its first run comes
 import app.cli.serve
 import app.runs.conductor  # noqa: F401 a server imports it when its first run comes
+from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.ports import Query
 from app.simulator.model import LocalModel
@@ -22,7 +23,7 @@ SCRIPT = Path(__file__).with_name("calc.yml")
 
 async def _ask_once():
     server = await LocalModel.start(SCRIPT)
-    model = ClaudeModel("none", server.url)
+    model = ClaudeModel(AnthropicAccess("none", server.url))
     question = {"role": "user", "content": "# Triage"}
     await model.answer(Query("claude-opus-5-5", "Answer.", [], [question]))
     await model.close()

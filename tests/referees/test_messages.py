@@ -24,6 +24,7 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from agents.errors import FettleError, TransientError
+from agents.loop.access import AnthropicAccess
 from agents.loop.conversation import tool_list
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import CORE
@@ -269,7 +270,7 @@ async def adapter(handler: Callable, **options) -> AsyncIterator[ClaudeModel]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
-    model = ClaudeModel("key", f"http://{host}:{port}", **options)
+    model = ClaudeModel(AnthropicAccess("key", f"http://{host}:{port}"), **options)
     try:
         yield model
     finally:

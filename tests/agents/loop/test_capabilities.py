@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from agents.errors import ConfigError, TransientError
+from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import CORE, find_known, undress
 from agents.loop.prices import ModelPrice, PriceList
@@ -81,7 +82,7 @@ def query(model: str, can: Capabilities, *more: dict) -> Query:
 async def test_a_conversation_is_held_with_every_kind_of_model(local, name):
     model_name, limits, declared = MATRIX[name]
     local.limits[model_name] = ModelLimits(**limits)
-    model = ClaudeModel("key", local.url, declared=declared, prices=FREE, tries=1)
+    model = ClaudeModel(AnthropicAccess("key", local.url), declared=declared, prices=FREE, tries=1)
     can = await model.capabilities(model_name)
     try:
         asked = query(model_name, can)
@@ -107,7 +108,7 @@ async def test_what_the_server_says_goes_before_the_table_and_is_asked_once(loca
     monkeypatch.setattr(
         ModelLimits, "describe", lambda limits, name: asked.append(name) or describe(limits, name)
     )
-    model = ClaudeModel("key", local.url)
+    model = ClaudeModel(AnthropicAccess("key", local.url))
     can = [await model.capabilities("claude-opus-5-5") for _ in range(3)]
     await model.close()
     assert (can[0].effort, can[0].longest_answer, len(set(map(str, can)))) == (False, 50_000, 1)
@@ -115,7 +116,7 @@ async def test_what_the_server_says_goes_before_the_table_and_is_asked_once(loca
 
 
 async def test_a_server_out_of_reach_leaves_known_models_known_and_the_others_for_later():
-    model = ClaudeModel("key", "http://127.0.0.1:9", prices=FREE)
+    model = ClaudeModel(AnthropicAccess("key", "http://127.0.0.1:9"), prices=FREE)
     assert await model.capabilities("claude-opus-5-5") == Capabilities()
     with pytest.raises(TransientError):
         await model.capabilities("house-model")
@@ -124,7 +125,7 @@ async def test_a_server_out_of_reach_leaves_known_models_known_and_the_others_fo
 
 async def test_a_key_that_is_refused_and_a_model_without_a_price_are_found_before_a_question(local):
     local.keys = frozenset({"another"})
-    model = ClaudeModel("a-wrong-key", local.url)
+    model = ClaudeModel(AnthropicAccess("a-wrong-key", local.url))
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY") as raised:
         await model.capabilities("claude-opus-5-5")
     assert "a-wrong-key" not in str(raised.value)
@@ -140,7 +141,7 @@ async def test_a_bearer_token_goes_alone_and_is_in_no_message(local, monkeypatch
     monkeypatch.setattr(
         "app.simulator.model.server.check_headers", lambda headers, _: seen.append(dict(headers))
     )
-    model = ClaudeModel(None, local.url, token="a-bearer-token")
+    model = ClaudeModel(AnthropicAccess(base_url=local.url, token="a-bearer-token"))
     await model.answer(query("claude-opus-5-5", Capabilities()))
     await model.close()
     headers = {name.lower(): value for name, value in seen[0].items()}
@@ -151,7 +152,7 @@ async def test_a_bearer_token_goes_alone_and_is_in_no_message(local, monkeypatch
 async def test_thoughts_of_another_model_are_left_out_for_one_that_cannot_read_them(local):
     local.limits["old"] = ModelLimits(**BARE)
     thought = {"type": "thinking", "thinking": "hm", "signature": "x"}
-    model = ClaudeModel("key", local.url, tries=1)
+    model = ClaudeModel(AnthropicAccess("key", local.url), tries=1)
     said = [{"role": "assistant", "content": [thought]}, {"role": "user", "content": "Go on."}]
     assert (await model.answer(query("old", CORE, *said))).content
     await model.close()

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from agents.errors import ConfigError, PrefixChanged, RunError
+from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import CORE
 from agents.ports import Answer, Query
@@ -72,7 +73,7 @@ async def ask(local: LocalModel):
 
     def make(**options) -> ClaudeModel:
         options.setdefault("backoff", 0.01)
-        models.append(ClaudeModel(KEY, local.url, **options))
+        models.append(ClaudeModel(AnthropicAccess(KEY, local.url), **options))
         return models[-1]
 
     yield make
@@ -177,7 +178,7 @@ async def test_a_model_with_the_core_alone_is_asked_for_the_core_of_the_api_alon
         return web.json_response({"type": "error", "error": {"type": "x"}}, status=400)
 
     async with serve(watch) as url:
-        model = ClaudeModel(None, url)
+        model = ClaudeModel(AnthropicAccess(base_url=url))
         with pytest.raises(RunError):
             await model.answer(query(capabilities=CORE))
         await model.close()
@@ -208,17 +209,19 @@ async def test_messages_go_out_exactly_as_given_and_the_query_stays_as_it_was(as
     )
     before = json.dumps([asked.tools, asked.messages])
     async with serve(watch) as url:
-        model = ClaudeModel(KEY, url)
+        model = ClaudeModel(AnthropicAccess(KEY, url))
         with pytest.raises(RunError):
             await model.answer(asked)
         await model.close()
-    assert json.dumps(bodies[0]["messages"]) == json.dumps(list(asked.messages))
+    sent = bodies[0]["messages"]
+    assert sent[-1]["content"][-1].pop("cache_control") == {"type": "ephemeral"}  # no content
+    assert json.dumps(sent) == json.dumps(list(asked.messages))
     assert json.dumps([asked.tools, asked.messages]) == before
 
 
 def test_without_key_and_server_the_operator_is_told():
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
-        ClaudeModel(None)
+        AnthropicAccess()
 
 
 async def test_the_environment_is_not_consulted(monkeypatch, local):
@@ -231,7 +234,7 @@ async def test_the_environment_is_not_consulted(monkeypatch, local):
         return web.json_response({"type": "error", "error": {"type": "x"}}, status=400)
 
     async with serve(watch) as url:
-        model = ClaudeModel(KEY, url)
+        model = ClaudeModel(AnthropicAccess(KEY, url))
         with pytest.raises(RunError):
             await model.answer(query())
         await model.close()

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from agents.errors import ConfigError, RunError, TransientError
+from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.ports import Query
 from app.simulator.model import LocalModel, Script
@@ -37,7 +38,7 @@ async def ask(local: LocalModel):
 
     def make(**options) -> ClaudeModel:
         options.setdefault("backoff", 0.01)
-        models.append(ClaudeModel(KEY, local.url, **options))
+        models.append(ClaudeModel(AnthropicAccess(KEY, local.url), **options))
         return models[-1]
 
     yield make
@@ -84,7 +85,7 @@ async def test_an_unreachable_server_is_transient(ask, local):
 
 async def test_silence_is_transient(ask, script):
     server = await LocalModel.start(script, latency=5)
-    model = ClaudeModel(KEY, server.url, tries=1, timeout=0.1)
+    model = ClaudeModel(AnthropicAccess(KEY, server.url), tries=1, timeout=0.1)
     with pytest.raises(TransientError):
         await model.answer(query())
     await model.close()
@@ -128,7 +129,7 @@ async def test_the_class_says_who_must_act(status, kind, expected, inside_stream
         )
 
     async with serve(refuse) as url:
-        model = ClaudeModel(KEY, url, tries=2, backoff=0.01)
+        model = ClaudeModel(AnthropicAccess(KEY, url), tries=2, backoff=0.01)
         with pytest.raises(expected) as caught:
             await model.answer(query())
         await model.close()
@@ -149,7 +150,7 @@ async def test_a_used_up_spend_limit_is_the_operators_business():
         return web.json_response({"type": "error", "error": error}, status=429)
 
     async with serve(refuse) as url:
-        model = ClaudeModel(KEY, url)
+        model = ClaudeModel(AnthropicAccess(KEY, url))
         with pytest.raises(ConfigError, match="limit"):
             await model.answer(query())
         await model.close()
@@ -169,7 +170,7 @@ async def test_what_is_no_stream_is_transient(body):
         return web.Response(text=body, content_type="text/event-stream")
 
     async with serve(babble) as url:
-        model = ClaudeModel(KEY, url, tries=2, backoff=0.01)
+        model = ClaudeModel(AnthropicAccess(KEY, url), tries=2, backoff=0.01)
         with pytest.raises(TransientError):
             await model.answer(query())
         await model.close()
@@ -215,7 +216,7 @@ async def test_cut_off_arguments_never_become_a_call(ask):
         return web.Response(text=text, content_type="text/event-stream")
 
     async with serve(cut) as url:
-        model = ClaudeModel(KEY, url, tries=1)
+        model = ClaudeModel(AnthropicAccess(KEY, url), tries=1)
         with pytest.raises(TransientError, match="JSON"):
             await model.answer(query())
         await model.close()

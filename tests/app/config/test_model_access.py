@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ConfigError
-from agents.loop.model import ClaudeModel
 from agents.loop.no_model import NoModel
+from agents.loop.routed_model import RoutedModel
 from app.config.load import list_missing
 from app.config.model_access import can_ask, open_model
 from app.config.settings import read_settings
@@ -35,7 +35,7 @@ async def test_where_no_model_is_wanted_a_key_that_is_there_is_not_used(tmp_path
     keyed = {"ANTHROPIC_API_KEY": "sk-hush"}
     none = settings(tmp_path, FETTLE_MODELS="none", **keyed)
 
-    assert isinstance(open_model(settings(tmp_path, **keyed)), ClaudeModel)
+    assert isinstance(open_model(settings(tmp_path, **keyed)), RoutedModel)
     assert isinstance(open_model(none), NoModel)
     assert not can_ask(none)
     [found] = await model_findings(none, allowed=True)
@@ -47,3 +47,14 @@ def test_a_file_of_prices_that_cannot_be_read_stops_the_start(tmp_path):
     file.write_text("[house]\n")
     with pytest.raises(ConfigError, match=r"house\.input: Field required"):
         open_model(settings(tmp_path, ANTHROPIC_API_KEY="sk-hush", FETTLE_PRICE_FILE=str(file)))
+
+
+def test_each_model_is_looked_for_at_the_provider_its_name_says(tmp_path):
+    openai = {"FETTLE_MODEL": "openai:gpt-5", "FETTLE_MODEL_FAST": "openai:gpt-5-mini"}
+    assert name_missing(settings(tmp_path, **openai)) >= {"OPENAI_API_KEY"}
+    assert "ANTHROPIC_API_KEY" not in name_missing(settings(tmp_path, **openai))
+    assert can_ask(settings(tmp_path, **openai, OPENAI_API_KEY="sk-hush"))
+    mixed = {"FETTLE_MODEL": "bedrock:us.anthropic.claude-opus-5-5-v1:0", "AWS_REGION": "us-east-1"}
+    assert "ANTHROPIC_API_KEY" in name_missing(settings(tmp_path, **mixed))  # for the fast one
+    with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
+        open_model(settings(tmp_path, **mixed))
