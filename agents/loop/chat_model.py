@@ -15,9 +15,9 @@ from agents.errors import (
     RunError,
     TransientError,
 )
-from agents.loop.access import import_extra
+from agents.loop.access import import_beside_loop, import_extra
 from agents.loop.chat_messages import STOP_REASONS, to_blocks, to_request, to_usage
-from agents.loop.model_names import CORE
+from agents.loop.model_names import CORE, declare
 from agents.loop.prices import PriceList
 from agents.loop.retries import Retries
 from agents.ports import Answer, Capabilities, Query
@@ -70,9 +70,7 @@ class ChatModel:
         """Return what the operator says of it; no server of this API tells it."""
         await self._open()
         self._prices.require(f"{PREFIX}{model}")
-        found = CORE
-        for name in ("*", model, f"{PREFIX}{model}"):
-            found = replace(found, **self._declared.get(name, {}))
+        found = declare(CORE, self._declared, model)
         return replace(found, adaptive_thinking=False, cache_markers=False)
 
     async def answer(self, query: Query) -> Answer:
@@ -104,6 +102,7 @@ class ChatModel:
             await self._client.close()
 
     async def _open(self) -> AsyncOpenAI:
+        await import_beside_loop("genai_prices")
         await import_extra("openai", "openai")
         from openai import AsyncOpenAI, Timeout
 

@@ -13,7 +13,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agents.errors import (
@@ -26,7 +25,7 @@ from agents.errors import (
     TransientError,
 )
 from agents.loop.access import ModelAccess, import_beside_loop
-from agents.loop.model_names import CORE, find_known, read_capabilities
+from agents.loop.model_names import CORE, declare, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
 from agents.loop.retries import Retries
 from agents.ports import Answer, Capabilities, Query, Usage
@@ -111,14 +110,9 @@ class ClaudeModel:
             except TransientError:
                 if known is None:
                     raise
-                return self._declare(model, known)  # not kept: the next one asks again
-            self._capabilities[model] = self._declare(model, found)
+                return declare(known, self._declared, model)  # not kept: the next one asks again
+            self._capabilities[model] = declare(found, self._declared, model)
         return self._capabilities[model]
-
-    def _declare(self, model: str, found: Capabilities) -> Capabilities:
-        for name in ("*", model):
-            found = replace(found, **self._declared.get(name, {}))
-        return found
 
     async def _ask_about(self, model: str, otherwise: Capabilities) -> Capabilities:
         client = self._client or await self._open()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from agents.ports import Capabilities, Json
 
@@ -35,6 +36,15 @@ def split_provider(model: str) -> tuple[str, str]:
     if colon and provider in PROVIDERS:
         return provider, name
     return PROVIDERS[0], model
+
+
+def declare(
+    found: Capabilities, declared: Mapping[str, Mapping[str, Any]], model: str
+) -> Capabilities:
+    """Return what was found of a model, with what the operator says of all and of this one."""
+    for name in ("*", model):
+        found = replace(found, **declared.get(name, {}))
+    return found
 
 
 def undress(model: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from agents.loop.access import AnthropicAccess, BedrockAccess, VertexAccess
 from agents.loop.chat_model import ChatModel
 from agents.loop.model import ClaudeModel
+from agents.loop.model_names import split_provider
 from agents.loop.no_model import NoModel
 from agents.loop.prices import PriceList, read_prices
 from agents.loop.routed_model import ClosingModel, RoutedModel
@@ -21,24 +22,31 @@ def open_model(settings: Settings, **options: Any) -> RoutedModel | NoModel:
     """Return the client of the models. Raises ConfigError where there is no way to one."""
     if settings.models == "none":
         return NoModel()
-    options |= {
-        "declared": {
-            name: said.model_dump(exclude_none=True)
-            for name, said in settings.model_capabilities.items()
-        },
-        "prices": open_prices(settings),
-    }
+    prices = open_prices(settings)
+
+    def gather(provider: str) -> dict[str, Any]:
+        return {"declared": list_declared(settings, provider), "prices": prices, **options}
+
+    key, url = _reveal(settings.openai_api_key), settings.openai_base_url
     ways: dict[str, Callable[[], ClosingModel]] = {
-        "anthropic": lambda: ClaudeModel(_reach_anthropic(settings), **options),
-        "bedrock": lambda: ClaudeModel(_reach_bedrock(settings), **options),
-        "vertex": lambda: ClaudeModel(_reach_vertex(settings), **options),
-        "openai": lambda: ChatModel(
-            _reveal(settings.openai_api_key), settings.openai_base_url, **options
-        ),
+        "anthropic": lambda: ClaudeModel(_reach_anthropic(settings), **gather("anthropic")),
+        "bedrock": lambda: ClaudeModel(_reach_bedrock(settings), **gather("bedrock")),
+        "vertex": lambda: ClaudeModel(_reach_vertex(settings), **gather("vertex")),
+        "openai": lambda: ChatModel(key, url, **gather("openai")),
     }
     routed = RoutedModel(ways)
     routed.check(asked_models(settings))
     return routed
+
+
+def list_declared(settings: Settings, provider: str) -> dict[str, dict[str, Any]]:
+    """Return what the operator says of a provider's models, by their names there, and of all."""
+    found = {}
+    for named, said in settings.model_capabilities.items():
+        whose, name = split_provider(named)
+        if named == "*" or whose == provider:
+            found[name] = said.model_dump(exclude_none=True)
+    return found
 
 
 def _reach_anthropic(settings: Settings) -> AnthropicAccess:

@@ -8,7 +8,7 @@ from agents.errors import ConfigError
 from agents.loop.no_model import NoModel
 from agents.loop.routed_model import RoutedModel
 from app.config.load import list_missing
-from app.config.model_access import can_ask, open_model
+from app.config.model_access import can_ask, list_declared, open_model
 from app.config.settings import read_settings
 from app.doctor.models import model_findings
 
@@ -58,3 +58,12 @@ def test_each_model_is_looked_for_at_the_provider_its_name_says(tmp_path):
     assert "ANTHROPIC_API_KEY" in name_missing(settings(tmp_path, **mixed))  # for the fast one
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
         open_model(settings(tmp_path, **mixed))
+
+
+def test_what_is_declared_of_a_model_reaches_its_provider_by_the_name_it_has_there(tmp_path):
+    said = '{"*": {"effort": true}, "bedrock:a": {"strict_tools": false}, "a": "core"}'
+    given = settings(tmp_path, FETTLE_MODEL_CAPABILITIES=said)
+    everywhere = {"effort": True}
+    assert list_declared(given, "bedrock") == {"*": everywhere, "a": {"strict_tools": False}}
+    assert list_declared(given, "openai") == {"*": everywhere}
+    assert list_declared(given, "anthropic")["a"]["cache_markers"] is False
