@@ -11,8 +11,10 @@ from app.github.access.roles import role_of
 from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
 from app.github.transport import COMMENT, BotIdentity, InstallationClient, NotFound
 from app.records.approvals import StoredApproval
+from app.store.runs import LaneRun, Lanes
 from handlers.access.approvals import AnsweredApproval, Facts
 from handlers.access.issues import may_write
+from handlers.access.policy import WITHOUT_ASKER
 from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
@@ -42,6 +44,28 @@ class CommandContext:
         except NotFound:
             return None
         return replace(self, comment=comment)
+
+    async def list_live(self, lanes: Lanes, *, before: str = "") -> list[LaneRun]:
+        """Return the runs under way, newest first, without those that are about to be refused.
+
+        Whoever may label or review a public repository puts runs into its lanes, which end as soon
+        as GitHub is asked about them. Until then they hear nothing that people say to another one,
+        and stand in nobody's way. `before`: only those asked for before what has this id.
+        """
+        live = await lanes.live(self.command, before=before)
+        known: dict[int, bool] = {}
+        return [run for run in live if run.begun or await self._may_begin(lanes, run, known)]
+
+    async def _may_begin(self, lanes: Lanes, run: LaneRun, known: dict[int, bool]) -> bool:
+        """Tell whether whoever asked for the run may write; `known`: of whom that was asked."""
+        asker = await lanes.find_asker(run.id)
+        if asker is None or asker[0] in WITHOUT_ASKER:
+            return True
+        person = asker[1]
+        if person.id not in known:
+            role = await role_of(self.client, self.command.repository, person)
+            known[person.id] = role.may_write
+        return known[person.id]
 
     async def about_asker(self) -> Facts:
         """Return who gave the command, and whether the comment is theirs unedited."""

@@ -42,7 +42,7 @@ class RunInspector:
         """Answer, or explain why not; return the result for the record."""
         command = inquiry.command
         facts = await inquiry.about_asker()
-        live = await self.lanes.live(command)
+        live = await inquiry.list_live(self.lanes)
         # The one at work is the oldest: those that were asked for later wait for it.
         run = live[-1] if live else await self.lanes.find_ended(command)
         refusal = steering.decide(command, facts, Standing(live=bool(live), ended=run is not None))

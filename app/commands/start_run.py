@@ -64,7 +64,7 @@ class RunStarter:
         command, facts = inquiry.command, await inquiry.about_asker()
         last = await self._last(command) if command.verb == "retry" else None
         standing = Standing(
-            live=await self.lanes.busy(command),
+            live=bool(await inquiry.list_live(self.lanes)),
             ended=last is not None,
             stages=await self._stages(last) if last and command.stage else (),
         )

@@ -61,7 +61,7 @@ class SteeringCommands:
         if (told := await self.steers.find_told_run(_key(inquiry))) is not None:  # before a crash
             await self._confirm(inquiry, told)
             return {"steered": told}
-        live = await self.lanes.live(command, before=inquiry.ident)
+        live = await inquiry.list_live(self.lanes, before=inquiry.ident)
         if command.verb == "remark" and not live:
             return NO_RUN
         facts = await inquiry.about_asker()
@@ -84,7 +84,7 @@ class SteeringCommands:
         Deliveries may come late and in any order, so the present state on GitHub decides.
         """
         command = inquiry.command
-        live = await self.lanes.live(command, before=inquiry.ident)
+        live = await inquiry.list_live(self.lanes, before=inquiry.ident)
         if not live:
             return NO_RUN
         if command.asked_by.id == inquiry.own.bot.id:

@@ -27,10 +27,7 @@ from app.runs.admission import (
     require_models,
 )
 from app.runs.durable_steps import StepGivenUp
-from app.store.runs import Runs
-
-LOOKS = "access/"
-"""How the names of steps begin that need none of the run's commits."""
+from app.store.runs import LOOKS, Runs
 
 log = structlog.get_logger()
 

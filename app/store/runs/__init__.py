@@ -6,7 +6,7 @@ from app.store.lease import find_silent_since
 from app.store.runs.approvals import Decision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn, RunProgress
-from app.store.runs.lanes import LIVE, LaneRun, Lanes
+from app.store.runs.lanes import LIVE, LOOKS, LaneRun, Lanes
 from app.store.runs.runs import OPEN, Runs, count_by_state
 from app.store.runs.steers import ANEW, StoredSteers
 from app.store.runs.turns import StoredJournal, recorded_sessions
@@ -14,6 +14,7 @@ from app.store.runs.turns import StoredJournal, recorded_sessions
 __all__ = [
     "ANEW",
     "LIVE",
+    "LOOKS",
     "OPEN",
     "Decision",
     "History",

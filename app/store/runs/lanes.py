@@ -11,12 +11,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
-from agents.requests import Command, FixChecks, Request
+from agents.errors import ConfigError
+from agents.requests import Command, FixChecks, Person, Request, request_of
 from app.store.database import Database
 from app.store.runs.runs import OPEN
 from app.store.tables import runs
 
 LIVE = runs.c.state.in_(OPEN)
+LOOKS = "access/"
+"""How the names of steps begin that look whether a run may begin, or go on."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class LaneRun:
     state: str
     comment_id: int | None
     """The id of the run's progress comment, once there is one."""
+    begun: bool = False
+    """It has come past its admission: whoever asked for it may."""
 
 
 class Lanes:
@@ -67,6 +72,16 @@ class Lanes:
         stored: list[str] = await self._database.read(lambda c: list(c.scalars(query)))
         return any(json.loads(each).get("head") == request.head for each in stored)
 
+    async def find_asker(self, run_id: str) -> tuple[str, Person] | None:
+        """Return how and by whom the run was asked for; None where nobody can read it any more."""
+        query = select(runs.c.request).where(runs.c.id == run_id)
+        try:
+            stored: str | None = await self._database.read(lambda c: c.scalar(query))
+            request = request_of(json.loads(stored or ""))
+        except (ConfigError, ValueError):  # its key is gone, or its text
+            return None
+        return request.via, request.asked_by
+
     async def has_run(self, run_id: str) -> bool:
         """Return whether there is a run of this id, under way or not."""
         query = select(runs.c.id).where(runs.c.id == run_id)
@@ -95,9 +110,10 @@ def _speaks_on(number: int) -> ColumnElement[bool]:
 
 
 def _newest_first() -> Select[Any]:
-    columns = (runs.c.id, runs.c.kind, runs.c.state, runs.c.comment_id)
+    columns = (runs.c.id, runs.c.kind, runs.c.state, runs.c.comment_id, runs.c.stage)
     return select(*columns).order_by(runs.c.created_at.desc(), runs.c.id.desc())
 
 
 def _run(row: Row[Any]) -> LaneRun:
-    return LaneRun(id=row.id, kind=row.kind, state=row.state, comment_id=row.comment_id)
+    begun = bool(row.stage) and row.stage != f"{LOOKS}1"
+    return LaneRun(row.id, row.kind, row.state, row.comment_id, begun)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Command, ResolveIssue
+from agents.requests import Command, Person, ResolveIssue
 from app.store.runs.lanes import Lanes
 from app.store.runs.runs import Runs
 from app.store.runs.steers import ANEW
@@ -88,6 +88,46 @@ async def test_the_label_of_who_may_not_write_ends_no_run(office, who):
     assert await office.state(ident) == "waiting"
     assert len(office.texts()) == said
     assert office.scene.issue.reactions == []
+
+
+async def queue(office, who, run_id):
+    """Queue a run that somebody asked for by the label, as the dispatcher does; nobody conducts it."""
+    person = Person(id=office.scene.people[who].id, login=who)
+    request = office.scene.request.model_copy(update={"asked_by": person})
+    await Runs(office.database).create(run_id, request)
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("verb", ["go", "budget", "remark"])
+async def test_a_run_that_is_about_to_be_refused_hears_nothing_meant_for_another(office, who, verb):
+    await queue(office, who, "run-2")
+    await office.say("bob", SAID[verb])
+    assert [kind for kind, *_ in await office.list_steers()] == [verb]
+    assert await office.list_steers("run-2") == []
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+async def test_a_run_that_is_about_to_be_refused_keeps_nobody_from_a_new_one(office, who):
+    await office.end()
+    await queue(office, who, "run-2")
+    comment = await office.say("bob", "/bot retry")
+    assert len(office.asked) == 1
+    assert [face for _, face in faces(comment)] == ["+1"]
+    await office.say("bob", "/bot status")
+    assert "run-2" not in office.texts()[-1]
+
+
+async def test_what_waits_behind_a_run_of_a_writer_hears_what_is_said_to_the_newest(office):
+    await queue(office, "bob", "run-2")
+    await office.say("ada", "/bot go on")
+    assert len(await office.list_steers("run-2")) == 1
+
+
+async def test_a_run_that_has_begun_needs_no_second_look_at_its_asker(office):
+    await queue(office, "eve", "run-2")
+    await Runs(office.database).record_stage("run-2", "stage/prepare/1")
+    await office.say("bob", "/bot go on")
+    assert len(await office.list_steers("run-2")) == 1
 
 
 async def test_the_label_of_who_may_write_ends_the_run_before(office):
