@@ -95,7 +95,7 @@ def strip_commands(body: str) -> str:
 async def strip_apart(body: str) -> str:
     """Return the same, read beside the event loop; nothing of a comment that takes too much."""
     try:
-        return await run_apart(len(body), strip_commands, body)
+        return await run_apart(body, strip_commands, body)
     except Exhausted:
         return ""
 
@@ -103,7 +103,7 @@ async def strip_apart(body: str) -> str:
 async def parse_apart(body: str) -> tuple[ParsedCommand, ...]:
     """Return the commands, read beside the event loop; none of a comment that takes too much."""
     try:
-        return await run_apart(len(body), parse_commands, body)
+        return await run_apart(body, parse_commands, body)
     except Exhausted:
         return ()
 

@@ -1,33 +1,45 @@
 """Read and clean long texts of strangers in processes of their own, beside the event loop.
 
 Parsers of Markdown and shell take seconds for texts that are made for it, and nothing else is
-answered meanwhile. What is short is done at once. What is long goes to one of few processes, each
-with a cap on its seconds at work and on its memory; who asks gets an answer in any case.
+answered meanwhile. What is short and plain is done at once. Anything else goes to one of few
+processes, each with a cap on its seconds at work and on its memory, and without the environment of
+this one, in which operators keep secrets; who asks gets an answer in any case.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import os
+import pickle
 import resource
+import string
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
 from functools import partial
-from typing import ParamSpec, TypeVar
-
-from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
-from anyio.lowlevel import RunVar
+from pathlib import Path
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 from agents.text.characters import without_hidden
 from agents.text.incoming import Cleaned, clean
 from agents.text.outgoing import LIMIT, fence_all, publish
 
 SHORT = 4_096
-"""Characters that are read at once: the worst of them take a few milliseconds."""
+"""What a text weighs at most that is read at once: the worst takes a few milliseconds."""
+SIGN = 16
+"""A character that may mean something to a parser weighs as much as so many that do not."""
 PROCESSES = 2
 CPU_SECONDS = 10
 """Of work on one text. A second on the clock says nothing on a machine that has much to do."""
 CLOCK_SECONDS = 120.0
 """After so long nobody waits any more, whatever the process is doing."""
+IDLE_SECONDS = 300.0
+"""A process that had nothing to do for so long ends."""
 MEMORY = 1024 * 1024 * 1024
 """Bytes of addresses that one process may use."""
 UNREAD = "nothing: the text took too long to be read"
@@ -35,32 +47,50 @@ UNREAD = "nothing: the text took too long to be read"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_limiter: RunVar[CapacityLimiter] = RunVar("fettle_text_processes")
+_WORDS = str.maketrans("", "", string.ascii_letters + string.digits + " \t.,:'/")
+_SERVE = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer);"
+    "from agents.text.apart import serve; serve()"
+)
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Exhausted(Exception):
     """The work took more time or memory than one text is worth."""
 
 
-async def run_apart(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what the work returns on texts of `size` characters in all. Raises Exhausted.
+async def run_apart(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what the work on this text returns. Raises Exhausted.
 
     The work is a function of a module; what it takes and returns can be pickled.
     """
-    if size <= SHORT:
+    if weigh(text) <= SHORT:
         return work(*args, **kwargs)
+    job = _Job(partial(work, *args, **kwargs))
     try:
         async with asyncio.timeout(CLOCK_SECONDS):
-            bounded = partial(_run_bounded, partial(work, *args, **kwargs), CPU_SECONDS)
-            return await to_process.run_sync(bounded, cancellable=True, limiter=_get_limiter())
-    except (BrokenWorkerProcess, MemoryError, RecursionError, TimeoutError) as error:
-        raise Exhausted(f"{work.__name__} took too much for {size} characters") from error
+            done, result = await asyncio.wrap_future(_pool.threads.submit(job.run))
+    except (EOFError, OSError, TimeoutError, pickle.UnpicklingError) as error:
+        raise Exhausted(f"{work.__name__} took too much of {len(text)} characters") from error
+    finally:
+        job.give_up()
+        asyncio.get_running_loop().call_later(IDLE_SECONDS, _pool.trim)
+    if isinstance(result, MemoryError | RecursionError) and not done:
+        raise Exhausted(f"{work.__name__} took too much of {len(text)} characters") from result
+    if not done:
+        raise result
+    return result  # type: ignore[no-any-return] # what the work returns
+
+
+def weigh(text: str) -> int:
+    """Return how much there may be to do with a text: words take little, signs take long."""
+    return len(text) if len(text) > SHORT else len(text) + SIGN * len(text.translate(_WORDS))
 
 
 async def clean_apart(text: str) -> Cleaned:
     """Return the text without hidden parts; as one block of code where that takes too much."""
     try:
-        return await run_apart(len(text), clean, text)
+        return await run_apart(text, clean, text)
     except Exhausted:
         return Cleaned(fence_all(without_hidden(text)[0]), {UNREAD: 1})
 
@@ -76,7 +106,7 @@ async def publish_apart(
     """Return the Markdown fit to be published; as one block of code where that takes too much."""
     try:
         return await run_apart(
-            len(text),
+            text,
             publish,
             text,
             repository_url=repository_url,
@@ -88,21 +118,157 @@ async def publish_apart(
         return fence_all(text, limit=limit)
 
 
-def _get_limiter() -> CapacityLimiter:
-    """Return what counts the processes of this event loop."""
+class _Process:
+    """A process that does one piece of work after the other, and ends when this one does."""
+
+    def __init__(self) -> None:
+        self.idle_since = 0.0
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+        self._send([str(Path(path).resolve()) for path in sys.path])
+
+    def run(self, work: Callable[[], Any]) -> tuple[bool, Any]:
+        """Have it done; return whether it was, and what came of it or was raised.
+
+        Raises EOFError or OSError where the process has ended.
+        """
+        self._send((work, CPU_SECONDS))
+        assert self._child.stdout is not None
+        answer: tuple[bool, Any] = pickle.load(self._child.stdout)  # noqa: S301 our own process
+        return answer
+
+    def _send(self, what: object) -> None:
+        assert self._child.stdin is not None
+        pickle.dump(what, self._child.stdin)
+        self._child.stdin.flush()
+
+    def rest(self) -> None:
+        """Note that from now on it has nothing to do."""
+        self.idle_since = time.monotonic()
+
+    def kill(self) -> None:
+        """Have it end now; whoever waits for its answer hears that."""
+        self._child.kill()
+
+    def end(self) -> None:
+        """End it and let go of it."""
+        self._child.kill()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what was to be sent nobody reads any more
+                    pipe.close()
+        self._child.wait()
+
+
+class _Pool:
+    """The processes at rest, and the threads that wait for those at work."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(PROCESSES, "text")
+        self._idle: list[_Process] = []
+
+    def take(self) -> _Process:
+        """Return a process that has nothing to do."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Process()
+
+    def give_back(self, process: _Process) -> None:
+        """Keep it for the next text."""
+        process.rest()
+        self._idle.append(process)
+
+    def trim(self, seconds: float = IDLE_SECONDS) -> None:
+        """End the processes that had nothing to do for so long."""
+        ended = time.monotonic() - seconds
+        for process in [each for each in self._idle if each.idle_since <= ended]:
+            with suppress(ValueError):  # taken in this moment
+                self._idle.remove(process)
+                process.end()
+
+
+class _Job:
+    """One piece of work on its way through a process."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._lock = Lock()
+        self._process: _Process | None = None
+        self._given_up = False
+
+    def run(self) -> tuple[bool, Any]:
+        """Have it done, in a thread that waits for it; a process that failed is used no more."""
+        with self._lock:
+            if self._given_up:
+                raise TimeoutError
+            self._process = process = _pool.take()
+        try:
+            answer = process.run(self._work)
+        except BaseException:
+            self._process = None
+            process.end()
+            raise
+        with self._lock:
+            self._process = None
+            if self._given_up:
+                process.end()
+            else:
+                _pool.give_back(process)
+        return answer
+
+    def give_up(self) -> None:
+        """Wait no longer: a process that is still at it is ended."""
+        with self._lock:
+            self._given_up = True
+            if self._process is not None:
+                self._process.kill()
+
+
+def serve() -> None:
+    """Do what comes on standard input, in a process that may begin and write nothing else."""
+    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    for kind, most in ((resource.RLIMIT_AS, MEMORY), *((each, 0) for each in _NOTHING)):
+        resource.setrlimit(kind, (most, most))
+    _, longest = resource.getrlimit(resource.RLIMIT_CPU)
+    while True:
+        try:
+            work, seconds = pickle.load(source)  # noqa: S301 - from the process that began this
+        except EOFError:
+            return
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + seconds, longest))
+        with redirect_stdout(sys.stderr):  # where nobody reads
+            answer = _answer(work)
+        answers.write(answer)
+        answers.flush()
+
+
+_NOTHING = (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC)
+
+
+def _answer(work: Callable[[], Any]) -> bytes:
     try:
-        return _limiter.get()
-    except LookupError:
-        limiter = CapacityLimiter(PROCESSES)
-        _limiter.set(limiter)
-        return limiter
+        return pickle.dumps((True, work()))
+    except Exception as error:  # noqa: BLE001 - it is raised where the work was asked for
+        try:
+            return pickle.dumps((False, error))
+        except Exception:  # noqa: BLE001 - some cannot leave their process
+            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
-def _run_bounded(work: Callable[[], T], seconds: int) -> T:
-    """Do the work in a process that ends when it takes too much."""
-    seconds += int(time.process_time()) + 1
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    return work()
+def _begin() -> None:
+    """Begin with no processes: those of the process that forked this one are not its own."""
+    global _pool  # noqa: PLW0603 - one for the process, however many loops it has
+    _pool = _Pool()
+
+
+_pool = _Pool()
+os.register_at_fork(after_in_child=_begin)
+atexit.register(lambda: _pool.trim(0))

@@ -22,7 +22,7 @@ from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
 from agents.text import printable, truncate
-from agents.text.apart import SHORT, Exhausted, run_apart
+from agents.text.apart import SHORT, Exhausted, run_apart, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.mcp import Mcp, find_manner, tool_class
 from agents.tools.objections import Circumstances, list_objections
@@ -144,9 +144,8 @@ async def call(
 
 
 async def _decide(tool: Tool, bench: Bench) -> Verdict:
-    size = len(tool.script() or "")
     try:
-        return await run_apart(size, decide, tool, bench.policy, _look(tool, bench))
+        return await run_apart(tool.script() or "", decide, tool, bench.policy, _look(tool, bench))
     except Exhausted:
         return Verdict("ask", UNREADABLE.rule, _reasons([UNREADABLE]))
 
@@ -170,7 +169,7 @@ def _weigh(finding: Finding, policy: Policy) -> Finding:
 def _find_known_install(tool: Tool, bench: Bench) -> KnownInstall | None:
     """Return the install of known packages that the call is, and nothing else."""
     script = tool.script()
-    if script is None or len(script) > SHORT:
+    if script is None or weigh(script) > SHORT:
         return None
     return find_known_install(script, bench.known)
 

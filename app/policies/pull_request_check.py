@@ -22,7 +22,7 @@ from agents.policy import (
     list_faults,
 )
 from agents.ports import Json
-from agents.text import publish
+from agents.text import publish_apart
 from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion
 from app.github.policy.file import OWNERS, REPOSITORY, PolicyFile
 from app.github.transport import GitHub, InstallationClient, Profile
@@ -63,7 +63,7 @@ class ProposedPolicies:
         if _is_same(old, new) or _is_same(await self._fork_point(file, base, notice.head), new):
             return {"policy": "not touched"}
         before = await _read(file, old, base)
-        verdict = self._verdict(notice, before, await _read(file, new, notice.head))
+        verdict = await self._verdict(notice, before, await _read(file, new, notice.head))
         writing = await self.github.installation(*place, Profile.REPORT)
         own = await self.github.identity(writing)
         check = PolicyCheckRun(writing, own, notice.repository, notice.number, notice.head)
@@ -81,11 +81,14 @@ class ProposedPolicies:
             return None
         return await file.find(found["merge_base_commit"]["sha"])
 
-    def _verdict(self, notice: PullChanged, before: Proposed, after: Proposed) -> PolicyConclusion:
+    async def _verdict(
+        self, notice: PullChanged, before: Proposed, after: Proposed
+    ) -> PolicyConclusion:
         if isinstance(after, InvalidPolicy):
             title = f"Not valid: {list_faults(after.faults, 1)[0]}"[:200]
             lines = [_NOT_VALID, *(f"- {each}" for each in list_faults(after.faults, 20))]
-            return PolicyConclusion("failure", title, self._clean(notice, lines), after.faults)
+            summary = await self._clean(notice, lines)
+            return PolicyConclusion("failure", title, summary, after.faults)
         old = Policy() if isinstance(before, InvalidPolicy) else before.policy
         lines = [f"- {each}" for each in describe_changes(old, after.policy)] or [
             "Nothing changes by it."
@@ -99,14 +102,15 @@ class ProposedPolicies:
         foot = _HOLDS.format(branch=notice.repository.default_branch)
         if notice.repository.name == OWNERS:
             foot = f"{foot} {_OWNERS.format(owner=notice.repository.owner)}"
-        summary = self._clean(notice, [head, "", *lines, "", foot])
+        summary = await self._clean(notice, [head, "", *lines, "", foot])
         return PolicyConclusion("failure" if wrong else "success", title, summary, ())
 
-    def _clean(self, notice: PullChanged, lines: list[str]) -> str:
+    async def _clean(self, notice: PullChanged, lines: list[str]) -> str:
         """Take out secrets and what GitHub would act on: some of the words are the file's."""
         page = f"{self.github.urls.web}/{notice.repository.full_name}"
-        safe = publish(self.redactor.clean("\n".join(lines)), repository_url=page, limit=20_000)
-        return self.redactor.clean(safe)
+        told = await self.redactor.clean_beside("\n".join(lines))
+        safe = await publish_apart(told, repository_url=page, limit=20_000)
+        return await self.redactor.clean_beside(safe)
 
 
 async def _base_of(client: InstallationClient, notice: PullChanged) -> str:

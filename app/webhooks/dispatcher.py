@@ -258,8 +258,8 @@ async def _route(row: Waiting) -> DeliveryWork | Ignored:
     comment = payload.get("comment") if row.event == "issue_comment" else None
     said = comment.get("body") if isinstance(comment, dict) else None
     try:
-        size = len(said) if isinstance(said, str) else 0
-        return await run_apart(size, handlers.route, row.event, payload)
+        text = said if isinstance(said, str) else ""
+        return await run_apart(text, handlers.route, row.event, payload)
     except Exhausted:
         return Ignored(UNREADABLE)
 

@@ -41,7 +41,7 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
 async def _word(entry: LedgerEntry, repository_url: str) -> str:
     """Return the answer; one whose words take too much to be made harmless is code."""
     try:
-        return await run_apart(len(entry.words), reply, entry, repository_url=repository_url)
+        return await run_apart(entry.words, reply, entry, repository_url=repository_url)
     except Exhausted:
         return fence_all(entry.words)
 

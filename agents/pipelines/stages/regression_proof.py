@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -164,7 +165,8 @@ async def _proof(
     paths = [path for path in await tree.list_changed_paths(run.base, run.head) if is_test(path)]
     contents = {path: await tree.show(run.head, path) for path in paths}
     present = {path: data for path, data in contents.items() if data is not None}
-    changes = _read(await tree.diff(run.base, run.head, context=AROUND))
+    diff = await tree.diff(run.base, run.head, context=AROUND)
+    changes = await asyncio.to_thread(_read, diff)  # seconds, where it is long
     if not present:
         return _explain_missing_test(proof, changes)
     proof = proof.model_copy(update={"tests": tuple(present), "mendable": True})

@@ -168,7 +168,7 @@ class GitHubAlerts:
         there = self._request.model_copy(update={"number": pull})
         comments = MarkedComments(self._github, there, MARK, settle=self._settle)
         place = hashlib.sha256(self._request.lane.encode()).hexdigest()[:16]
-        text = self._wording.text(body)
+        text = await self._wording.publish(body)
         posted = await comments.say(f"{key}-{place}", text)
         if posted.text != text:
             await comments.change(posted.id, f"{key}-{place}", text, yielding=False)

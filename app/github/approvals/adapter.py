@@ -43,7 +43,7 @@ class GitHubApprovals:
         even while GitHub is out of reach. Raises ToolError when people could not see the whole
         call, RunError when nobody can be asked.
         """
-        self._comment.action(asking.arguments)
+        await self._comment.action(asking.arguments)
         asking = await self._place.redact_question(asking)
         stored = await self._approvals.ask_once(self._run_id, asking)
         if self._shown.get(stored.id) != stored.state:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
+
 import structlog
 
 from agents.requests import Command, Request
@@ -45,9 +47,9 @@ class ApprovalComment:
             self._github, request, self._approvals, self._redactor, settle=self._settle
         )
 
-    def action(self, arguments: object) -> ToolCallText:
+    async def action(self, arguments: object) -> ToolCallText:
         """Return the call as people see it. Raises ToolError when they could not see all of it."""
-        return shown_action(arguments, self._redactor, self._wording)
+        return await to_thread(shown_action, arguments, self._redactor, self._wording)
 
     async def show(self, stored: StoredApproval, *, branch_head: str = "") -> None:
         """Show on the issue whether the approval waits, or who decided what.
@@ -58,10 +60,10 @@ class ApprovalComment:
         if stored.asking is None:
             log.error("an approval cannot be shown: its record is damaged", approval=stored.id)
             return
-        action = self.action(stored.asking.arguments)
+        action = await self.action(stored.asking.arguments)
         asker = self._request.asked_by
         login = asker.login if asker.id else ""  # nobody asked, or nobody with an account there
-        text = format_question(stored, action, self._wording, login=login)
+        text = await to_thread(format_question, stored, action, self._wording, login=login)
         comments = MarkedComments(self._github, self._request, stored.run_id, settle=self._settle)
         posted = await comments.say(comment_key(stored.id), text)
         if posted.id != stored.comment_id:
@@ -79,6 +81,6 @@ class ApprovalComment:
             request.installation_id, request.repository.id, Profile.REPORT
         )
         own = await self._github.identity(client)
-        text = format_question(stored, action, self._wording, login="")
+        text = await to_thread(format_question, stored, action, self._wording, login="")
         ref = branch_head or stored.branch or ""
         await show_check(client, own, request.repository, stored, ref=ref, text=text, url=url)

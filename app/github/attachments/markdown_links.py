@@ -46,7 +46,7 @@ def parse_links(text: str) -> MarkdownLinks:
 async def read_links(text: str) -> MarkdownLinks:
     """Return the same, read beside the event loop; nothing of a text that takes too much."""
     try:
-        return await run_apart(len(text), parse_links, text)
+        return await run_apart(text, parse_links, text)
     except Exhausted:
         return MarkdownLinks()
 

@@ -44,7 +44,7 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
     """
     request, web = reading.request, reading.github.urls.web
     try:
-        found = await run_apart(len(text), find_references, text, request.repository, web)
+        found = await run_apart(text, find_references, text, request.repository, web)
     except Exhausted:
         found = []
     numbers = (number for number in found if number != request.number)

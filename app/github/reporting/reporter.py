@@ -203,12 +203,12 @@ class GitHubReporter:
 
     async def _update(self, *, yielding: bool) -> float | None:
         """Bring the comment up to date. Return None, or the seconds until the next try."""
-        if self._text() == self._sent or self._hopeless:
+        if await self._text() == self._sent or self._hopeless:
             return None
         try:
             await self._place.open()
             await self._find_questions()
-            await self._write(self._text(), yielding=yielding)
+            await self._write(await self._text(), yielding=yielding)
         except TransientError as error:
             log.info("progress not shown yet", reason=str(error))
             return error.retry_after or 0.0
@@ -223,10 +223,14 @@ class GitHubReporter:
             self._hopeless = True
         return None
 
-    def _text(self) -> str:
-        outcome = self._progress.outcome
-        text = render(self._progress, self._wording)
-        return f"{text}\n{ENDED.format(kind=outcome.kind)}" if outcome else text
+    async def _text(self) -> str:
+        """Return the comment; that of the end, which may be long, is made by a thread."""
+        progress, wording = self._progress, self._wording
+        outcome = progress.outcome
+        if outcome is None:
+            return render(progress, wording)
+        text = await asyncio.to_thread(render, progress, wording)
+        return f"{text}\n{ENDED.format(kind=outcome.kind)}"
 
     @property
     def _comments(self) -> MarkedComments:

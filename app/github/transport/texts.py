@@ -72,12 +72,12 @@ class OutgoingText:
     async def publish(self, markdown: str, *, limit: int = LIMIT) -> str:
         """Return the same, made beside the event loop where the Markdown is long."""
         safe = await publish_apart(
-            self._redactor.clean(markdown),
+            await self._redactor.clean_beside(markdown),
             repository_url=self._repository_url,
             mention_ok=self._mention_ok,
             limit=limit,
         )
-        return self._redactor.clean(safe)
+        return await self._redactor.clean_beside(safe)
 
     def title(self, text: str, limit: int) -> str:
         """Return the text as a title, in which GitHub reads no Markdown."""

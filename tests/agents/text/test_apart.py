@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
+from pathlib import Path
 
 import pytest
 
 from agents.text import apart, clean, clean_apart, publish, publish_apart
-from agents.text.apart import SHORT, Exhausted, run_apart
+from agents.text.apart import SHORT, Exhausted, run_apart, weigh
 
 LONG = 65_000
+MUCH = "a" * (SHORT + 1)
 SLOW = {
     "a list": "- a\n" * (LONG // 4),
     "rows of a table": "a|b\n-|-\n" + "a|\n" * (LONG // 3),
@@ -30,6 +33,29 @@ def fill(size):
     return len(bytearray(size))
 
 
+def show_environment():
+    return Path("/proc/self/environ").read_text(), dict(os.environ)
+
+
+def leave():
+    os._exit(1)
+
+
+def fail():
+    raise ValueError("no such thing")
+
+
+def try_what_no_text_needs(path):
+    """Write a file and begin a process; return what came of it."""
+    tried = []
+    for attempt in (lambda: path.write_text("x" * 10_000), lambda: os.fork() or os._exit(0)):
+        try:
+            attempt()
+        except OSError as error:
+            tried.append(type(error).__name__)
+    return tried
+
+
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
 async def test_a_long_text_comes_out_as_if_read_here(text):
     assert await clean_apart(text) == clean(text)
@@ -41,7 +67,7 @@ async def test_what_is_published_comes_out_as_if_made_here():
 
 
 async def test_the_loop_turns_while_a_long_text_is_read():
-    await run_apart(SHORT + 1, spin, 0)  # a process has begun
+    await run_apart(MUCH, spin, 0)  # a process has begun
     turned = 0
 
     async def turn():
@@ -51,14 +77,69 @@ async def test_the_loop_turns_while_a_long_text_is_read():
             await asyncio.sleep(0)
 
     turning = asyncio.create_task(turn())
-    assert await run_apart(SHORT + 1, spin, 0.2) == "done"
+    assert await run_apart(MUCH, spin, 0.2) == "done"
     turning.cancel()
     assert turned > 10
 
 
 async def test_a_short_text_needs_no_process(monkeypatch):
-    monkeypatch.setattr(apart, "to_process", None)
+    monkeypatch.setattr(apart, "_pool", None)
     assert (await clean_apart("<!-- x -->a")).text == "a"
+    assert (await clean_apart("word, word. " * 300)).removed == {}
+
+
+async def test_a_short_text_of_signs_is_no_short_text():
+    """A table of 4 kB with many columns took 0.6 seconds."""
+    signs = "|" * (SHORT // 16)
+    assert weigh(signs) > SHORT >= weigh("word " * (SHORT // 5))
+    assert await run_apart(signs, os.getpid) != os.getpid()
+
+
+async def test_a_process_is_given_nothing_of_ours(monkeypatch):
+    """An operator's variables hold the App's key and the model's."""
+    apart._pool.trim(0)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    began, now = await run_apart(MUCH, show_environment)
+    assert "canary" not in began
+    assert set(now) <= {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE"}
+
+
+async def test_a_process_can_write_and_begin_nothing(tmp_path):
+    tmp_path.chmod(0o777)
+    tried = await run_apart(MUCH, try_what_no_text_needs, tmp_path / "x")
+    assert "OSError" in tried
+    assert os.getuid() == 0 or "BlockingIOError" in tried  # root's processes are not counted
+    assert not (tmp_path / "x").exists() or not (tmp_path / "x").read_text()
+
+
+async def test_what_the_work_raises_is_raised_here_and_the_process_stays():
+    before = await run_apart(MUCH, os.getpid)
+    with pytest.raises(ValueError, match="no such thing"):
+        await run_apart(MUCH, fail)
+    assert await run_apart(MUCH, os.getpid) == before
+
+
+async def test_a_process_that_goes_away_is_told_and_replaced():
+    with pytest.raises(Exhausted):
+        await run_apart(MUCH, leave)
+    assert await run_apart(MUCH, spin, 0) == "done"
+
+
+async def test_a_process_at_rest_ends_after_its_time():
+    pid = await run_apart(MUCH, os.getpid)
+    apart._pool.trim(3600)
+    assert Path(f"/proc/{pid}").exists()
+    apart._pool.trim(0)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_who_waits_no_longer_has_nobody_work_on():
+    asking = asyncio.create_task(run_apart(MUCH, spin, 600))
+    await run_apart(MUCH, spin, 0)  # the other process: by now both have begun
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert await asyncio.gather(*(run_apart(MUCH, spin, 0) for _ in range(3))) == ["done"] * 3
 
 
 @pytest.mark.parametrize("cap", ["CPU_SECONDS", "CLOCK_SECONDS"])
@@ -66,14 +147,14 @@ async def test_work_without_an_end_is_ended(monkeypatch, cap):
     """By the kernel when it has worked too long, and by the clock when it does not even work."""
     monkeypatch.setattr(apart, cap, 0)
     with pytest.raises(Exhausted):
-        await run_apart(SHORT + 1, spin, 600)
+        await run_apart(MUCH, spin, 600)
     monkeypatch.undo()
-    assert await run_apart(SHORT + 1, spin, 0) == "done"
+    assert await run_apart(MUCH, spin, 0) == "done"
 
 
 async def test_memory_has_a_bound():
     with pytest.raises(Exhausted):
-        await run_apart(SHORT + 1, fill, 2 * apart.MEMORY)
+        await run_apart(MUCH, fill, 2 * apart.MEMORY)
 
 
 async def test_what_took_too_much_is_one_block_of_code(monkeypatch):

@@ -91,7 +91,7 @@ async def test_the_label_of_who_may_not_write_ends_no_run(office, who):
 
 
 async def queue(office, who, run_id):
-    """Queue a run that somebody asked for by the label, as the dispatcher does; nobody conducts it."""
+    """Queue a run that somebody asked for, as the dispatcher does; nobody conducts it."""
     person = Person(id=office.scene.people[who].id, login=who)
     request = office.scene.request.model_copy(update={"asked_by": person})
     await Runs(office.database).create(run_id, request)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from agents.pipelines.address.answer_threads import remember, summarize_checks, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
@@ -20,7 +22,8 @@ async def suggest_changes(run: StageContext, work: FeedbackWork) -> Outcome:
     """Suggest the changes."""
     run.lets_out()
     tree = await run.tree()
-    made, rest = diff_to_suggestions(await tree.diff(run.start, run.head))
+    diff = await tree.diff(run.start, run.head)
+    made, rest = await asyncio.to_thread(diff_to_suggestions, diff)  # seconds, where it is long
     text = format_body(
         work.pull,
         made,

@@ -46,7 +46,7 @@ def read_suggestions(body: str) -> tuple[Suggestion, ...]:
 async def read_apart(body: str) -> tuple[Suggestion, ...]:
     """Return the same, read beside the event loop; none of a comment that takes too much."""
     try:
-        return await run_apart(len(body), read_suggestions, body)
+        return await run_apart(body, read_suggestions, body)
     except Exhausted:
         return ()
 
@@ -54,7 +54,7 @@ async def read_apart(body: str) -> tuple[Suggestion, ...]:
 async def is_alone(body: str) -> bool:
     """Return whether the comment surely says nothing beside its suggestions."""
     try:
-        return await run_apart(len(body), nothing_else, body)
+        return await run_apart(body, nothing_else, body)
     except Exhausted:
         return False
 
