@@ -6,6 +6,7 @@ single new remark on a line looks the same, so the delivery does not tell which 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +15,33 @@ from handlers.ignored import NOT_OURS, Ignored, why_unheard
 from handlers.payloads.common import ReviewSubmitted
 from handlers.pull_request import ADDRESS_LABEL, find_author
 
-ASKING = frozenset({"changes_requested", "commented"})
-"""States of reviews that may ask for changes."""
+ASKING = frozenset({"approved", "changes_requested", "commented"})
+"""States of reviews that may ask for changes: many approve and say what is to be done first."""
+
+_PRAISE = frozenset(
+    (
+        *("a", "agreed", "all", "amazing", "and", "approve", "approved", "approving", "awesome"),
+        *("change", "changes", "cheers", "clean", "cool", "enough", "excellent", "fair", "fine"),
+        *("fix", "for", "from", "go", "good", "got", "great", "i", "is", "it", "job", "lgtm"),
+        *("like", "looks", "love", "makes", "me", "merge", "much", "nice", "ok", "okay", "perfect"),
+        *("pr", "rest", "right", "see", "sense", "sgtm", "ship", "so", "solid", "super", "thank"),
+        *("thanks", "that", "the", "this", "to", "understood", "very", "well", "with"),
+        *("wonderful", "work", "works", "yes", "you"),
+    )
+)
+_EMOJI = re.compile(r":[a-z0-9_+-]+:")
+_WORDS = re.compile(r"\w+(?:'\w+)?")
+
+
+def is_praise(body: str) -> bool:
+    """Return whether words approve and ask for nothing: `LGTM :tada:`, `I see.`, `Thank you!`.
+
+    Every word is one of few; a question, code or a word that is not known is read as a remark.
+    """
+    text = _EMOJI.sub(" ", body.lower())
+    if len(text) > 200 or any(mark in text for mark in "?`@#"):
+        return False
+    return all(word in _PRAISE for word in _WORDS.findall(text))
 
 
 def handle_submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.pipelines.replay import awaited_call, find_faults
+from agents.pipelines.replay import ATTEMPTED, awaited_call, find_faults
 
 README = "README.md"
 SHARED = "agents.pipelines.stages.pipeline"
@@ -156,6 +156,8 @@ class _Drawing:
             return loose
         if isinstance(call.func, ast.Name):
             return [_Loose(self._box(PART, call.func.id, loose))]
+        if isinstance(call.func, ast.Attribute) and call.func.attr == ATTEMPTED:
+            return [_Loose(self._box(PART, ast.unparse(call.args[0]), loose))]
         waits = isinstance(call.func, ast.Attribute) and call.func.attr == "answer"
         return self._stage(call.args[0], loose, ANSWER if waits else STAGE)
 

@@ -18,6 +18,8 @@ PURE = frozenset({
     "reversed", "sorted", "sum", "tuple", "zip",
 })  # fmt: skip
 AWAITED = frozenset({"stage", "answer"})
+ATTEMPTED = "attempt"
+"""How a part of the pipeline is awaited that may fail without ending the run."""
 RUN_VALUES = frozenset({"id", "request", "base", "head", "unchanged"})
 
 STATEMENTS = (
@@ -44,7 +46,7 @@ REMEDIES: dict[type[ast.AST], str] = {
     ast.Raise: "return an outcome, or raise RunError in a stage",
     ast.Set: "a set has no fixed order: use a tuple",
     ast.SetComp: "a set has no fixed order: use a list",
-    ast.Try: "let the stage return what went wrong; RunError ends the run by itself",
+    ast.Try: "put it into a part of its own, and await run.attempt(part, ...)",
     ast.With: "open and close inside one stage",
 }
 
@@ -152,7 +154,7 @@ class _Reader:
             if value is not None:
                 yield from self._expression(value)
             return
-        if not (self._is_stage(call) or self._is_sibling(call)):
+        if not (self._is_stage(call) or self._is_attempt(call) or self._is_sibling(call)):
             yield Fault(call.lineno, f"`await {ast.unparse(call.func)}`: {REMEDIES[ast.Await]}")
             return
         handed = call.args[self._is_sibling(call) :]  # the run itself goes on to a sibling
@@ -163,6 +165,15 @@ class _Reader:
         match call.func:
             case ast.Attribute(value=ast.Name(id=root), attr=name):
                 return root == self.run and name in AWAITED and bool(call.args)
+        return False
+
+    def _is_attempt(self, call: ast.Call) -> bool:
+        """Tell a part of the same pipeline that is attempted."""
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=root), attr=name), args=[ast.Name(id=part), *_]
+            ):
+                return root == self.run and name == ATTEMPTED and part in self.siblings
         return False
 
     def _is_sibling(self, call: ast.Call) -> bool:

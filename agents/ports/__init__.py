@@ -35,6 +35,7 @@ from agents.ports.repository import (
     WorkTree,
 )
 from agents.ports.reviews import (
+    STILL_WAITING,
     Batch,
     Feedback,
     PullSnapshot,
@@ -48,6 +49,7 @@ from agents.ports.steering import Steer, Steering, SteerKind, SteerVia
 
 __all__ = [
     "DECISION",
+    "STILL_WAITING",
     "Advisory",
     "AlertState",
     "Alerts",

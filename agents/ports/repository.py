@@ -177,8 +177,11 @@ class Source(Protocol):
         """
         ...
 
-    async def merge(self, ours: str, theirs: str) -> Merged:
-        """Merge two commits as git does, touching neither a branch nor a work tree."""
+    async def merge(self, ours: str, theirs: str, *, base: str = "") -> Merged:
+        """Merge two commits as git does, touching neither a branch nor a work tree.
+
+        `base`: what both are taken to be built on, where their histories do not say so.
+        """
         ...
 
     async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:

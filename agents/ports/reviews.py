@@ -56,6 +56,10 @@ class ThreadComment(Frozen):
     url: str
 
 
+STILL_WAITING = frozenset(("kept_back", "not_done"))
+"""Verdicts of answers that leave the thread waiting for the next run."""
+
+
 class Thread(Frozen):
     """A review thread that nobody has resolved, with what writers and Fettle said in it."""
 
@@ -88,8 +92,12 @@ class Thread(Frozen):
 
     @property
     def ours_is_last(self) -> bool:
-        """Return whether nobody has said anything since Fettle answered."""
-        return self.said[-1].own
+        """Return whether nobody has said anything since Fettle answered.
+
+        An answer that what was asked for is kept back, or not done yet, is none to rest on: the
+        next run takes it up.
+        """
+        return self.said[-1].own and self.said[-1].verdict not in STILL_WAITING
 
     @property
     def newest_word(self) -> int:

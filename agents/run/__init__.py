@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agents.run.stage import Stage, stage
+from agents.run.stage import PartResult, Stage, stage
 from agents.run.state import Outcome, Ports, Standing
 
 if TYPE_CHECKING:
     from agents.run.run import Run
     from agents.run.stage_context import StageContext
 
-__all__ = ["Outcome", "Ports", "Run", "Stage", "StageContext", "Standing", "stage"]
+__all__ = ["Outcome", "PartResult", "Ports", "Run", "Stage", "StageContext", "Standing", "stage"]
 
 # The loop and its tools take megabytes, and a server at rest knows runs by their outcome alone.
 _LATER = {"Run": "agents.run.run", "StageContext": "agents.run.stage_context"}

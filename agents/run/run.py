@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from agents.errors import Cancelled, ConfigError, RunError
+from agents.errors import BaitTaken, Cancelled, ConfigError, RunError
 from agents.ports import Json, Steer
 from agents.requests import Request
-from agents.run.stage import Stage
+from agents.run.stage import PartResult, Stage
 from agents.run.stage_context import StageContext
 from agents.run.state import Question, Record
 from agents.text import printable
@@ -84,6 +84,20 @@ class Run:
             context.ports.toolsets.recall(record.toolsets)
         context.leave()
         return stage.output.validate_python(record.output)
+
+    async def attempt(
+        self,
+        part: Callable[Concatenate[Run, P], Awaitable[Out]],
+        *inputs: P.args,
+        **named: P.kwargs,
+    ) -> PartResult[Out]:
+        """Do a part of the pipeline, whose failure need not end the run. Raises BaitTaken."""
+        try:
+            return PartResult(await part(self, *inputs, **named))
+        except BaitTaken:  # nothing of such a run is worth having
+            raise
+        except RunError as error:
+            return PartResult(None, error, self.context.left_by)
 
     async def answer(self, question: Question) -> bool:
         """Wait until somebody answers on the issue; return whether anybody did in time."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from pydantic import TypeAdapter
 
+from agents.errors import RunError
+
 if TYPE_CHECKING:
     from agents.run.stage_context import StageContext
 
@@ -23,6 +25,27 @@ class Stage(Generic[P, Out]):
     title: str
     work: Callable[Concatenate[StageContext, P], Awaitable[Out]]
     output: TypeAdapter[Out]
+
+
+@dataclass(frozen=True)
+class PartResult(Generic[Out]):
+    """What came of a part of a pipeline that may fail without ending the run."""
+
+    result: Out | None
+    """What it returned; None where it failed."""
+    error: RunError | None = None
+    stage: str = ""
+    """The stage's occurrence that it did not get through, like `implement/1`."""
+
+    @property
+    def why(self) -> str:
+        """Return why it failed, for people; empty where it did not."""
+        return str(self.error) if self.error else ""
+
+    def raise_unless(self, worth_while: object) -> None:
+        """Raise what it failed with where going on is not worth while."""
+        if self.error and not worth_while:
+            raise self.error
 
 
 def stage(work: Callable[Concatenate[StageContext, P], Awaitable[Out]]) -> Stage[P, Out]:

@@ -224,12 +224,14 @@ class RunWorkspace:
         run, stage, noreply = self.id, self.current, self.noreply
         return commit_message(subject, body, run=run, stage=stage, credit=credit, noreply=noreply)
 
-    async def what_is_left(self) -> str:
+    async def what_is_left(self, stage: str = "") -> str:
         """Return the files as the stage left them (a tree) that the run did not get through.
 
-        Empty where it changed none. What it had come to before it waited counts as well.
+        Empty where it changed none. What it had come to before it waited counts as well. `stage`:
+        its occurrence, where the run has gone on since.
         """
-        for session in {self.left_by, *self.standing.sessions.values()}:  # one of them is its own
-            if tree := last_tree(await self.ports.journal.turns(session), self.left_by):
+        stage = stage or self.left_by
+        for session in {stage, *self.standing.sessions.values()}:  # one of them is its own
+            if tree := last_tree(await self.ports.journal.turns(session), stage):
                 return tree
         return ""

@@ -39,7 +39,7 @@ class PullFacts(AskerFacts):
     review_state: str = ""
     """State of the review, in lower case; empty where there is none."""
     has_substance: bool = False
-    """The review asks for changes, has a text, or begins a thread."""
+    """It asks for changes, has a text besides praise, begins a thread, or answers Fettle in one."""
     reviewed: bool = False
     """People have submitted reviews. Only looked up for the label."""
     covered: bool = False
@@ -102,8 +102,10 @@ def review_stands(_request: OnPull, facts: PullFacts) -> str | None:
 
 
 def review_has_substance(_request: OnPull, facts: PullFacts) -> str | None:
-    """Refuse reviews that GitHub only wraps around a reply in a thread."""
-    return None if facts.has_substance else "the review says nothing besides replies in threads."
+    """Refuse reviews that praise alone, and those around a reply in a thread between people."""
+    if facts.has_substance:
+        return None
+    return "the review asks for nothing, and replies in no thread in which Fettle has spoken."
 
 
 def not_covered(_request: OnPull, facts: PullFacts) -> str | None:

@@ -171,9 +171,9 @@ class MemorySource:
     async def pull(self, number):
         return self.pulls.get(number)
 
-    async def merge(self, ours, theirs):
+    async def merge(self, ours, theirs, *, base=""):
         """Merge as git does, but by whole files: two changes of one file contradict each other."""
-        fork = self.history.fork(ours, theirs)
+        fork = base or self.history.fork(ours, theirs)
         old, one, other = map(self.history.files, (fork, ours, theirs))
         files, conflicts = {}, []
         for path in sorted({*old, *one, *other}):

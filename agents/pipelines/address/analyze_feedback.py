@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint, list_points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
+from agents.pipelines.stages.implement import ChangeGoal
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
@@ -57,6 +58,12 @@ class FeedbackAnalysis(Submission, tool="submit_analysis"):
     """What is answered without a change."""
 
 
+_BROKEN = (
+    "Their suggestions were applied as they are, and checks of the repository failed then. Nothing"
+    " but that was to be mended."
+)
+
+
 class Analysis(Frozen):
     """What reviewers said, sorted."""
 
@@ -66,11 +73,25 @@ class Analysis(Frozen):
     """What to change, by the key of the point."""
     answers: Mapping[str, tuple[Kind, str]] = {}
     """Kind and answer, by the key of the point."""
+    judged: bool = False
+    """Fresh eyes look at the changes; runs that an older version began go on without."""
 
     @property
     def actionable(self) -> tuple[FeedbackPoint, ...]:
         """Return the points that ask for a change."""
         return tuple(point for point in self.points if point.key in self.changes)
+
+    def aim(self, since: str, reference: str) -> ChangeGoal:
+        """Return what the changes after the commit `since` are to do, for whoever judges them."""
+        wanted = self.actionable
+        said = "\n\n".join(f"{each.author}, {each.place}:\n{each.words}" for each in wanted)
+        asked = "\n".join(f"- {self.changes[each.key]}" for each in wanted)
+        return ChangeGoal(
+            source=f"What reviewers of the pull request {reference} ask for",
+            wish=said or _BROKEN,
+            detail=asked or "Nothing.",
+            since=since,
+        )
 
 
 ANALYZE_FEEDBACK = Conversation(
@@ -88,8 +109,8 @@ async def analyze_feedback(
     """Sort the feedback."""
     left = list_points(feedback, applied)
     if not left:
-        run.summarize("every thread was a suggestion that applied as it is")
-        return Analysis()
+        run.summarize("every thread was a suggestion that code could deal with")
+        return Analysis(judged=True)
     sorted_ = await run.converse(
         ANALYZE_FEEDBACK,
         objection=partial(_objection, left, applied),
@@ -106,6 +127,7 @@ async def analyze_feedback(
         points=left,
         changes={each.about: each.change for each in sorted_.action_items},
         answers={each.about: (each.kind, each.reply) for each in sorted_.out_of_scope},
+        judged=True,
     )
 
 

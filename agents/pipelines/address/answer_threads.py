@@ -9,6 +9,7 @@ from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
+from agents.pipelines.stages.evaluation import EvaluationFindings
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import (
     CheckComparison,
@@ -21,10 +22,20 @@ from agents.pipelines.stages.quality import (
 )
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
+from agents.text import one_line
 
 KEY = "ledger"
+FLAW = 400  # characters of what is wrong
+
+_FOUND = {
+    "pass": "**Fresh eyes** looked at the change and found it good.",
+    "revise": "**Fresh eyes** looked at the change, and this is still wrong with it:",
+    "needs_context": "**Fresh eyes** looked at the change, and only people can say whether it is"
+    " right:",
+}
 
 _REPLAYED = "Somebody pushed meanwhile: this was put on top of theirs and checked anew."
+_PARTLY = "What could be done without a model is done; the rest is not: {why}"
 _ASKED = "Asked for another look: {logins}."
 
 
@@ -34,12 +45,15 @@ async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushRes
     run.lets_out()
     ledger = await answer(run, work, work.ledger_after(landing))
     pushed = "" if run.unchanged else run.head
-    asked = await _asked_again(run, work) if pushed else ""
+    asked = await _asked_again(run, work) if pushed and not work.failure else ""
     replayed = _REPLAYED if landing.renamed else ""
-    notes = [note for note in (replayed, asked, work.crafted.summary) if note]
+    failed = _PARTLY.format(why=work.failure) if work.failure else ""
+    notes = [note for note in (failed, replayed, asked, work.crafted.summary) if note]
     url = await summed_up(run, work.with_landing(landing), ledger, notes)
-    await remember(run, work, pushed=pushed)
+    await remember(run, work, pushed=pushed, kept_back=bool(failed))
     run.summarize(ledger.counts(work.feedback))
+    if failed:
+        return Outcome(kind="failed", text=f"{failed} {ledger.counts(work.feedback)}", url=url)
     text = f"Addressed the review: {ledger.counts(work.feedback)}"
     if verified := work.with_landing(landing).verified:
         text = f"{text} {headline(verified.quality)}"
@@ -61,15 +75,24 @@ async def summed_up(
     """Post the table of all that was said; return its URL."""
     missing = ledger.covers(work.feedback)
     assert not missing, f"the ledger is not whole: {missing}"
-    loosened = work.inspection.section
+    loosened, found = work.inspection.section, format_findings(work.findings)
     body = ledger.markdown(
         work.feedback,
         work.pull,
         repository_url=run.request.repository_url,
         quality=summarize_checks(work.quality),
-        notes=[*notes, *([f"**Loosened**\n\n{loosened}"] if loosened else [])],
+        notes=[*notes, *([f"**Loosened**\n\n{loosened}"] if loosened else []), found],
     )
     return await run.ports.publisher.comment(KEY, body)
+
+
+def format_findings(findings: EvaluationFindings | None) -> str:
+    """Return what fresh eyes found, for people; empty where nobody had to look."""
+    if findings is None:
+        return ""
+    flaws = "\n".join(f"- {one_line(flaw, FLAW)}" for flaw in findings.flaws)
+    said = (_FOUND[findings.verdict], findings.reasoning, flaws, findings.missing)
+    return "\n\n".join(part for part in said if part.strip())
 
 
 async def remember(

@@ -30,7 +30,7 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
     entries: list[LedgerEntry] = []
     for entry in ledger.entries:
         thread = waiting.get(entry.about)
-        if thread is None or entry.verdict == "kept_back":
+        if thread is None:
             entries.append(entry)
         else:
             judged = await _judge_fix(run, work, thread, entry, touched)
@@ -53,16 +53,19 @@ async def _answer_thread(
     if now is None:  # people have closed it, or we have before this process died
         return entry.model_copy(update={"resolved": True})
     if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
-        return entry.model_copy(update={"verdict": "later", "note": _LATER})
-    try:
-        if not now.ours_is_last:  # an earlier run may have come as far as that
-            said = await _word(entry, run.request.repository_url)
+        return entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
+    if not now.ours_is_last:  # an earlier run may have come as far as that
+        said = await _word(entry, run.request.repository_url)
+        try:
             await reviewing_port(run).reply(thread, entry.verdict, said)
-        if entry.verdict != "fixed" or entry.note:
-            return entry
+        except RunError as error:  # somebody removed it, or locked the conversation: others wait
+            return entry.model_copy(update={"note": str(error), "unanswered": True})
+    if entry.verdict != "fixed" or entry.note:
+        return entry
+    try:
         why_not = await reviewing_port(run).resolve(thread)
-    except RunError as error:  # somebody removed it, or locked the conversation: others wait
-        return entry.model_copy(update={"note": str(error)})
+    except RunError as error:
+        why_not = str(error)
     return entry.model_copy(update={"resolved": not why_not, "note": why_not})
 
 

@@ -24,13 +24,17 @@ async def keep_back(
     assert work.verified is not None, "what was changed is checked before it is let out"
     kept = await keep_apart(run, then="write `/bot address`")
     why = _WHY.format(why=work.verified.why_not(landing), kept=kept)
-    shown = {"verdict": "kept_back", **({"commit": ""} if run.foreign else {})}
+    shown = {"verdict": "kept_back", "note": why, **({"commit": ""} if run.foreign else {})}
     entries = [
         each.model_copy(update=shown) if each.verdict in ("fixed", "changed") else each
         for each in work.ledger_after(landing).entries
     ]
     ledger = await answer(run, work, Ledger(entries=tuple(entries)))
-    comment = await summed_up(run, work, ledger, [why])
+    told = tuple(  # in each thread; here it stands once, below the table
+        each.model_copy(update={"note": ""}) if each.note == why else each
+        for each in ledger.entries
+    )
+    comment = await summed_up(run, work, Ledger(entries=told), [why])
     await remember(run, work, pushed="", kept_back=True)
     run.summarize("not pushed")
     return Outcome(kind="failed", text=why, url=comment)

@@ -24,6 +24,7 @@ Verdict = Literal[
     "needs_human",
     "later",
     "kept_back",
+    "not_done",
     "before",
 ]
 
@@ -39,6 +40,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
     "needs_human": ("needs a person", "need a person"),
     "later": ("has newer words", "have newer words"),
     "kept_back": ("kept back", "kept back"),
+    "not_done": ("not done yet", "not done yet"),
     "before": ("dealt with before", "dealt with before"),
 }
 _SAID: dict[Verdict, str] = {
@@ -50,6 +52,7 @@ _SAID: dict[Verdict, str] = {
     "needs_human": "**Needs a person**",
     "later": "**Not answered yet**",
     "kept_back": "**Kept back**",
+    "not_done": "**Not done yet**",
     "before": "**Dealt with before**",
 }
 _PLAIN_START = re.compile(r"""(?!\d+[.)]\s)[A-Za-z0-9"'(]|`(?!``)""")
@@ -72,7 +75,9 @@ class LedgerEntry(Frozen):
     resolved: bool = False
     """The thread is resolved now."""
     note: str = ""
-    """Why it stays open although it was fixed."""
+    """Why it stays open although it was fixed, or kept back."""
+    unanswered: bool = False
+    """No answer stands in its thread: it is gone, locked, or somebody wrote there meanwhile."""
 
 
 def about_review(review: ReviewText) -> str:
@@ -152,7 +157,7 @@ class Ledger(Frozen):
             _count(len(feedback.remarks), "comment"),
         ]
         whole = " of what was read" if feedback.left_out else ""
-        answered = len(verdicts) - numbers["later"]
+        answered = len(verdicts) - sum(e.unanswered for e in self.entries if e.about in verdicts)
         share = f"{100 * answered // len(known)} %{whole} answered"
         said = ", ".join(each for each in things if each)
         return f"{said}: {'; '.join(part for part in (', '.join(words), share) if part)}."

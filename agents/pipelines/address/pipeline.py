@@ -6,6 +6,7 @@ from agents.pipelines.address.analyze_feedback import ANALYZE_FEEDBACK, analyze_
 from agents.pipelines.address.answer_threads import answer_threads
 from agents.pipelines.address.collect import collect
 from agents.pipelines.address.craft_update import CRAFT_UPDATE, craft_update
+from agents.pipelines.address.fall_back import fall_back, word_by_code
 from agents.pipelines.address.implement import IMPLEMENT, implement
 from agents.pipelines.address.keep_back import keep_back
 from agents.pipelines.address.no_action_comment import no_action_comment, nothing_new
@@ -13,18 +14,23 @@ from agents.pipelines.address.suggestions.apply_suggestions import apply_suggest
 from agents.pipelines.address.suggestions.suggest_changes import suggest_changes
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import check_out
+from agents.pipelines.stages.evaluation import EVALUATION, REVISE
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
+from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.pipeline import judge, land, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
 from agents.pipelines.stages.quality import VerifiedChange, check_quality, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.ports import SetupResult
 from agents.requests import AddressReview
-from agents.run import Outcome, Run
+from agents.run import Outcome, PartResult, Run
 
-CONVERSATIONS = (ANALYZE_FEEDBACK, IMPLEMENT, QUALITY_FIX, PUT_BACK, CRAFT_UPDATE)
+CONVERSATIONS = (
+    *(ANALYZE_FEEDBACK, IMPLEMENT, EVALUATION, REVISE),
+    *(QUALITY_FIX, PUT_BACK, CRAFT_UPDATE),
+)
 
 
 async def address(run: Run, request: AddressReview) -> Outcome:
@@ -36,12 +42,25 @@ async def address(run: Run, request: AddressReview) -> Outcome:
     setup = await run.stage(set_up)
     applied = await run.stage(apply_suggestions, feedback)
     before = run.head
-    analysis = await run.stage(analyze_feedback, pull, feedback, applied, setup)
-    work = FeedbackWork(pull=pull, feedback=feedback, applied=applied, analysis=analysis)
-    if run.unchanged and not analysis.actionable:
+    work = FeedbackWork(pull=pull, feedback=feedback, applied=applied)
+    sorted_ = await run.attempt(sort, work, setup)
+    if sorted_.result is None:
+        sorted_.raise_unless(work.spared)
+        return await salvage(run, work, setup, before, sorted_)
+    work = sorted_.result
+    if run.unchanged and not work.analysis.actionable:
         return await run.stage(no_action_comment, work)
-    work = await change(run, work, setup, before)
-    return await deliver(run, work)
+    changed = await run.attempt(change, work, setup, before)
+    if changed.result is None:
+        changed.raise_unless(work.spared)
+        return await salvage(run, work, setup, before, changed)
+    return await deliver(run, changed.result)
+
+
+async def sort(run: Run, work: FeedbackWork, setup: SetupResult) -> FeedbackWork:
+    """Sort what reviewers said."""
+    analysis = await run.stage(analyze_feedback, work.pull, work.feedback, work.applied, setup)
+    return work.with_analysis(analysis)
 
 
 async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) -> FeedbackWork:
@@ -50,16 +69,18 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
     if work.analysis.actionable:
         made = await run.stage(implement, work, setup)
         if run.unchanged:  # no check would say anything new
-            crafted = await run.stage(craft_update, work, before)
-            return work.with_wording(crafted)
+            return await word(run, work, before)
     baseline = await run.stage(measure_base, setup)
-    if made:
-        quality = await mend(run, baseline)
-    else:
+    if not made:
         quality = await run.stage(check_quality, baseline)
         if quality.failing:
             made = await run.stage(implement, work, setup, quality.failing)
-            quality = await mend(run, baseline)
+    if made:
+        if work.analysis.judged and run.head != before:
+            aim = work.analysis.aim(before, run.request.reference)
+            findings = await judge(run, aim, KnownFacts(baseline=baseline))
+            work = work.with_findings(findings)
+        quality = await mend(run, baseline)
     inspection = await run.stage(inspect)
     if made and inspection.denied:
         await run.stage(put_back, inspection)
@@ -68,8 +89,39 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
     work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
     if not made:
         return work
+    return await word(run, work, before)
+
+
+async def word(run: Run, work: FeedbackWork, before: str) -> FeedbackWork:
+    """Have the answers written; what was changed is not lost where the model fails at that."""
+    worded = await run.attempt(craft, work, before)
+    if worded.result is not None:
+        return worded.result
+    crafted = await run.stage(word_by_code, work, before, worded.why)
+    return work.with_wording(crafted)
+
+
+async def craft(run: Run, work: FeedbackWork, before: str) -> FeedbackWork:
+    """Have the engineer write the answers."""
     crafted = await run.stage(craft_update, work, before)
     return work.with_wording(crafted)
+
+
+async def salvage(
+    run: Run, work: FeedbackWork, setup: SetupResult, before: str, failed: PartResult[FeedbackWork]
+) -> Outcome:
+    """Let out what needs no model, where nothing is worse with it; else fail as it failed.
+
+    `before`: the commit before the engineer's own ones.
+    """
+    work = await run.stage(fall_back, work, before, failed.stage, failed.why)
+    if not run.unchanged:
+        baseline = await run.stage(measure_base, setup)
+        quality = await run.stage(check_quality, baseline)
+        inspection = await run.stage(inspect)
+        work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
+        failed.raise_unless(work.ready)
+    return await deliver(run, work)
 
 
 async def deliver(run: Run, work: FeedbackWork) -> Outcome:

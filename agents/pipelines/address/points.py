@@ -63,8 +63,9 @@ class FeedbackPoint(Frozen):
 
 
 def list_points(feedback: Feedback, applied: Applied) -> tuple[FeedbackPoint, ...]:
-    """Return them in reading order, without the threads that suggestions have settled."""
-    threads = [each for each in feedback.waiting if each.id not in applied.settled]
+    """Return them in reading order, without the threads that code alone has dealt with."""
+    dealt_with = {*applied.settled, *applied.contested}
+    threads = [each for each in feedback.waiting if each.id not in dealt_with]
     return (
         *(_of_thread(f"t{n}", each, applied) for n, each in enumerate(threads, 1)),
         *(_of_review(f"r{n}", each) for n, each in enumerate(feedback.reviews, 1)),

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.pipelines.address.analyze_feedback import Analysis, Kind
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
+from agents.pipelines.stages.evaluation import EvaluationFindings
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import CheckComparison, VerifiedChange
@@ -55,16 +56,24 @@ _VERDICTS: dict[Kind, Verdict] = {
 }
 
 
+_NOT_DONE = "{why} `/bot address` takes this up again."
+_PARTLY = "The suggestion was applied in {commit}; what was said beside it was not done. "
+
+
 class FeedbackWork(Frozen):
     """What reviewers said, and what came of it."""
 
     pull: PullSnapshot
     feedback: Feedback
     applied: Applied
-    analysis: Analysis
+    analysis: Analysis = Analysis()
     crafted: Crafted = Crafted()
     verified: VerifiedChange | None = None
     """What was found when the changes were checked; None where nothing was changed."""
+    findings: EvaluationFindings | None = None
+    """What fresh eyes found; None where nobody has changed more than what reviewers suggested."""
+    failure: str = ""
+    """Why the model's part of the work was not done, for people; empty where it was."""
 
     @property
     def quality(self) -> CheckComparison | None:
@@ -83,12 +92,35 @@ class FeedbackWork(Frozen):
 
     @property
     def ready(self) -> bool:
-        """Return whether what was changed is no worse than what was there before."""
+        """Return whether what was changed is no worse than before, and fresh eyes agree to it."""
+        return self.measured_well and self.judged_well
+
+    @property
+    def measured_well(self) -> bool:
+        """Return whether the checks say that nothing is worse than it was before."""
         return self.verified is None or self.verified.ready
+
+    @property
+    def judged_well(self) -> bool:
+        """Return whether fresh eyes found nothing wrong, or there was nothing for them to see."""
+        return self.findings is None or self.findings.passed
+
+    @property
+    def spared(self) -> bool:
+        """Return whether anything is worth having where the model's part of the work fails."""
+        return bool(self.applied.commits or self.analysis.answers) and not self.pull.why_not
+
+    def with_analysis(self, analysis: Analysis) -> FeedbackWork:
+        """Return it with what reviewers said, sorted."""
+        return self.model_copy(update={"analysis": analysis})
 
     def with_verification(self, verified: VerifiedChange) -> FeedbackWork:
         """Return it with what was found when the changes were checked."""
         return self.model_copy(update={"verified": verified})
+
+    def with_findings(self, findings: EvaluationFindings | None) -> FeedbackWork:
+        """Return it with what fresh eyes found."""
+        return self.model_copy(update={"findings": findings})
 
     def with_landing(self, landing: PushResult) -> FeedbackWork:
         """Return it with what the checks say on top of what others pushed meanwhile."""
@@ -111,18 +143,19 @@ class FeedbackWork(Frozen):
     def ledger_after(self, landing: PushResult) -> Ledger:
         """Return it with the ids that the commits have since they were let out.
 
-        Nothing is fixed by a change of which nobody can tell whether it makes things worse.
+        Nothing is fixed by a change of which nobody can tell whether it makes things worse, nor,
+        but for what reviewers suggested to the letter, by one that fresh eyes found fault with.
         """
-        ready = self.with_landing(landing).ready
+        measured = self.with_landing(landing).measured_well
+
+        def judge(each: LedgerEntry) -> Verdict:
+            sure = measured and (self.judged_well or each.about in self.applied.settled)
+            return each.verdict if sure or each.verdict != "fixed" else "changed"
+
         return Ledger(
             entries=tuple(
                 each.model_copy(
-                    update={
-                        "commit": landing.name_of(each.commit),
-                        "verdict": "changed"
-                        if each.verdict == "fixed" and not ready
-                        else each.verdict,
-                    }
+                    update={"commit": landing.name_of(each.commit), "verdict": judge(each)}
                 )
                 for each in self.ledger.entries
             )
@@ -139,10 +172,17 @@ class FeedbackWork(Frozen):
             return LedgerEntry(about=thread.id, verdict="before")
         if commit := self.applied.settled.get(thread.id):
             return LedgerEntry(about=thread.id, verdict="fixed", commit=commit)
+        if question := self.applied.contested.get(thread.id):
+            return LedgerEntry(about=thread.id, verdict="needs_human", words=question)
         return self._of_point(thread.id)
 
     def _of_point(self, about: str) -> LedgerEntry:
-        key = next(point.key for point in self.analysis.points if point.about == about)
+        key = next((point.key for point in self.analysis.points if point.about == about), "")
+        if self.failure and key not in self.analysis.answers:
+            commit = self.applied.partly.get(about)
+            partly = _PARTLY.format(commit=commit[:10]) if commit else ""
+            words = partly + _NOT_DONE.format(why=self.failure)
+            return LedgerEntry(about=about, verdict="not_done", words=words)
         if key in self.analysis.answers:
             kind, words = self.analysis.answers[key]
             commit = self.applied.partly[about] if kind == "applied" else ""

@@ -7,13 +7,12 @@ from pydantic import Field
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.dependency_files import is_dependency_file
-from agents.pipelines.remediate.shown import moves_shown
+from agents.pipelines.remediate.shown import moves_shown, name_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.pipelines.stages.quality import format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
-from agents.text import one_line
 
 PLACES_LIMIT = 4_000
 SUMMARY_LIMIT = 3_000
@@ -77,7 +76,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
     except ModelRefused:  # the checks say what became of it
         run.summarize("came to no result")
         return work
-    name = one_line(work.found.name, 50)
+    name = name_shown(work, 50)
     body = "" if work.found.group.undisclosed else done.summary[:SUMMARY_LIMIT]
     commit = await run.commit(f"Adapt the code to the new {name}", body)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")

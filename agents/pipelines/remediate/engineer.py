@@ -19,7 +19,7 @@ from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks, list_written
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
-from agents.pipelines.remediate.shown import alerts_shown
+from agents.pipelines.remediate.shown import alerts_shown, name_shown
 from agents.pipelines.remediate.words import format_message, format_subject
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.onboarding import describe_setup as told_of
@@ -79,7 +79,7 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
             objection=checking.objection,
             setup=told_of(run, setup),
             instructions=await read_instructions(run),
-            package=one_line(work.found.name, 100),
+            package=name_shown(work, 100),
             directory=one_line(work.found.group.directory, 100) or "the repository's root",
             majors=(await make_terms(run)).majors,
             alerts=await alerts_shown(run, work.found),

@@ -31,6 +31,11 @@ async def alerts_shown(run: StageContext, found: AlertGroup) -> str:
     return run.fence("\n\n".join(parts), limit=ALERTS_LIMIT)
 
 
+def name_shown(work: Work, limit: int) -> str:
+    """Return the package's name in a line of at most so many characters."""
+    return one_line(work.found.name, limit)
+
+
 def moves_shown(run: StageContext, work: Work) -> str:
     """Return what moved, and what code has proved of it."""
     if work.bump is None:

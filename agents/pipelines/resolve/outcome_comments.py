@@ -8,8 +8,8 @@ from pydantic import Field
 
 from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.work import SetAsideWork
+from agents.pipelines.stages.evaluation import EvaluationFindings
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue

@@ -5,13 +5,6 @@ from __future__ import annotations
 from agents.pipelines.resolve.decision.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.decision.record_decision import RECORD_DECISION, record_decision
 from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
-from agents.pipelines.resolve.evaluation import (
-    EVALUATION,
-    REVISE,
-    EvaluationFindings,
-    evaluation,
-    revise,
-)
 from agents.pipelines.resolve.outcome_comments import (
     EVAL_COMMENT,
     INFEASIBLE_COMMENT,
@@ -38,11 +31,15 @@ from agents.pipelines.resolve.triage.gather import gather
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideWork, SubIssueWork
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
+from agents.pipelines.stages.evaluation import (
+    EVALUATION,
+    REVISE,
+)
+from agents.pipelines.stages.implement import IMPLEMENT, StepResult, implement
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
 from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.pipeline import examine
+from agents.pipelines.stages.pipeline import examine, judge
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
@@ -159,15 +156,6 @@ async def make_parts(
     return ResolveWork(
         finding=finding, parts=parts, order=order, aside=aside, documented=documented
     )
-
-
-async def judge(run: Run, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
-    """Have fresh eyes look at the change, and what they find mended once."""
-    verdict = await run.stage(evaluation, aim, facts)
-    if verdict.mendable:
-        await run.stage(revise, verdict, aim)
-        verdict = await run.stage(evaluation, aim, facts)
-    return verdict
 
 
 async def open_pull_request(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.analysis.check_failures import Verdict
-from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.triage import Triage
+from agents.pipelines.stages.evaluation import EvaluationFindings
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import CheckComparison, headline

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from agents.pipelines.stages.evaluation import EvaluationFindings, evaluation, revise
+from agents.pipelines.stages.implement import ChangeGoal
 from agents.pipelines.stages.inspect_weakening import inspect, put_back
+from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.push_update import PushResult, catch_up, push_update
 from agents.pipelines.stages.quality import (
@@ -25,6 +28,15 @@ async def mend(run: Run, baseline: Baseline) -> CheckComparison:
         await run.stage(quality_fix, quality)
         quality = await run.stage(check_quality, baseline)
     return quality
+
+
+async def judge(run: Run, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
+    """Have fresh eyes look at the change, and what they find mended once."""
+    verdict = await run.stage(evaluation, aim, facts)
+    if verdict.mendable:
+        await run.stage(revise, verdict, aim)
+        verdict = await run.stage(evaluation, aim, facts)
+    return verdict
 
 
 async def examine(run: Run, baseline: Baseline) -> VerifiedChange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.errors import Moved
+from agents.errors import Moved, RunError
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.quality import CheckComparison
 from agents.requests import Frozen
@@ -19,7 +19,7 @@ _CONTRADICTS = (
 )
 _REWRITTEN = (
     "Somebody has rewritten {branch} while Fettle was at work. What Fettle made is built on commits"
-    " that were taken away, and would bring them back."
+    " that were taken away, and a merge of them would bring those back."
 )
 _MOVED = (
     "Somebody pushed to {branch} while Fettle was at work, so what it made is for other lines than"
@@ -93,13 +93,16 @@ async def catch_up(run: StageContext, landing: PushResult) -> PushResult:
     newest, branch = await source.branch(run.branch), code_span(run.branch)
     if newest is None:
         return landing.model_copy(update={"why_not": _DELETED.format(branch=branch)})
-    if await source.fork_point(newest, run.start) != run.start:
+    rewritten = not await _goes_on_from(run, newest)
+    if rewritten and run.merging:
         return landing.model_copy(update={"why_not": _REWRITTEN.format(branch=branch)})
+    base = run.start if rewritten else ""
     tree, head, before, merging = await run.tree(), newest, run.start, run.merging
     renamed: dict[str, str] = {}
     for commit in await _own(run):
-        # Both come from where the run began, so git takes that for what the two have in common.
-        merged = await source.merge(newest, commit)
+        # Both come from where the run began, so git takes that for what the two have in common;
+        # on a branch that was rewritten, only what the run itself changed is put.
+        merged = await source.merge(newest, commit, base=base)
         if merged.conflicts:
             paths = ", ".join(code_span(one_line(path, 200)) for path in merged.conflicts[:5])
             why_not = _CONTRADICTS.format(branch=branch, paths=paths)
@@ -118,6 +121,14 @@ async def catch_up(run: StageContext, landing: PushResult) -> PushResult:
     run.let_go()
     run.summarize(f"on top of {newest[:10]}")
     return landing.model_copy(update={"renamed": {**landing.renamed, **renamed}})
+
+
+async def _goes_on_from(run: StageContext, newest: str) -> bool:
+    """Return whether the branch still has the commits that the run began with."""
+    try:
+        return await run.ports.source.fork_point(newest, run.start) == run.start
+    except RunError:  # the two have nothing in common
+        return False
 
 
 async def _own(run: StageContext) -> list[str]:

@@ -51,7 +51,7 @@ async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
     with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
         await run.show_waiting(on=False)
     try:
-        await _commit_what_is_left(run)
+        await commit_what_is_left(run)
     except RunError:  # such as protected files half-way changed: what was committed is kept
         run.let_go()
     if run.unchanged:
@@ -72,12 +72,16 @@ async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_LOST.format(why=error)}")
 
 
-async def _commit_what_is_left(run: StageContext) -> None:
-    left = await run.what_is_left()
+async def commit_what_is_left(run: StageContext, stage: str = "") -> None:
+    """Commit what the stage that failed had changed until then.
+
+    `stage`: its occurrence, where the run has gone on since.
+    """
+    left = await run.what_is_left(stage)
     if not left:
         return
     await run.tree(left)
-    await run.commit(_UNCOMMITTED.format(stage=run.left_by))
+    await run.commit(_UNCOMMITTED.format(stage=stage or run.left_by))
 
 
 async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:

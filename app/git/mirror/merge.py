@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from agents.errors import RunError
+from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import OUTPUT_LIMIT
 from app.git.objects import GitObjects, TreeChange
@@ -23,17 +24,25 @@ _MEMORY = 2_000_000_000
 
 # Attributes would come from the tree of whoever asks for the merge; what they name is not there.
 _NO_ATTRIBUTES = {"GIT_ATTR_SOURCE": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
+_NOBODY = CommitIdentity("Fettle", "fettle@localhost").environment()
+"""Of commits that merges alone see."""
 _CONTRADICTING = 1
 
 
-async def merge(objects: GitObjects, ours: str, theirs: str) -> tuple[str, list[str]]:
+async def merge(
+    objects: GitObjects, ours: str, theirs: str, base: str = ""
+) -> tuple[str, list[str]]:
     """Merge two commits as git does; return the tree, and the paths in conflict.
 
+    `base`: what both are taken to be built on, whatever their histories say; that is how a commit
+    is picked onto a branch that was rewritten.
     Raises RunError when git cannot merge them at all.
     https://git-scm.com/docs/git-merge-tree
     """
     for side in (ours, theirs):
         await objects.require_checkout_size(object_id(side), files=MOST_FILES, total=MOST_BYTES)
+    if base:
+        ours, theirs = await _graft(objects, base, ours, theirs)
     said = FullBuffer(OUTPUT_LIMIT)
     how = ("--write-tree", "-z", "--name-only", "--no-messages")
     try:
@@ -55,6 +64,17 @@ async def merge(objects: GitObjects, ours: str, theirs: str) -> tuple[str, list[
             ) from error
     tree, *paths = said.data().decode("utf-8", "surrogateescape").split("\0")[:-1]
     return object_id(tree), list(dict.fromkeys(paths))
+
+
+async def _graft(objects: GitObjects, base: str, *sides: str) -> list[str]:
+    """Return commits with the trees of these, whose only parent has the tree of `base`.
+
+    `git merge-tree --merge-base` would do without them; it came with git 2.40.
+    """
+    run = partial(objects.git.local, "commit-tree", "-m", "graft", environment=_NOBODY)
+    root = (await run(f"{object_id(base)}^{{tree}}")).decode().strip()
+    made = [await run("-p", object_id(root), f"{object_id(each)}^{{tree}}") for each in sides]
+    return [each.decode().strip() for each in made]
 
 
 async def blend(objects: GitObjects, old: str, new: str, paths: Collection[str]) -> str:

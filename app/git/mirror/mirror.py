@@ -231,10 +231,10 @@ class Mirror(GitObjects):
             if listed:
                 await self.git.local("update-ref", "--stdin", stdin=listed)
 
-    async def merge(self, ours: str, theirs: str, folder: str) -> Merged:
+    async def merge(self, ours: str, theirs: str, folder: str, *, base: str = "") -> Merged:
         """Merge two commits, and keep the resulting tree under this folder of refs."""
         async with self.lock():
-            tree, paths = await merge(self, ours, theirs)
+            tree, paths = await merge(self, ours, theirs, base)
             await self.git.local("update-ref", require_revision(f"{folder}/{tree}"), tree)
         return Merged(tree=tree, conflicts=tuple(map(_readable, paths)))
 

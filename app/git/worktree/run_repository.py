@@ -95,12 +95,12 @@ class GitSource:
         await self._objects.note(ref, commit)
         return commit
 
-    async def merge(self, ours: str, theirs: str) -> Merged:
+    async def merge(self, ours: str, theirs: str, *, base: str = "") -> Merged:
         """Merge two commits as git does, without touching a branch or work tree."""
-        for commit in (ours, theirs):
+        for commit in (ours, theirs, *([base] if base else ())):
             await self._hold(commit)
         folder = tree_refs(self._run_id)
-        merged = await self._mirror.merge(ours, theirs, folder)
+        merged = await self._mirror.merge(ours, theirs, folder, base=base)
         await self._objects.record(f"{folder}/{merged.tree}", merged.tree, beyond=(ours, theirs))
         return merged
 

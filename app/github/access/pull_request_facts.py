@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.requests import AddressReview, FixChecks, OnPull
@@ -13,8 +13,10 @@ from app.github.graphql.documents import load_document
 from app.github.transport import BotIdentity, InstallationClient, NotFound, Suspended, Unprocessable
 from handlers.access.pull_requests import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
+from handlers.pull_request_review import ASKING, is_praise
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
+COMMENTS = f"{REPOSITORY}/pulls/{{number}}/comments{{?per_page}}"
 COMMIT = f"{REPOSITORY}/commits/{{ref}}"
 
 
@@ -71,7 +73,7 @@ async def _describe_request(
     numbered = {**where, "number": str(request.number)}
     match request:
         case AddressReview(via="review"):
-            return await _review(client, {**numbered, "id": str(request.review_id)})
+            return await _review(client, {**numbered, "id": str(request.review_id)}, own)
         case AddressReview(via="label"):
             reviews = client.getiter(REVIEWS, numbered)
             return {"reviewed": any([_by_person(each) async for each in reviews])}
@@ -80,18 +82,44 @@ async def _describe_request(
     return {}
 
 
-async def _review(client: InstallationClient, where: Mapping[str, str]) -> dict[str, Any]:
+async def _review(
+    client: InstallationClient, where: Mapping[str, str], own: BotIdentity
+) -> dict[str, Any]:
     """Return how the review stands. One of mere replies is told from others by its comments."""
     try:
         review = await client.getitem(f"{REVIEWS}/{{id}}", where, named=True)
     except NotFound:
         return {}
-    state = review["state"].lower()
-    substance = state == "changes_requested" or bool((review["body"] or "").strip())
-    if not substance and state == "commented":
-        comments = client.getiter(f"{REVIEWS}/{{id}}/comments", where)
-        substance = any([each.get("in_reply_to_id") is None async for each in comments])
+    state, body = review["state"].lower(), (review["body"] or "").strip()
+    said = bool(body) and not (state == "approved" and is_praise(body))
+    substance = state == "changes_requested" or said
+    if not substance and state in ASKING:
+        listed = client.getiter(f"{REVIEWS}/{{id}}/comments", where)
+        comments = [each async for each in listed]
+        substance = any(
+            each.get("in_reply_to_id") is None
+            and not (state == "approved" and is_praise(each["body"]))
+            for each in comments
+        ) or await _answers_us(client, where, own, comments)
     return {"review_state": state, "has_substance": substance}
+
+
+async def _answers_us(
+    client: InstallationClient,
+    where: Mapping[str, str],
+    own: BotIdentity,
+    comments: Sequence[Mapping[str, Any]],
+) -> bool:
+    """Tell whether any of these says something in a thread in which Fettle has spoken."""
+    replies = [each for each in comments if each.get("in_reply_to_id")]
+    threads = {each["in_reply_to_id"] for each in replies if not is_praise(each["body"])}
+    if not threads:
+        return False
+    async for each in client.getiter(COMMENTS, {**where, "per_page": "100"}):
+        of_thread = (each.get("in_reply_to_id") or each["id"]) in threads
+        if of_thread and (each["user"] or {}).get("id") == own.bot.id:
+            return True
+    return False
 
 
 async def _is_ours(client: InstallationClient, where: Mapping[str, str], own: BotIdentity) -> bool:

@@ -15,6 +15,7 @@ from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient
 from handlers.command_parser import strip_apart
+from handlers.pull_request_review import is_praise
 
 MOST_REVIEWS = 2_000
 MOST_REMARKS = 500
@@ -92,7 +93,7 @@ class ReviewTextReader:
         if not waits:
             return
         text = await self._texts.text(item)
-        if not text.strip():
+        if not text.strip() or (item["state"] == "APPROVED" and is_praise(text)):
             return
         review = ReviewText(
             id=ident,

@@ -64,7 +64,7 @@ class ThreadReader:
         """
         found = self._found
         async for item in self._items():
-            if item["isResolved"]:
+            if item["isResolved"] and not await self._answered_since(item):
                 found.resolved += 1
             elif (thread := await self._thread(item, may_resolve=may_resolve)) is not None:
                 found.open.append(thread)
@@ -72,6 +72,18 @@ class ThreadReader:
             key=lambda each: (each.path, each.line or each.original_line or 0, each.root)
         )
         return found
+
+    async def _answered_since(self, item: Mapping[str, Any]) -> bool:
+        """Tell whether somebody has answered in a thread that Fettle closed, and not people."""
+        resolver, said = item["resolvedBy"], item["comments"]["nodes"]
+        own = await self._reading.github.identity(self._client)
+        if not said or (resolver and resolver["login"].removesuffix("[bot]") != own.slug):
+            return False
+        newest = (said[-1]["author"] or {}).get("databaseId")
+        return newest != own.bot.id and any(
+            (each["author"] or {}).get("databaseId") == own.bot.id and VERDICT.match(each["body"])
+            for each in said
+        )
 
     async def _items(self) -> AsyncIterator[Mapping[str, Any]]:
         repository, after, seen = self._reading.request.repository, None, 0

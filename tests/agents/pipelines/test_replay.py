@@ -56,6 +56,7 @@ def test_the_main_path_of_a_pipeline_is_allowed():
         ("request.tags[0] = 1", "only stages change what a run remembers"),
         ("await asyncio.sleep(1)", "`await asyncio.sleep`: await only run.stage(...)"),
         ("await run.policy()", "`await run.policy`: await only run.stage(...)"),
+        ("await run.attempt(triage)", "`await run.attempt`: await only run.stage(...)"),
         ("await run.stage()", "`await run.stage`: await only run.stage(...)"),
         ("await other.stage(triage)", "`await other.stage`: await only run.stage(...)"),
         ("x = (await run.stage(triage)).kind", "on a line of its own"),
@@ -63,7 +64,7 @@ def test_the_main_path_of_a_pipeline_is_allowed():
         ("x = [f async for f in request.files]", "await whole stages only"),
         ("if await run.stage(triage):\n    pass", "on a line of its own"),
         ("x = run.stage(triage)", "`run.stage()` may give another answer"),
-        ("try:\n    pass\nexcept ValueError:\n    pass", "`try:`: let the stage return what went"),
+        ("try:\n    pass\nexcept ValueError:\n    pass", "`try:`: put it into a part of its own"),
         ("with request.lock:\n    pass", "open and close inside one stage"),
         ("async with request.lock:\n    pass", "open and close inside one stage"),
         ("async for x in request.feed:\n    pass", "await whole stages only"),
@@ -89,6 +90,20 @@ def test_what_would_not_replay_is_refused_with_a_remedy(body, remedy):
     assert len(found) == 1
     assert remedy in found[0].text
     assert found[0].line >= 2
+
+
+def test_a_part_of_the_pipeline_may_be_attempted():
+    source = """
+        tried = await run.attempt(change, request, again=request.number)
+        if tried.result is None:
+            tried.raise_unless(request.number)
+    """
+    body = textwrap.indent(textwrap.dedent(source), "    ")
+    function = ast.parse(f"async def sample(run: Run, request: Request) -> Outcome:\n{body}").body[
+        0
+    ]
+    assert find_faults(function, {"change"}) == []
+    assert len(find_faults(function)) == 1, "only parts of the same file are known to replay"
 
 
 def test_every_fault_is_told_in_reading_order():

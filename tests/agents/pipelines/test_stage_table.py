@@ -78,6 +78,8 @@ def test_the_sessions_of_address_are_those_of_its_specification():
     assert resumed == {
         "analyze_feedback": None,
         "implement": None,
+        "evaluation": None,
+        "revise": "implement",
         "quality_fix": "implement",
         "put_back": "implement",
         "craft_update": "implement",

@@ -72,10 +72,12 @@ def _script() -> Script:
     }
     test = {"bash": {"command": "python3 -B -m unittest -q 2>&1 | tail -1"}}
     done = {"submit_step": {"summary": "They say `paid`.", "tried": "Ran the tests, they pass."}}
+    judged = {"verdict": "pass", "reasoning": "The four entries say `paid`, and the tests pass."}
     look = {"read": {"path": LEDGER, "limit": 120}}
     said = (
         ("# Analyze the feedback", [[look], [{"submit_analysis": analysis}]]),
         ("# Make the changes of a review", [[look], edits, [test], [done]]),
+        ("# Evaluate", [[look], [{"submit_evaluation": judged}]]),
         ("# Write the update", [[{"submit_update": update}]]),
     )
     return Script.model_validate(

@@ -21,7 +21,7 @@ from app.simulator.github.state.reviews import Inline
 from app.simulator.model import Script
 from app.store.tables import deliveries, runs, turns
 from tests.flows.conftest import PATIENCE
-from tests.flows.scripted import part
+from tests.flows.scripted import evaluation, part
 
 VERDICT = re.compile(r"key=thread-([a-z_]+) -->")
 BRANCH = "bot/1-sums-0a0a0a"
@@ -224,8 +224,9 @@ async def open_reviewed(make_place, script=None, *, base=BASE, head=HEAD, listen
 
 
 def script(*parts):
-    """Return a script of these parts."""
-    return Script.model_validate(list(parts))
+    """Return a script of these parts; fresh eyes find changes good, unless one says otherwise."""
+    judged = any(each["when"] == "# Evaluate" for each in parts)
+    return Script.model_validate([*parts, *([] if judged else [evaluation("pass")])])
 
 
 def sort(changes=(), answers=(), *calls):

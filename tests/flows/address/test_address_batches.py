@@ -43,7 +43,7 @@ async def test_reviews_in_quick_succession_are_one_batch(make_place):
         }
         assert at.pushes() == 1
         assert len(at.place.comments()) == 2, "one progress comment and one summary"
-        assert len(at.place.model.requests) == 4
+        assert len(at.place.model.requests) == 5
 
 
 async def test_a_review_during_a_run_is_the_next_batch(make_place):
@@ -83,12 +83,20 @@ async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_sil
         await at.review("jonas", "Delete it all.", ("calc.py", 1, "And this."))
         await at.review("eve", "Me too.", state="CHANGES_REQUESTED")
         await at.github.reply(thread, at.people["mara"], "I see.")
-        assert await at.all_over() == ["comment", *["covered"] * 4]
+        assert await at.all_over() == ["comment", *["covered"] * 5]
 
         assert (len(at.place.model.requests), len(at.place.comments())) == (asked, said)
         assert [r.content for r in at.pull.issue.reactions] == ["eyes"]
         assert at.verdicts() == {"calc.py:17": (["answered"], False), "calc.py:1": ([], False)}
         assert at.pushes() == 0
+
+        at.place.model.play(script(sort((), [("t1", "question")])))
+        await at.github.reply(thread, at.people["mara"], "And why not as a share?")
+        assert (await at.all_over())[-1] == "comment", "a writer answers us"
+        at.place.model.play(script(sort((), [("r1", "question")])))
+        await at.review("mara", "Please say what lines are before you merge.", state="APPROVED")
+        assert (await at.all_over())[-1] == "comment", "an approval may ask for something"
+        assert at.verdicts()["calc.py:17"] == (["answered"] * 2, False)
 
 
 async def test_the_other_reviews_of_a_failed_batch_do_not_begin_it_again(make_place):

@@ -61,7 +61,8 @@ async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
         assert "contradict each other in `calc.py`. Theirs was left alone." in outcome.text
         [kept] = [name for name in await at.place.branches() if "unfinished" in name]
         assert "range(0, len(prices))" in await at.place.show(kept, "calc.py")
-        assert at.verdicts()["calc.py:11"] == ([], False)
+        assert at.verdicts()["calc.py:11"] == (["kept_back"], False)
+        assert "contradict each other" in at.answers(at.thread("calc.py", 11))[0]
         assert "1 kept back; 100 % answered" in at.ledgers()[0]
         assert kept in at.ledgers()[0]
         assert "**Stopped.**" in at.place.progress()

@@ -9,12 +9,14 @@ from agents.pipelines.address.suggestions.choice import (
     ChosenSuggestion,
     LineReplacement,
     choose,
+    find_contradictions,
     select_suggestions,
 )
 from agents.pipelines.address.suggestions.replaced import replace_lines
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
 from agents.run import StageContext, stage
+from agents.text import code_span
 
 MOST_BYTES = 1_000_000
 """Of a file: nobody suggests changes in a larger one."""
@@ -29,6 +31,8 @@ class Applied(Frozen):
     """The commit by thread id, where something was said beside the suggestion."""
     left: Mapping[str, str] = {}
     """Why the suggestion was not applied, by thread id."""
+    contested: Mapping[str, str] = {}
+    """The question to the people who want different things of the same lines, by thread id."""
     lines: Mapping[str, tuple[str, ...]] = {}
     """What a suggestion that was applied has put there, by thread id; nothing where lines went."""
 
@@ -54,7 +58,9 @@ async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
         run.summarize("no suggestion applies as it is" if left else "none was suggested")
         return Applied(left=left)
     texts, unfit = await _texts(run, {each.thread.path for each in candidates})
-    chosen, refused = choose(candidates, texts, unfit)
+    rivals = find_contradictions(candidates, texts, unfit)
+    agreed = [each for each in candidates if each.thread.id not in rivals]
+    chosen, refused = choose(agreed, texts, unfit)
     made, failed = await _commit(run, chosen, texts)
     failures = {each.thread.id: failed[each.change] for each in chosen if each.change in failed}
     done = [(each, made[each.change]) for each in chosen if each.change in made]
@@ -62,12 +68,31 @@ async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
         settled={each.thread.id: commit for each, commit in done if each.whole},
         partly={each.thread.id: commit for each, commit in done if not each.whole},
         left={**left, **refused, **failures},
+        contested={
+            each.thread.id: _ask_both(each, rivals[each.thread.id])
+            for each in candidates
+            if each.thread.id in rivals
+        },
         lines={each.thread.id: each.suggestion.lines for each, _ in done},
     )
     number = len(applied.commits)
     commits = "1 commit" if number == 1 else f"{number} commits"
-    run.summarize(f"{len(done)} applied in {commits}, {len(applied.left)} left")
+    open_ = f", {len(rivals)} contradict each other" if rivals else ""
+    run.summarize(f"{len(done)} applied in {commits}, {len(applied.left)} left{open_}")
     return applied
+
+
+def _ask_both(one: ChosenSuggestion, others: Sequence[ChosenSuggestion]) -> str:
+    """Return the question that stands in the thread of one of two contradicting suggestions."""
+    theirs = ", ".join(
+        f"{code_span(other.author.login)} wants [something else]({other.said.url}) for"
+        f" {code_span(other.change.place)}"
+        for other in others
+    )
+    return (
+        f"{code_span(one.author.login)} suggests this, and {theirs}. Both cannot stand, so neither"
+        " was applied. Which of them is it to be? An answer here settles it."
+    )
 
 
 async def _texts(run: StageContext, paths: set[str]) -> tuple[dict[str, str], dict[str, str]]:

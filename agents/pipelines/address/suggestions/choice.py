@@ -14,7 +14,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     is_alone,
     read_apart,
 )
-from agents.ports import Thread, ThreadComment
+from agents.ports import STILL_WAITING, Thread, ThreadComment
 from agents.requests import Person
 from agents.text import one_line
 
@@ -60,7 +60,8 @@ class ChosenSuggestion:
     @property
     def whole(self) -> bool:
         """Return whether it says nothing beside it, and nobody said anything after it."""
-        return self.alone and self.thread.said[-1].id == self.said.id
+        newest = next(each for each in reversed(self.thread.said) if not each.own)
+        return self.alone and newest.id == self.said.id
 
 
 async def select_suggestions(
@@ -94,6 +95,8 @@ def _newest(thread: Thread, *, strangers: bool) -> ThreadComment | None:
     """Return the newest word of a writer, unless Fettle has dealt with it."""
     for said in reversed(thread.said):
         if said.own:
+            if said.verdict in STILL_WAITING:
+                continue
             return None
         if _may_write(said.role, strangers=strangers):
             return said
@@ -115,8 +118,7 @@ def choose(
     chosen: list[ChosenSuggestion] = []
     left: dict[str, str] = {}
     for each in candidates:
-        path = each.thread.path
-        if reason := unfit.get(path) or find_trouble(texts[path], each.thread, each.suggestion):
+        if reason := _find_trouble(each, texts, unfit):
             left[each.thread.id] = reason
         elif (other := _rival(each, chosen)) is not None:
             left[each.thread.id] = (
@@ -125,6 +127,34 @@ def choose(
         else:
             chosen.append(each)
     return chosen, left
+
+
+def find_contradictions(
+    candidates: Sequence[ChosenSuggestion], texts: Mapping[str, str], unfit: Mapping[str, str]
+) -> dict[str, tuple[ChosenSuggestion, ...]]:
+    """Return, by thread, what other people want instead on the same lines: people have to decide.
+
+    What would not apply as it is contradicts nothing.
+    """
+    sound = [each for each in candidates if not _find_trouble(each, texts, unfit)]
+    found = {
+        each.thread.id: tuple(
+            other
+            for other in sound
+            if each.change.overlaps(other.change)
+            and each.change != other.change
+            and each.author.id != other.author.id
+        )
+        for each in sound
+    }
+    return {thread: others for thread, others in found.items() if others}
+
+
+def _find_trouble(
+    each: ChosenSuggestion, texts: Mapping[str, str], unfit: Mapping[str, str]
+) -> str:
+    path = each.thread.path
+    return unfit.get(path) or find_trouble(texts[path], each.thread, each.suggestion)
 
 
 def _rival(one: ChosenSuggestion, chosen: Iterable[ChosenSuggestion]) -> ChosenSuggestion | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.pipelines.resolve.evaluation import Criterion, EvaluationFindings
 from agents.pipelines.resolve.work import ResolveWork, SubIssueWork
+from agents.pipelines.stages.evaluation import Criterion, EvaluationFindings
 from agents.text import one_line
 
 Safe = Callable[[str], str]

@@ -86,6 +86,10 @@ class AddressActs:
     def submit(self):
         return [self.use("submit_step", summary="Changed it.", tried="ran it")]
 
+    def verdict(self, verdict="pass", **more):
+        given = {"flaws": (), "missing": "", "criteria": (), **more}
+        return [self.use("submit_evaluation", verdict=verdict, reasoning="I looked.", **given)]
+
     def fix(self):
         return [self.use("submit_fix", summary="mended")]
 
@@ -106,13 +110,14 @@ def straight(acts):
         acts.analyse(["t1"]),
         acts.change(),
         acts.submit(),
+        acts.verdict(),
         acts.update(("t1", "fixed", 1)),
     ]
 
 
-def subjects(world, head):
+def subjects(world, head, since=None):
     found = []
-    while head != world.head:
+    while head != (since or world.head):
         _, head, message = world.history.commits[head]
         found.insert(0, message.splitlines()[0])
     return found

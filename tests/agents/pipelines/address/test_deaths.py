@@ -29,22 +29,23 @@ def die_in_step(world, talk, moment):
     world.steps.step = dies
 
 
-@pytest.mark.parametrize("moment", range(13))
+@pytest.mark.parametrize("moment", range(14))
 async def test_a_death_in_any_step_ends_as_if_nothing_had_happened(make, acts, wish, talk, moment):
     told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
     answers = [
         acts.analyse(["t1"]),
         acts.change(old="a - b", new="-b + a"),
         acts.submit(),
+        acts.verdict(),
         acts.update(("t1", "fixed", 1)),
     ]
     undisturbed = make(answers, told)
     expected = await undisturbed.resolve(wish)
-    assert len(undisturbed.steps.kept) == 12, "each step is a moment"
+    assert len(undisturbed.steps.kept) == 13, "each step is a moment"
     world = make(answers, told)
     die_in_step(world, talk, moment)
 
-    if moment < 12:
+    if moment < 13:
         with pytest.raises(talk.Killed):
             await world.resolve(wish)
     outcome = await world.resolve(wish)
@@ -71,6 +72,7 @@ async def test_a_death_right_after_anything_that_people_see_ends_the_same(
         acts.analyse(["t1"]),
         acts.change(old="a - b", new="-b + a"),
         acts.submit(),
+        acts.verdict(),
         acts.update(("t1", "fixed", 1)),
     ]
     world = make(answers, told)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agents.errors import ModelRefused
 from agents.ports import Remark
 from tests.agents.pipelines.address.pull_scene import (
     AT,
@@ -80,6 +81,7 @@ async def test_each_kind_of_word_gets_its_own_answer(make, acts, wish):
         acts.change(),
         acts.change("more.py", "x = 1", "y = 1"),
         acts.submit(),
+        acts.verdict(),
         acts.update(
             ("t1", "fixed", 1),
             ("c1", "fixed", 2),
@@ -125,6 +127,7 @@ async def test_suggestions_that_break_a_check_are_mended_in_a_session(make, acts
     answers = [
         acts.change(old="# BROKEN", new="# kept"),
         acts.submit(),
+        acts.verdict(),
         acts.update(commits=(("Mend the sum", ("lib.py",)),)),
     ]
     world = make(answers, told, check=check)
@@ -213,3 +216,102 @@ async def test_where_nothing_was_changed_no_check_runs_for_it(make, acts, wish):
 
     assert len(ran) <= 1
     assert world.reviewing.replies["T1"][0] == "answered"
+
+
+async def test_fresh_eyes_look_at_what_is_more_than_suggestions(make, acts, wish):
+    """What they find is mended once; what is still wrong then is not called fixed."""
+    flaw = {"where": "lib.py", "what": "It forgets that minus does not turn around."}
+    told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn the other as well.", line=6))
+    answers = [
+        acts.analyse(["t1"]),
+        acts.change(old="a - b", new="b - a"),
+        acts.submit(),
+        acts.verdict("revise", flaws=[flaw]),
+        acts.change(old="b - a", new="-b + a"),
+        [acts.use("submit_revision", summary="Turned the sign as well.")],
+        acts.verdict("revise", flaws=[flaw]),
+        acts.update(("t1", "fixed", 1)),
+    ]
+    world = make(answers, told)
+
+    outcome = await world.resolve(wish)
+
+    judged = world.model.asked[3]["messages"]
+    assert "Turn the other as well." in judged
+    assert "+    return b + a" not in judged, "a reviewer's suggestion is theirs"
+    assert {i: v for i, (v, _) in world.reviewing.replies.items()} == {
+        "T1": "fixed",
+        "T2": "changed",
+    }
+    assert world.reviewing.resolved == ["T1"]
+    assert "It forgets that minus" in world.publisher.comments["ledger"]
+    assert not outcome.ready
+
+
+@pytest.mark.parametrize("stage", ["analysis", "engineer"])
+async def test_what_code_applied_is_pushed_even_where_the_model_fails(make, acts, wish, stage):
+    refused = ModelRefused("The model refused to answer.")
+    told = feedback(
+        thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6), thread("T3", "Why?", line=5)
+    )
+    sorted_ = acts.analyse(["t1"], [("t2", "question")])
+    answers = {
+        "analysis": [refused],
+        "engineer": [sorted_, acts.change(old="a - b", new="BROKEN"), refused],
+    }
+    world = make(answers[stage], told)
+
+    outcome = await world.resolve(wish)
+
+    pushed = world.publisher.pushed[BRANCH]
+    assert subjects(world, pushed) == ["Apply mara's suggestion in lib.py"]
+    assert "BROKEN" not in world.history.files(pushed)["lib.py"]
+    last = "not_done" if stage == "analysis" else "answered"
+    assert {i: v for i, (v, _) in world.reviewing.replies.items()} == {
+        "T1": "fixed",
+        "T2": "not_done",
+        "T3": last,
+    }
+    assert "The model refused to answer." in world.reviewing.replies["T2"][1]
+    assert "/bot address" in world.reviewing.replies["T2"][1]
+    assert outcome.kind == "failed"
+    assert world.reviewing.dealt[-1].kept_back, "what was said still waits"
+    kept = [branch for branch in world.publisher.pushed if "unfinished" in branch]
+    assert bool(kept) == (stage == "engineer"), "what an engineer began is not lost"
+
+
+async def test_suggestions_that_break_a_check_are_not_pushed_where_the_model_fails(
+    make, acts, wish
+):
+    def check(files):
+        return (1, "FAILED tests.py::test_sum") if "b + a" in files["lib.py"] else (0, "ok")
+
+    told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
+    world = make([ModelRefused("The model refused to answer.")], told, check=check)
+
+    outcome = await world.resolve(wish)
+
+    assert BRANCH not in world.publisher.pushed
+    assert outcome.kind == "failed"
+
+
+async def test_a_change_is_not_lost_where_the_model_fails_at_its_words(make, acts, wish):
+    told = feedback(thread("T1", "Turn it around, please."))
+    world = make([*straight(acts)[:4], ModelRefused("The model refused to answer.")], told)
+
+    await world.resolve(wish)
+
+    verdict, text = world.reviewing.replies["T1"]
+    assert verdict == "needs_human"
+    assert world.publisher.pushed[BRANCH][:7] in text
+    assert world.reviewing.resolved == []
+
+
+async def test_what_was_kept_back_waits_for_the_next_run(make, acts, wish):
+    answered = [say("Kept back.", 2, own=True, verdict=v) for v in ("kept_back", "not_done")]
+    told = feedback(*(thread(f"T{n}", SUGGESTION, each) for n, each in enumerate(answered, 1)))
+    world = make([], told)
+
+    await world.resolve(wish)
+
+    assert world.reviewing.resolved == ["T1", "T2"]

@@ -3,7 +3,15 @@
 import pytest
 
 from agents.errors import Moved
-from tests.agents.pipelines.address.pull_scene import BRANCH, CODE, feedback, move, straight, thread
+from tests.agents.pipelines.address.pull_scene import (
+    BRANCH,
+    CODE,
+    feedback,
+    move,
+    straight,
+    subjects,
+    thread,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +31,7 @@ async def test_an_update_that_does_not_fit_is_sent_back(make, acts, wish, said, 
     said = {"replies": (("t1", "fixed", 1),), **said}
     wrong = acts.update(*said.pop("replies"), **said)
     answers = straight(acts)
-    world = make([*answers[:3], wrong, answers[3]], feedback(thread("T1", "Turn it.")))
+    world = make([*answers[:4], wrong, answers[4]], feedback(thread("T1", "Turn it.")))
 
     await world.resolve(wish)
 
@@ -37,7 +45,7 @@ async def test_what_makes_a_check_fail_is_not_pushed(make, acts, wish):
     answers = straight(acts)
     told = feedback(thread("T1", "Turn it."), thread("T2", "Why?", line=6))
     answers[0] = acts.analyse(["t1"], [("t2", "question")])
-    world = make([*answers[:3], *[acts.fix()] * 3, answers[3]], told, check=check)
+    world = make([*answers[:4], *[acts.fix()] * 3, answers[4]], told, check=check)
 
     outcome = await world.resolve(wish)
 
@@ -46,7 +54,11 @@ async def test_what_makes_a_check_fail_is_not_pushed(make, acts, wish):
     assert kept.startswith("bot/31-unfinished-")
     assert outcome.kind == "failed"
     assert "`tests`" in outcome.text
-    assert set(world.reviewing.replies) == {"T2"}, "nothing is fixed that nobody can see"
+    assert {key: verdict for key, (verdict, _) in world.reviewing.replies.items()} == {
+        "T1": "kept_back",
+        "T2": "answered",
+    }, "nothing is fixed that nobody can see, and whoever asked for it hears why"
+    assert "`tests`" in world.reviewing.replies["T1"][1]
     assert world.reviewing.resolved == []
     assert world.reviewing.dealt[0].kept_back
     assert "100 %" in world.publisher.comments["ledger"]
@@ -93,7 +105,9 @@ async def test_what_contradicts_other_peoples_commits_is_kept_back(make, acts, w
     assert world.history.files(world.source.branches[BRANCH])["lib.py"] == "theirs\n"
     assert outcome.kind == "failed"
     assert "contradict each other in `lib.py`" in outcome.text
-    assert world.reviewing.replies == {}
+    [(verdict, said)] = world.reviewing.replies.values()
+    assert verdict == "kept_back"
+    assert "contradict each other in `lib.py`" in said
 
 
 async def test_what_is_worse_on_top_of_theirs_is_kept_back(make, acts, wish):
@@ -146,11 +160,40 @@ async def test_a_pull_request_that_ends_meanwhile_ends_the_run(make, acts, wish,
     assert BRANCH not in world.publisher.pushed
 
 
-async def test_what_people_took_off_the_branch_meanwhile_does_not_come_back(make, acts, wish):
+async def test_on_a_rewritten_branch_our_own_commits_are_made_anew_and_nothing_else(
+    make, acts, wish
+):
+    answers = straight(acts)
+    world = make(answers, feedback(thread("T1", "Turn it.")))
+
+    def check(files):
+        if "b + a" in files["lib.py"]:
+            return 0, "ok"
+        rewritten = world.history.tree({"lib.py": CODE, "other.py": "y = 2\n"})
+        if world.source.branches[BRANCH] == world.head:
+            amended = world.history.commit(rewritten, world.base, "Amended\n")
+            world.source.branches[BRANCH] = amended
+        return 0, "ok"
+
+    world.commands["check"] = check
+
+    await world.resolve(wish)
+
+    pushed = world.publisher.pushed[BRANCH]
+    assert subjects(world, pushed, world.base) == ["Amended", "Turn the sum around"]
+    files = world.history.files(pushed)
+    assert files["other.py"] == "y = 2\n"
+    assert "more.py" not in files, "what people took off the branch does not come back"
+    assert "b + a" in files["lib.py"]
+    assert len(world.model.asked) == len(answers), "nothing is paid twice"
+    assert world.reviewing.resolved == ["T1"]
+
+
+async def test_a_rewritten_branch_that_contradicts_our_commits_is_left_alone(make, acts, wish):
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
 
     def check(files):
-        move(world, {"more.py": "rewritten\n"}, parent=world.base)
+        move(world, {"lib.py": "rewritten\n"}, parent=world.base)
         return 0, "ok"
 
     world.commands["check"] = check
@@ -159,8 +202,8 @@ async def test_what_people_took_off_the_branch_meanwhile_does_not_come_back(make
 
     assert BRANCH not in world.publisher.pushed
     assert outcome.kind == "failed"
-    assert "rewritten" in outcome.text
-    assert world.reviewing.replies == {}
+    assert "contradict each other in `lib.py`" in outcome.text
+    assert [verdict for verdict, _ in world.reviewing.replies.values()] == ["kept_back"]
 
 
 async def test_who_keeps_pushing_is_not_told_of_loosened_tests(make, acts, wish):

@@ -31,7 +31,7 @@ async def test_a_sorting_that_is_not_whole_is_sent_back(make, acts, wish, named,
         thread("T1", "Turn it."),
         thread("T2", "Do it.", say("No.", 2, own=True, verdict="disagree"), "Do!", line=6),
     )
-    rest = [acts.analyse(["t1", "t2"]), *straight(acts)[1:3]]
+    rest = [acts.analyse(["t1", "t2"]), *straight(acts)[1:4]]
     ending = acts.update(("t1", "fixed", 1), ("t2", "needs_human", 0))
     world = make([acts.analyse(*named), *rest, ending], told)
 
@@ -139,6 +139,7 @@ async def test_a_thread_is_closed_by_the_commit_that_is_named_and_by_no_other(ma
         acts.change(),
         acts.change("more.py", "x = 1", "y = 1"),
         acts.submit(),
+        acts.verdict(),
         acts.update(
             ("t1", "fixed", 1),
             ("t2", "fixed", 2),
@@ -162,6 +163,7 @@ async def test_a_suggestion_that_was_undone_later_leaves_its_thread_open(make, a
         acts.analyse(["t1"]),
         acts.change("more.py", "x = 1", "y = 1"),
         acts.submit(),
+        acts.verdict(),
         acts.change(old="b + a", new="a + b"),
         acts.fix(),
         acts.update(("t1", "fixed", 1), commits=(("Rename x", ("lib.py", "more.py")),)),

@@ -89,6 +89,18 @@ async def test_a_rename_is_followed(estate, grow):
     assert b"seven\n" in await estate.mirror.show(made.tree, "new.py")
 
 
+async def test_what_was_changed_can_be_put_on_a_branch_that_was_rewritten(estate, grow):
+    """Only the changes are: what was taken off the branch meanwhile does not come back."""
+    seen = grow(estate.base, {"src/a.py": "A = 10\n", "gone.py": "1\n"})
+    ours = grow(seen, {"src/b.py": "B = 20\n"})
+    rewritten = grow(estate.base, {"src/a.py": "A = 30\n"})
+    made = await estate.mirror.merge(rewritten, ours, KEPT, base=seen)
+    assert made.conflicts == ()
+    assert await estate.mirror.show(made.tree, "src/a.py") == b"A = 30\n"
+    assert await estate.mirror.show(made.tree, "src/b.py") == b"B = 20\n"
+    assert "gone.py" not in list_files(estate, made.tree)
+
+
 async def test_contradictions_are_named_and_marked(estate, grow):
     ours = grow(estate.base, {"src/a.py": "A = 10\n", "src/b.py": None, "ok.py": "1\n"})
     theirs = grow(estate.base, {"src/a.py": "A = 20\n", "src/b.py": "B = 3\n"})

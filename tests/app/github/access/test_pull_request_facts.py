@@ -103,18 +103,38 @@ async def test_one_that_only_comments_has_a_text_or_begins_a_thread(desk):
     assert await desk.find_rule(inline) is None
 
 
-async def test_one_that_github_wraps_around_a_reply_is_none(desk):
+async def test_a_reply_counts_in_a_thread_in_which_we_have_spoken_and_in_no_other(desk):
+    """GitHub wraps each reply into a review of its own."""
+    scene, bob = desk.scene, desk.scene.people["bob"]
     inline = await desk.review("bob", comments=[Inline("a.py", 1, "Why?")])
     [remark] = inline.remarks
-    reply = await desk.scene.server.reply(remark.thread, desk.scene.people["bob"], "And here?")
+    reply = await scene.server.reply(remark.thread, bob, "And here?")
     assert reply.review is not inline
     assert await desk.find_rule(reply.review) == "review-has-substance"
 
+    app = scene.server.world.apps[scene.app.app_id]
+    await scene.server.reply(remark.thread, app.bot, "Because.")
+    for words, rule in (("I see.", "review-has-substance"), ("No.", None)):
+        reply = await scene.server.reply(remark.thread, bob, words)
+        assert await desk.find_rule(reply.review) == rule
 
-async def test_approvals_ask_for_nothing(desk):
-    inline = [Inline("a.py", 1, "Nice.")]
-    review = await desk.review("bob", "Ship it.", state="APPROVED", comments=inline)
-    assert await desk.find_rule(review) == "review-stands"
+
+@pytest.mark.parametrize(
+    ("body", "inline", "asks"),
+    [
+        ("Ship it.", "Nice.", False),
+        ("LGTM :tada:", None, False),
+        ("", None, False),
+        ("Please fix this before you merge.", None, True),
+        ("Looks good, but rename it.", None, True),
+        ("LGTM", "This hides the builtin.", True),
+        ("Looks good?", None, True),
+    ],
+)
+async def test_approvals_ask_for_what_they_remark(desk, body, inline, asks):
+    comments = [Inline("a.py", 1, inline)] if inline else []
+    review = await desk.review("bob", body, state="APPROVED", comments=comments)
+    assert await desk.find_rule(review) == (None if asks else "review-has-substance")
 
 
 async def test_a_dismissed_review_does_not_count(desk):

@@ -108,6 +108,24 @@ async def test_an_outdated_thread_has_no_line_but_the_one_it_had(pulled, scene):
     assert (thread.outdated, thread.line, thread.original_line) == (True, None, 11)
 
 
+async def test_a_thread_that_we_closed_is_open_again_when_somebody_answers(pulled, scene):
+    await pulled.review("bob", comments=[(10, "Fix it.")])
+    reviewing, bob = await pulled.run(), scene.people["bob"]
+    [thread] = (await reviewing.feedback()).threads
+    await reviewing.reply(thread, "fixed", "Done.")
+    await reviewing.resolve(thread)
+    assert (await reviewing.feedback()).resolved == 1
+
+    [place] = pulled.pull.threads
+    await scene.server.reply(place, bob, "No, it is not.")
+    later = await pulled.run("0002")
+    [again] = (await later.feedback()).waiting
+    assert [each.body for each in again.said] == ["Fix it.", "Done.", "No, it is not."]
+
+    place.resolved_by = bob
+    assert (await later.feedback()).resolved == 1, "people have closed it"
+
+
 async def test_resolved_threads_are_counted_only(pulled, scene):
     await pulled.review("ada", comments=[(10, "One"), (11, "Two")])
     await scene.server.resolve_thread(pulled.pull.threads[0], scene.people["bob"])

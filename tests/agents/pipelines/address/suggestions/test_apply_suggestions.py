@@ -3,6 +3,7 @@
 import pytest
 
 from agents.errors import RunError
+from agents.pipelines.address.points import list_points
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 
 FILES = {
@@ -175,21 +176,42 @@ async def test_what_we_have_dealt_with_is_not_done_again_when_a_stranger_speaks(
     assert run.head == world.base
 
 
-async def test_of_two_that_overlap_the_earlier_thread_wins(begin, words, suggest):
+async def test_of_one_persons_two_that_overlap_the_earlier_thread_wins(begin, words, suggest):
     world, run = begin()
-    early = words.thread(
-        words.say(suggest("2", "3"), by="noor"), start=2, line=3, shown=("two", "three")
-    )
+    early = words.thread(suggest("2", "3"), start=2, line=3, shown=("two", "three"))
     late = words.thread(suggest("zwei"), line=2, shown=("two",))
 
     applied = await run.stage(apply_suggestions, words.feedback(late, early))
 
     assert world.history.files(run.head)["calc.py"] == "one\n2\n3\nfour\n"
     assert applied.settled == {early.id: run.head}
-    assert applied.left == {late.id: "it overlaps with that of noor, which came first"}
+    assert applied.left == {late.id: "it overlaps with that of mara, which came first"}
     assert applied.describe_suggestion(late).startswith(
         "Its suggestion was not applied as it is: it overlaps"
     )
+
+
+async def test_of_two_people_who_contradict_each_other_nobody_wins_and_both_are_asked(
+    begin, words, suggest
+):
+    world, run = begin()
+    noor = words.thread(
+        words.say(suggest("2", "3"), by="noor"), start=2, line=3, shown=("two", "three")
+    )
+    mara = words.thread(suggest("zwei"), line=2, shown=("two",))
+    agrees = words.thread(words.say(suggest("zwei"), by="jonas"), line=2, shown=("two",))
+    apart = words.thread(suggest("vier"), line=4, shown=("four",))
+    told = words.feedback(noor, mara, agrees, apart)
+
+    applied = await run.stage(apply_suggestions, told)
+
+    assert world.history.files(run.head)["calc.py"] == "one\ntwo\nthree\nvier\n"
+    assert applied.settled == {apart.id: run.head}
+    assert set(applied.contested) == {noor.id, mara.id, agrees.id}
+    assert f"`mara` wants [something else]({mara.said[0].url})" in applied.contested[noor.id]
+    assert "`noor` wants" in applied.contested[mara.id]
+    assert "neither was applied" in applied.contested[mara.id]
+    assert not list_points(told, applied), "no model is asked what people have to decide"
 
 
 async def test_two_who_want_the_same_both_get_it(begin, words, suggest):

@@ -3,12 +3,12 @@
 import pytest
 
 from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
-from agents.pipelines.resolve.evaluation import Criterion, EvaluationFindings
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SubIssueWork
+from agents.pipelines.stages.evaluation import Criterion, EvaluationFindings
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
