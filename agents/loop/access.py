@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agents.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex
 
 # ruff: noqa: PLC0415 - the SDKs have thousands of modules: they wait for the first question
@@ -51,6 +53,7 @@ class AnthropicAccess:
     key: str = field(default="", repr=False)
     base_url: str | None = None
     token: str = field(default="", repr=False)
+    trusted: SSLContext | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError where there is neither a key nor a server that may need none."""
@@ -76,7 +79,7 @@ class AnthropicAccess:
             api_key=None if self.token else self.key or "none",
             auth_token=self.token or None,
             base_url=self.base_url or "https://api.anthropic.com",
-            **_limit(timeout),
+            **_limit(timeout, self.trusted),
         )
 
     def explain(self, error: Exception) -> str | None:  # noqa: ARG002 - the protocol has it
@@ -98,6 +101,7 @@ class BedrockAccess:
     session_token: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
     base_url: str | None = None
+    trusted: SSLContext | None = None
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -119,7 +123,7 @@ class BedrockAccess:
                 aws_session_token=self.session_token if keyed else None,
                 api_key=self.token,
                 base_url=self.base_url,
-                **_limit(timeout),
+                **_limit(timeout, self.trusted),
             )
         except ValueError as error:
             raise ConfigError(
@@ -148,6 +152,7 @@ class VertexAccess:
     project: str | None = None
     region: str = "global"
     base_url: str | None = None
+    trusted: SSLContext | None = None
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -164,7 +169,7 @@ class VertexAccess:
             region=self.region,
             project_id=self.project or NOT_GIVEN,
             base_url=self.base_url,
-            **_limit(timeout),
+            **_limit(timeout, self.trusted),
         )
 
     def explain(self, error: Exception) -> str | None:
@@ -202,7 +207,10 @@ async def import_extra(name: str, extra: str) -> None:
         ) from error
 
 
-def _limit(timeout: float) -> dict[str, Any]:
-    from anthropic import Timeout
+def _limit(timeout: float, trusted: SSLContext | None) -> dict[str, Any]:
+    """Return what holds for every client; the library itself finds proxies in the environment."""
+    from anthropic import DefaultAsyncHttpxClient, Timeout
 
-    return {"max_retries": 0, "timeout": Timeout(timeout, connect=CONNECT_SECONDS)}
+    limit = Timeout(timeout, connect=CONNECT_SECONDS)
+    client = DefaultAsyncHttpxClient(verify=trusted, timeout=limit) if trusted else None
+    return {"max_retries": 0, "timeout": limit, "http_client": client}

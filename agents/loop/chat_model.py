@@ -23,6 +23,8 @@ from agents.loop.retries import Retries
 from agents.ports import Answer, Capabilities, Query
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from openai import APIError, AsyncOpenAI
     from openai.types.chat import ChatCompletion
 
@@ -54,6 +56,7 @@ class ChatModel:
         tries: int = 4,
         backoff: float = 1.0,
         timeout: float = 300.0,
+        trusted: SSLContext | None = None,
     ) -> None:
         if not (api_key or base_url):
             raise ConfigError(
@@ -64,6 +67,7 @@ class ChatModel:
         self._retries, self._timeout = Retries(tries, backoff), timeout
         self._declared, self._prices = declared or {}, prices or PriceList()
         self._limits: dict[str, str] = {}
+        self._trusted = trusted
         self._client: AsyncOpenAI | None = None
 
     async def capabilities(self, model: str) -> Capabilities:
@@ -104,14 +108,17 @@ class ChatModel:
     async def _open(self) -> AsyncOpenAI:
         await import_beside_loop("genai_prices")
         await import_extra("openai", "openai")
-        from openai import AsyncOpenAI, Timeout
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
         if self._client is None:
+            limit, trusted = Timeout(self._timeout, connect=10.0), self._trusted
+            client = DefaultAsyncHttpxClient(verify=trusted, timeout=limit) if trusted else None
             self._client = AsyncOpenAI(  # its own retries are off, as those of the other SDK
                 api_key=self._key or "none",
                 base_url=self._base_url,
                 max_retries=0,
-                timeout=Timeout(self._timeout, connect=10.0),
+                timeout=limit,
+                http_client=client,
             )
         return self._client
 

@@ -49,6 +49,7 @@ def redactor_of(settings: Settings) -> Redactor:
     from sqlalchemy import make_url
 
     from app.config.values import parse_key
+    from app.network.outbound import HttpProxy
     from app.secrets.redaction import Redactor
 
     given = [settings.anthropic_api_key, settings.anthropic_auth_token, settings.private_key]
@@ -58,6 +59,9 @@ def redactor_of(settings: Settings) -> Redactor:
         secrets.append(make_url(settings.database_url.get_secret_value()).password or "")
     for header in settings.otlp_headers.values():  # whole, and what stands behind `Bearer`
         secrets += [header.get_secret_value(), *header.get_secret_value().split()]
+    for proxy in (settings.https_proxy, settings.http_proxy):
+        if proxy is not None:
+            secrets.append(HttpProxy.parse(proxy.get_secret_value()).password)
     if settings.private_key_file is not None:
         key = parse_key(SecretStr(settings.private_key_file.read_text()))
         secrets.append(key.get_secret_value())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ssl import SSLContext
 from typing import Any
 
 from pydantic import SecretStr
@@ -32,7 +33,7 @@ def open_model(settings: Settings, **options: Any) -> RoutedModel | NoModel:
         "anthropic": lambda: ClaudeModel(_reach_anthropic(settings), **gather("anthropic")),
         "bedrock": lambda: ClaudeModel(_reach_bedrock(settings), **gather("bedrock")),
         "vertex": lambda: ClaudeModel(_reach_vertex(settings), **gather("vertex")),
-        "openai": lambda: ChatModel(key, url, **gather("openai")),
+        "openai": lambda: ChatModel(key, url, trusted=_find_trust(settings), **gather("openai")),
     }
     routed = RoutedModel(ways)
     routed.check(asked_models(settings))
@@ -51,7 +52,12 @@ def list_declared(settings: Settings, provider: str) -> dict[str, dict[str, Any]
 
 def _reach_anthropic(settings: Settings) -> AnthropicAccess:
     key, token = settings.anthropic_api_key, settings.anthropic_auth_token
-    return AnthropicAccess(_reveal(key) or "", settings.anthropic_base_url, _reveal(token) or "")
+    return AnthropicAccess(
+        _reveal(key) or "",
+        settings.anthropic_base_url,
+        _reveal(token) or "",
+        _find_trust(settings),
+    )
 
 
 def _reach_bedrock(settings: Settings) -> BedrockAccess:
@@ -62,11 +68,22 @@ def _reach_bedrock(settings: Settings) -> BedrockAccess:
         session_token=_reveal(settings.aws_session_token),
         token=_reveal(settings.aws_bearer_token_bedrock),
         base_url=settings.bedrock_url,
+        trusted=_find_trust(settings),
     )
 
 
 def _reach_vertex(settings: Settings) -> VertexAccess:
-    return VertexAccess(settings.vertex_project, settings.vertex_region, settings.vertex_url)
+    return VertexAccess(
+        settings.vertex_project,
+        settings.vertex_region,
+        settings.vertex_url,
+        _find_trust(settings),
+    )
+
+
+def _find_trust(settings: Settings) -> SSLContext | None:
+    """Return whom TLS trusts; None: the library's own authorities."""
+    return settings.outbound.trusted if settings.ca_file else None
 
 
 def _reveal(secret: SecretStr | None) -> str | None:

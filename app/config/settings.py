@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -35,6 +36,7 @@ from app.config.load import (
 )
 from app.config.values import (
     DeclaredCapabilities,
+    certificates_in_file,
     default_data_dir,
     expand_core,
     fernet_keys,
@@ -44,6 +46,7 @@ from app.config.values import (
     known_conversations,
     known_sandbox,
     parse_key,
+    proxy_address,
     readable_directories,
     readable_file,
     split_list,
@@ -54,6 +57,7 @@ from app.config.values import (
     webhook_address,
     with_driver,
 )
+from app.network.outbound import Outbound
 from app.secrets.encryption import Cipher
 from app.secrets.files import kept_beside
 
@@ -96,6 +100,21 @@ class Settings(BaseSettings):
     """Start page of your GitHub: https://github.com, https://NAME.ghe.com, or your own server."""
     webhook_url: Annotated[str | None, AfterValidator(webhook_address)] = None
     """Where GitHub reaches this server: `fettle setup` tells GitHub, `fettle doctor` compares."""
+
+    https_proxy: Annotated[SecretStr | None, AfterValidator(proxy_address)] = Field(
+        default=None, validation_alias="HTTPS_PROXY"
+    )
+    """Proxy towards https:// addresses of GitHub, models and package indexes, for git as well:
+    http://proxy.example:3128, with a user name and a password if it wants them."""
+    http_proxy: Annotated[SecretStr | None, AfterValidator(proxy_address)] = Field(
+        default=None, validation_alias="HTTP_PROXY"
+    )
+    """The same towards http:// addresses."""
+    no_proxy: str = Field(default="", validation_alias="NO_PROXY")
+    """Hosts and domains that are reached directly, separated by commas; this machine always is."""
+    ca_file: Annotated[Path | None, AfterValidator(certificates_in_file)] = None
+    """File with certificates (PEM) of authorities to trust beside the machine's own, such as your
+    company's, whose proxy ends TLS."""
 
     data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(
         default_factory=default_data_dir
@@ -291,6 +310,13 @@ class Settings(BaseSettings):
         if self.database_url is None:
             return f"sqlite:///{self.data_dir / 'fettle.db'}"
         return self.database_url.get_secret_value()
+
+    @cached_property
+    def outbound(self) -> Outbound:
+        """Return the way out of this machine."""
+        given = {"https": self.https_proxy, "http": self.http_proxy}
+        proxies = {name: each.get_secret_value() for name, each in given.items() if each}
+        return Outbound(proxies, self.no_proxy, self.ca_file.read_text() if self.ca_file else "")
 
     @property
     def seal(self) -> Cipher:

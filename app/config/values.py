@@ -7,6 +7,7 @@ import binascii
 import json
 import os
 import re
+import ssl
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
@@ -111,6 +112,31 @@ def web_address(address: str | None) -> str | None:
     if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
         raise ValueError("must begin with https:// or http:// and hold no user name")
     return address
+
+
+def proxy_address(value: SecretStr | None) -> SecretStr | None:
+    """Return the URL of an HTTP proxy, which may hold a user name and a password."""
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value.get_secret_value())
+        whole = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or True)
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ValueError("must be an HTTP proxy: http:// or https://, its host and its port")
+    return value
+
+
+def certificates_in_file(path: Path | None) -> Path | None:
+    """Return the path; its file has to hold certificates."""
+    path = readable_file(path)
+    if path is not None:
+        try:
+            ssl.create_default_context(cadata=path.read_text("ascii"))
+        except (ssl.SSLError, ValueError):
+            raise ValueError(f"names {path}, which holds no certificates in PEM") from None
+    return path
 
 
 def webhook_address(address: str | None) -> str | None:

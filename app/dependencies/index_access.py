@@ -74,5 +74,6 @@ class IndexWays:
             self.owner,
             certificates=indexes.certificates,
             files=indexes.files,
+            outbound=self.finder.outbound,
         ) as proxy:
             yield IndexWay(indexes, proxy)

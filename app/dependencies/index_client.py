@@ -10,17 +10,21 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from app.network.addresses import Address, AddressRefused, Resolver, resolve_public
+from app.network.outbound import Outbound
 
 _PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
 
 
-def web_session(trusted: ssl.SSLContext, resolver: AbstractResolver) -> aiohttp.ClientSession:
-    """Return an HTTP client without cookies, environment proxies or decompression."""
+def web_session(
+    trusted: ssl.SSLContext, resolver: AbstractResolver, outbound: Outbound
+) -> aiohttp.ClientSession:
+    """Return an HTTP client without cookies or decompression, which goes this way."""
     connector = aiohttp.TCPConnector(ssl=trusted, resolver=resolver, use_dns_cache=False, limit=64)
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,
+        middlewares=(outbound.route,),
         auto_decompress=False,
         timeout=_PATIENCE,
         skip_auto_headers=("User-Agent", "Accept-Encoding", "Accept"),

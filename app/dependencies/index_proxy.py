@@ -22,6 +22,7 @@ from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_nam
 from app.dependencies.refusals import NO_INDEX, BlockedRequest, Refusals, Refused
 from app.dependencies.tunnel import Caps, Meter, Spent, StreamPair, carry
 from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
+from app.network.outbound import DIRECT, Outbound
 
 SOCKET, BUNDLE = "proxy.sock", "ca.pem"
 
@@ -53,11 +54,13 @@ class Proxy:
         folder: Path,
         caps: Caps,
         resolver: Resolver,
+        outbound: Outbound,
     ) -> None:
         self._allowed = allowed
         self._reading = reading
         self._caps = caps
         self._resolver = resolver
+        self._outbound = outbound
         self._meter = Meter(caps)
         self._refusals = refusals
         self._seen = 0
@@ -164,8 +167,16 @@ class Proxy:
             raise
 
     async def _connect(self, origin: Origin) -> StreamPair:
-        """Connect to an address of the origin that was checked, never to its name."""
+        """Connect to an address of the origin that was checked, never to its name.
+
+        Where the operator's proxy stands in between, the name is its affair.
+        """
         _, host, port = origin.place
+        if (proxy := self._outbound.find_proxy(str(origin.place))) is not None:
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(self._caps.greeting):
+                    return StreamPair(*await proxy.open_tunnel(host, port, self._outbound.trusted))
+            raise Refused(502, "is not reached by the proxy")
         try:
             found = await resolve_public(
                 host, port, private_ok=origin.private_ok, resolver=self._resolver
@@ -188,15 +199,17 @@ async def open_proxy(
     files: Mapping[str, str] | None = None,
     caps: Caps | None = None,
     resolver: Resolver = system_resolver,
+    outbound: Outbound = DIRECT,
 ) -> AsyncIterator[Proxy]:
     """Run a proxy to these origins for sandboxes of `owner`, as long as the `with` lasts.
 
     `certificates` are PEM texts of trusted authorities beside the machine's own; `files` are put
-    beside the socket. The sandbox sees that whole folder, and no other set-up's.
+    beside the socket. The sandbox sees that whole folder, and no other set-up's. `outbound` is the
+    way to the origins.
     """
-    allowed, authority, trusted = Allowed(origins), Authority(), trust(certificates)
-    refusals = Refusals()
-    reading = IndexReaders(allowed, trusted, authority, resolver, refusals)
+    allowed, authority, refusals = Allowed(origins), Authority(), Refusals()
+    trusted = trust(certificates)
+    reading = IndexReaders(allowed, trusted, authority, resolver, refusals, outbound=outbound)
     folder = Path(tempfile.mkdtemp(prefix="fettle-"))
     proxy = Proxy(
         allowed=allowed,
@@ -205,6 +218,7 @@ async def open_proxy(
         folder=folder,
         caps=caps or Caps(),
         resolver=resolver,
+        outbound=outbound,
     )
     try:
         server = await asyncio.start_unix_server(proxy.accept, proxy.socket, limit=_HEAD_LARGEST)

@@ -26,7 +26,7 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     operator = Operator(
         environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
     )
-    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add)
+    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add, outbound=settings.outbound)
     ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     store = Store(settings.data_dir / "setups", sandbox.owner[1])

@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import aiohttp
-
 from app.config.settings import AppCredentials
 from app.github.transport import Urls
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi
+from app.network.outbound import DIRECT, Outbound
 
 MOST_PAGES = 20
 
@@ -61,11 +60,12 @@ class DoctorClient:
 async def open_client(
     github_url: str,
     credentials: AppCredentials,
+    outbound: Outbound = DIRECT,
     *,
     sleep: Callable[[float], Awaitable[object]] | None = None,
 ) -> AsyncIterator[DoctorClient]:
     """Hold the connection open. Raises ConfigError for a wrong address or key."""
-    urls = Urls.from_web_url(github_url)
+    urls = Urls.from_web_url(github_url, outbound)
     jwt = AppJwt(credentials.app_id, credentials.private_key.get_secret_value())
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with urls.outbound.open_session() as session:
         yield DoctorClient(HttpApi(session, urls), jwt, urls, sleep)

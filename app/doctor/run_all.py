@@ -48,7 +48,7 @@ async def _github(settings: Settings) -> list[Diagnosis]:
             report_skip("webhook", "It waits for the App's key."),
         ]
     try:
-        async with open_client(settings.github_url, credentials) as github:
+        async with open_client(settings.github_url, credentials, settings.outbound) as github:
             books = await asyncio.to_thread(read_registry, settings)
             owners = AllowedOwners(settings.owners)
             owners.learn(books.owners)

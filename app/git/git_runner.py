@@ -11,7 +11,8 @@ from pathlib import Path
 from agents.errors import RunError, TransientError
 from app.git.environment import trusted_environment
 from app.git.errors import clean_error, local_fault, network_fault
-from app.git.remote import remote_of, token_answer
+from app.git.remote import remote_of, way_to
+from app.network.outbound import DIRECT, Outbound
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer, OutputSink
 from app.sandbox.process_group import make_memory_file, run_group
 
@@ -27,7 +28,9 @@ class Git:
     allow_files: bool = False
     """Whether `file:` URLs may be fetched: only a run on this machine's own clones asks for it."""
     config: Mapping[str, str] = field(default_factory=dict)
-    """The operator's own settings, like `http.proxy` or `http.sslCAInfo`."""
+    """Settings on top of Fettle's."""
+    outbound: Outbound = DIRECT
+    """The way to remotes."""
     owner: tuple[int, int] | None = None
     """User and group to become first, when root works in somebody else's repository."""
     inherited: set[int] = field(default_factory=set, compare=False)
@@ -70,11 +73,9 @@ class Git:
         """
         protocol, place = remote_of(url, allow_files=self.allow_files)
         whole = FullBuffer(OUTPUT_LIMIT)
-        config = {**self.config, f"protocol.{protocol}.allow": "always"}
-        fds: tuple[int, ...] = ()
-        with token_answer(token) as answer:
-            if answer is not None:
-                config[f"credential.{place}.helper"], fds = answer[0], (answer[1],)
+        allowed = {f"protocol.{protocol}.allow": "always"}
+        with way_to(url, place, token, self.outbound) as (way, fds):
+            config = {**self.config, **allowed, **way}
             environment = {**trusted_environment(config), "GIT_ALLOW_PROTOCOL": protocol}
             try:
                 code, said = await self._run(args, environment, whole, timeout=timeout, fds=fds)

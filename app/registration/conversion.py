@@ -7,7 +7,6 @@ import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
-import aiohttp
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -74,7 +73,7 @@ async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
 
     https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest
     """
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with urls.outbound.open_session() as session:
         answer = await _exchange(HttpApi(session, urls), code, pause)
     try:
         return Converted.model_validate(answer)
@@ -115,7 +114,7 @@ async def adopt(urls: Urls, app_id: str, key: SecretStr) -> Registered:
     Raises ConfigError when there is none, TransientError when GitHub is out of reach.
     """
     jwt = AppJwt(app_id, key.get_secret_value())
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with urls.outbound.open_session() as session:
         answer = await AppClient(HttpApi(session, urls), jwt).request("GET", "/app")
     try:
         return Registered.model_validate(answer)

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-import aiohttp
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -32,7 +31,7 @@ LONGER_WINDOW = 7 * 86_400.0
 @asynccontextmanager
 async def as_app(urls: Urls, app_id: str, key: SecretStr) -> AsyncIterator[AppClient]:
     """Open a client that is authenticated as the App itself."""
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+    async with urls.outbound.open_session() as session:
         yield AppClient(HttpApi(session, urls), AppJwt(app_id, key.get_secret_value()))
 
 

@@ -108,7 +108,11 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Sh
                 runs=Runs(database),
                 approvals=StoredApprovals(database),
                 sandbox=sandbox,
-                mirrors=Mirrors(settings.data_dir / "mirrors", group=sandbox.owner[1]),
+                mirrors=Mirrors(
+                    settings.data_dir / "mirrors",
+                    group=sandbox.owner[1],
+                    outbound=settings.outbound,
+                ),
                 set_ups=make_set_ups(settings, sandbox, redactor),
                 model=InstrumentedModel(model, metrics),
                 web=WebFetcher(),

@@ -145,6 +145,7 @@ async def open_github(
         app_id=credentials.app_id,
         private_key=credentials.private_key.get_secret_value(),
         redactor=redactor,
+        outbound=settings.outbound,
         write_spacing=settings.github_write_spacing,
         renewed=renewed,
         installed=list_owners if settings.owners else None,

@@ -116,7 +116,7 @@ def _read_wish(
         raise ConfigError("--org is no name of an organization. Give it as it is in addresses.")
     if name is not None and not (name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME):
         raise ConfigError(f"--name takes up to {LONGEST_NAME} characters in one line.")
-    urls = Urls.from_web_url(github_url or settings.github_url)
+    urls = Urls.from_web_url(github_url or settings.github_url, settings.outbound)
     hook = _check_hook(webhook_url) or settings.webhook_url
     if hook is None and ask:
         hook = _ask_hook()

@@ -92,7 +92,8 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
     from app.registration.replace_at_github import as_app, tell_secret, window_of
     from app.registration.rotation import format_moment, rotate
 
-    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
+    credentials = settings.credentials
+    urls = Urls.from_web_url(settings.github_url, settings.outbound)
     window = window_of(urls)
     if variable is not None:
         raise ConfigError(BY_HAND.format(days=window / 86_400))
@@ -131,7 +132,8 @@ async def _tell(settings: Settings, variable: str | None) -> None:
     from app.github.transport import Urls
     from app.registration.replace_at_github import as_app, tell_secret, window_of
 
-    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
+    credentials = settings.credentials
+    urls = Urls.from_web_url(settings.github_url, settings.outbound)
     if variable is None:
         raise ConfigError("--tell is for secrets in a variable. Run `fettle rotate-secret`.")
     if len(credentials.webhook_secrets) < 2:
@@ -184,7 +186,8 @@ async def _replace_key(settings: Settings, new: SecretStr) -> None:
     from app.secrets.files import keep_of_app
     from app.views.text import make_visible
 
-    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
+    credentials = settings.credentials
+    urls = Urls.from_web_url(settings.github_url, settings.outbound)
     old = credentials.private_key
     found = await check_key(urls, credentials.app_id, old, new)
     if (variable := _variable()) is not None:

@@ -22,6 +22,7 @@ from app.dependencies.indexes.result import Configured, Index, Indexes
 from app.dependencies.indexes.uv import mise_mirrors, uv_indexes, uv_mirrors
 from app.dependencies.origins import remove_credentials
 from app.network.addresses import Resolver, system_resolver
+from app.network.outbound import DIRECT, Outbound
 
 Reader = Callable[[Operator], Awaitable[Configured]]
 
@@ -69,6 +70,7 @@ class IndexFinder:
         *,
         conceal: Callable[[str], None],
         resolver: Resolver = system_resolver,
+        outbound: Outbound = DIRECT,
     ) -> None:
         """`conceal` is told each password and token, to keep them out of logs and reports."""
         self._operator = operator
@@ -76,6 +78,8 @@ class IndexFinder:
         """Who runs sandboxes: indexes that are folders must be readable for this user."""
         self._conceal = conceal
         self._resolver = resolver
+        self.outbound = outbound
+        """The way to indexes."""
         self._lock = asyncio.Lock()
         self._read: dict[tuple[str, ...], _Read] = {}
         self._kept: dict[_Names, tuple[float, Indexes]] = {}
@@ -124,8 +128,8 @@ class IndexFinder:
         for index in indexes:
             for secret in (secret for key in index.keys for secret in key.secrets):
                 self._conceal(secret.get_secret_value())
-        certificates = _certificates(operator, found, notes)
-        places = Places(trust(certificates), self._resolver)
+        certificates = _certificates(operator, found, self.outbound.authorities, notes)
+        places = Places(trust(certificates), self._resolver, self.outbound)
         folders = dict.fromkeys(folder for each in found for folder in each.folders)
         return Indexes(
             allowed=(
@@ -170,12 +174,13 @@ def _environment(
 
 
 def _certificates(
-    operator: Operator, found: Iterable[Configured], notes: list[str]
+    operator: Operator, found: Iterable[Configured], authorities: str, notes: list[str]
 ) -> tuple[str, ...]:
-    """Return the authorities that the operator's tools trust, in PEM."""
+    """Return the authorities that the operator and their tools trust, in PEM."""
     named = [operator.environ.get(name, "") for name in _AUTHORITIES]
     named += [path for each in found for path in each.certificates]
     texts = [text for each in found for text in each.authorities]
+    texts += [authorities] if authorities else []
     for path in dict.fromkeys(filter(None, named)):
         try:
             texts.append(Path(path).expanduser().read_text("ascii", "ignore"))

@@ -12,6 +12,7 @@ from app.dependencies.indexes.file_hosts import IndexUnanswered, file_places
 from app.dependencies.indexes.result import Index
 from app.dependencies.origins import Origin, OriginKey, place_of, remove_credentials
 from app.network.addresses import AddressRefused, Resolver, is_public, resolve_public
+from app.network.outbound import Outbound
 
 _SECONDS = 60.0
 
@@ -19,8 +20,9 @@ _SECONDS = 60.0
 class Places:
     """Asks indexes for the hosts of their files."""
 
-    def __init__(self, trusted: ssl.SSLContext, resolver: Resolver) -> None:
+    def __init__(self, trusted: ssl.SSLContext, resolver: Resolver, outbound: Outbound) -> None:
         self._trusted = trusted
+        self._outbound = outbound
         self._resolver = resolver
 
     async def origins(
@@ -51,7 +53,9 @@ class Places:
         place = place_of(index.url)
         private = await self._is_private(place, notes)
         origin = Origin(place, f"index of {index.tool}", private_ok=private, keys=index.keys)
-        session = web_session(self._trusted, Checked(lambda *_: private, self._resolver))
+        stops = self._outbound.stops
+        checked = Checked(lambda *to: private or to in stops, self._resolver)
+        session = web_session(self._trusted, checked, self._outbound)
         try:
             async with session, asyncio.timeout(_SECONDS):
                 files = await file_places(session, index, packages.get(index.kind))
@@ -67,7 +71,12 @@ class Places:
         return [origin, *others]
 
     async def _is_private(self, place: OriginKey, notes: list[str]) -> bool:
-        """Tell whether the place is private now: what is public today may not turn private."""
+        """Tell whether the place is private now: what is public today may not turn private.
+
+        Where the operator's proxy leads there, it alone can tell.
+        """
+        if self._outbound.find_proxy(str(place)) is not None:
+            return False
         try:
             found = await resolve_public(
                 place.host, place.port, private_ok=True, resolver=self._resolver

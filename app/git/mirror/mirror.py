@@ -28,6 +28,7 @@ from app.git.ref_names import (
     pushed_branch,
     require_revision,
 )
+from app.network.outbound import DIRECT, Outbound
 from app.sandbox.path_permissions import make_passable
 
 _ALL = f"+refs/heads/*:{FETCHED}/*"
@@ -53,8 +54,11 @@ class Mirror(GitObjects):
         group: int | None = None,
         allow_files: bool = False,
         config: Mapping[str, str] | None = None,
+        outbound: Outbound = DIRECT,
     ) -> None:
-        super().__init__(Git(gitdir, allow_files=allow_files, config=config or {}))
+        super().__init__(
+            Git(gitdir, allow_files=allow_files, config=config or {}, outbound=outbound)
+        )
         self.gitdir = gitdir
         self._group = group
         self._turn = asyncio.Lock()
@@ -70,7 +74,13 @@ class Mirror(GitObjects):
         """Return another mirror of the same kind in the same folder."""
         gitdir = self.gitdir.with_name(f"{name}-{self.gitdir.name}")
         git = self.git
-        return Mirror(gitdir, group=self._group, allow_files=git.allow_files, config=git.config)
+        return Mirror(
+            gitdir,
+            group=self._group,
+            allow_files=git.allow_files,
+            config=git.config,
+            outbound=git.outbound,
+        )
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
@@ -334,14 +344,15 @@ def _install(fresh: Path, gitdir: Path, group: int | None) -> None:
 class Mirrors:
     """Finds mirrors by repository id; one object for each, since the object holds the lock."""
 
-    def __init__(self, root: Path, *, group: int) -> None:
+    def __init__(self, root: Path, *, group: int, outbound: Outbound = DIRECT) -> None:
         self._root = root
         self._group = group
+        self._outbound = outbound
         self._open: dict[int, Mirror] = {}
 
     def open_mirror(self, repository_id: int) -> Mirror:
         """Return the mirror of this repository; the first fetch creates it on disk."""
         if repository_id not in self._open:
             gitdir = self._root / f"{repository_id}.git"
-            self._open[repository_id] = Mirror(gitdir, group=self._group)
+            self._open[repository_id] = Mirror(gitdir, group=self._group, outbound=self._outbound)
         return self._open[repository_id]

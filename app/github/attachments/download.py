@@ -15,6 +15,7 @@ from app.github.attachments.image_header import UnusableImage
 from app.github.transport import InstallationClient
 from app.github.transport.http import API_VERSION, MAX_REDIRECTS, TIMEOUT, USER_AGENT, RequestFailed
 from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
+from app.network.outbound import Outbound
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_REFUSAL = 4_000
@@ -34,12 +35,10 @@ class AssetLoader:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, client: InstallationClient, places: AllowedHosts
+        cls, client: InstallationClient, places: AllowedHosts, outbound: Outbound
     ) -> AsyncIterator[AssetLoader]:
-        """Open an HTTP session without cookies, environment proxies or decompression."""
-        async with aiohttp.ClientSession(
-            cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=False
-        ) as session:
+        """Open an HTTP session without cookies or decompression."""
+        async with outbound.open_session(auto_decompress=False) as session:
             yield cls(session, client, places)
 
     async def load(self, place: ImageLocation, most: int) -> bytes:

@@ -46,7 +46,7 @@ async def read_pictures(reading: RunReader, text: str, number: int) -> Pictures:
         return Pictures()
     client = await reading.client()
     places = AllowedHosts(reading.github.urls, reading.request.repository)
-    async with AssetLoader.open(client, places) as loader:
+    async with AssetLoader.open(client, places, reading.github.urls.outbound) as loader:
         album = _Album(_Signed(loader, places, number), loader, places)
         for image in images:
             await album.add(image)

@@ -22,6 +22,7 @@ from app.github.transport.rate_limits import RemainingRequests, left_of
 from app.github.transport.throttle import Throttle
 from app.github.transport.tokens import Profile, Scope, Token, TokenBroker
 from app.github.transport.urls import Urls
+from app.network.outbound import DIRECT, Outbound
 from app.secrets.redaction import Redactor
 
 MOST_PACES = 10_000
@@ -72,6 +73,7 @@ class GitHub:
         app_id: int | str,
         private_key: str,
         redactor: Redactor,
+        outbound: Outbound = DIRECT,
         write_spacing: float = 1.0,
         renewed: Callable[[], str | None] = lambda: None,
         installed: MakeLookup | None = None,
@@ -80,11 +82,9 @@ class GitHub:
 
         `renewed` returns the App's key when it was replaced since it was last asked.
         """
-        urls, jwt = Urls.from_web_url(github_url), AppJwt(app_id, private_key, renewed=renewed)
-        connector = aiohttp.TCPConnector(limit=AT_ONCE)
-        async with aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar()
-        ) as session:
+        urls = Urls.from_web_url(github_url, outbound)
+        jwt = AppJwt(app_id, private_key, renewed=renewed)
+        async with urls.outbound.open_session(limit=AT_ONCE) as session:
             yield cls(
                 urls,
                 jwt,

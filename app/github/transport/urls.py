@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from agents.errors import ConfigError
 from app.config.github_hosts import github_urls
+from app.network.outbound import DIRECT, Outbound
 
 
 @dataclass(frozen=True)
@@ -16,15 +17,17 @@ class Urls:
     web: str
     rest: str
     graphql: str
+    outbound: Outbound = field(default=DIRECT, compare=False, repr=False)
+    """The way there."""
 
     @classmethod
-    def from_web_url(cls, github_url: str) -> Urls:
+    def from_web_url(cls, github_url: str, outbound: Outbound = DIRECT) -> Urls:
         """Return the addresses that belong to the one in people's browsers. Raises ConfigError."""
         try:
             found = github_urls(github_url)
         except ValueError as error:
             raise ConfigError(f"FETTLE_GITHUB_URL {error}.") from error
-        return cls(web=found.git, rest=found.api, graphql=found.graphql)
+        return cls(found.git, found.api, found.graphql, outbound)
 
     def clone(self, full_name: str) -> str:
         """Return the repository's address for git, without credentials."""

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from agents.errors import ConfigError
 from app.config.settings import load_settings
+from app.dependencies.certificate_authority import Authority
 
 
 def pem(key, shape=PrivateFormat.TraditionalOpenSSL, encryption=None):
@@ -226,6 +227,32 @@ def test_toolchains_are_folders(environ, tmp_path):
     assert load_settings(environ | {"FETTLE_TOOLCHAINS": two}).toolchains == (tmp_path, tmp_path)
     for bad in ("relative", str(tmp_path / "none")):
         assert "FETTLE_TOOLCHAINS" in refuse_settings(environ | {"FETTLE_TOOLCHAINS": bad})
+
+
+def test_the_way_out_is_read_from_the_usual_variables(environ, tmp_path):
+    (tmp_path / "company.pem").write_text(Authority().pem)
+    way = {"https_proxy": "http://me:s3cret@proxy.example:3128", "NO_PROXY": "corp.example"}
+    settings = load_settings({**environ, **way, "FETTLE_CA_FILE": str(tmp_path / "company.pem")})
+    outbound = settings.outbound
+    assert outbound.find_proxy("https://github.com").address == "http://proxy.example:3128"
+    assert outbound.find_proxy("https://git.corp.example") is None
+    assert outbound.authorities.startswith("-----BEGIN CERTIFICATE")
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"HTTPS_PROXY": "socks5://proxy:1080"},
+        {"HTTP_PROXY": "proxy:3128"},
+        {"FETTLE_CA_FILE": __file__},
+    ],
+)
+def test_a_way_out_that_cannot_be_is_refused(environ, wrong):
+    [name] = wrong
+    said = refuse_settings(environ | wrong)
+    assert f"- {name}: " in said
+    assert "must be an HTTP proxy" in said or "holds no certificates" in said
 
 
 def test_secrets_are_never_printed(environ):
