@@ -193,7 +193,7 @@ async def _prepare(url):
     database = Database(url)
     database.migrate()
     database.close()
-    engine = Engine(url, executor="prepare", stages_at_once=1)
+    engine = Engine(url, executor="prepare")
     await engine.launch(_idle)
     await engine.drain(0)
 

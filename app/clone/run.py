@@ -22,7 +22,6 @@ from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, RunObjects, r
 from app.git.policy_file import policy_of
 from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
-from app.runs.queue import RunQueue
 from app.runs.wakeup import WakeupPoller
 from app.sandbox.select import build_caution
 from app.store.runs import StoredJournal
@@ -93,8 +92,9 @@ class CloneRun:
         conductor = make_conductor(self.parts, self.equip, noreply="localhost")
         engine = make_engine(self.parts)
         await engine.launch(conductor.conduct)
-        queue = RunQueue(self.parts.runs, engine)
-        await queue.submit(self.place.folder.run_id, self.request)
+        run_id, request = self.place.folder.run_id, self.request
+        await self.parts.runs.create(run_id, request)
+        await engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))
         attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
         attending = asyncio.create_task(attendant.outcome())
         stopping = asyncio.create_task(stop.wait())

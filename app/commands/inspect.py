@@ -19,6 +19,7 @@ from app.store.runs import (
     StoredJournal,
     StoredSteers,
     find_silent_since,
+    look_at_queue,
 )
 from handlers.access import steering
 from handlers.access.steering import Standing
@@ -75,8 +76,14 @@ class RunInspector:
             approvals=await History(self.database).approvals(run.id),
             comment_id=run.comment_id,
             silent_since=await find_silent_since(self.database, run.id),
+            place=await self._find_place(kept),
         )
         return status_text(status, self._issue(command), self.telling.for_command(command))
+
+    async def _find_place(self, run: KeptRun) -> tuple[int, float | None] | None:
+        if run.state != "queued":
+            return None
+        return (await look_at_queue(self.database)).find(run.id)
 
     async def _explain(self, command: Command, kept: KeptRun, *, discreet: bool) -> str:
         """Return the reasons; `discreet`: without those that whoever sees no alerts must not see.

@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.ports import Steer
 from app.commands.budget import Allowance
+from app.github.reporting.progress_text import describe_place
 from app.github.transport import OutgoingText
 from app.records.approvals import StoredApproval
 from app.store.runs import KeptRun, KeptTurn
@@ -18,7 +19,7 @@ ASKING = "comment_draft"
 """The stage that asks people something; a run that is parked behind it waits for their answer."""
 
 STANDING = {
-    "queued": "**Waiting for its turn**, since {at}.",
+    "queued": "**Waiting for its turn**{place}, since {at}.",
     "running": "**At work** in the stage {stage}, since {at}.",
     "done": "**Done**, since {at}. {text}",
     "refused": "**Not started**, on {at}. {text}",
@@ -26,6 +27,7 @@ STANDING = {
     "failed": "**Stopped** on {at}. {text}",
     "covered": "**Nothing to do**, on {at}. {text}",
 }
+BEGINNING = "**About to begin**, since {at}."
 SILENT = (
     "**Interrupted** in the stage {stage}: the worker that had it has not answered since {since}."
     " Another one goes on with it by itself, within 90 seconds of that; what is said here meanwhile"
@@ -62,6 +64,8 @@ class RunStatus:
     """The id of the run's progress comment, once there is one."""
     silent_since: float | None = None
     """Since when its worker has not answered; None: it does. Unix seconds."""
+    place: tuple[int, float | None] | None = None
+    """Its place in the queue, and for how many seconds it may wait; None: it waits for none."""
 
 
 def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
@@ -101,7 +105,10 @@ def _describe_state(status: RunStatus, issue_url: str, wording: OutgoingText) ->
     known = {"stage": f"`{stage_name(run.stage)}`", "at": format_moment(run.updated_at)}
     if run.state == "running" and status.silent_since is not None:
         return SILENT.format(since=format_moment(status.silent_since), **known)
+    if run.state == "running" and not run.stage:
+        return BEGINNING.format(**known)
     if run.state != "parked":
+        known["place"] = f", {describe_place(*status.place)}" if status.place else ""
         text = wording.line(run.outcome.text, LONGEST_END) if run.outcome else ""
         return STANDING[run.state].format(text=text, **known).rstrip()
     waiting = [each for each in status.approvals if each.state == "waiting"]

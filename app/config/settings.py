@@ -242,7 +242,11 @@ class Settings(BaseSettings):
     worker: Word = "fettle"
     """Name of this process; on PostgreSQL each has its own, and keeps it over restarts."""
     stages_at_once: Annotated[int, Field(ge=1, le=1000)] = 4
-    """Stages that work at the same time on this machine."""
+    """Runs that are at work at the same time on this machine. Those that wait, for a place or for
+    people, are rows of the database."""
+    installation_places: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Runs of one installation that are at work at the same time, over all workers. 0: all places
+    of a worker but one, where the App is installed more than once."""
     inbox_limit: Annotated[int, Field(ge=1)] = 10_000
     """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
     connection_limit: Annotated[int, Field(ge=10)] = 1_000

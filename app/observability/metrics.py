@@ -5,7 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from sqlalchemy import Connection
 
 from agents.ports import Answer, Capabilities, Model, Query
@@ -19,10 +26,26 @@ from app.store.metric_queries import (
     count_waiting,
     find_midnight,
     last_done,
-    oldest_parked,
+    list_workers,
+    oldest_by_state,
     spent_since,
 )
 from app.store.runs import count_by_state
+
+SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+CALLS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+WORK = (0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+RUNS = (30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 28_800.0, 86_400.0)
+"""Upper bounds of histograms, in seconds."""
+
+BLAMED = {
+    "operator": "the operator: settings, keys, prices, the sandbox",
+    "sender": "whoever sends deliveries that are none",
+    "service": "nobody, for now: another service was away or slow; it is tried again",
+    "person": "whoever asked: the run ended without a result, and says why",
+    "maintainer": "the maintainers of Fettle: a mistake of its own, whose traceback is in the log",
+}
+"""Who must act on an error."""
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -71,6 +94,29 @@ class Metrics:
             "Time that commands of repositories and agents took.",
             registry=self.registry,
         )
+        self._count_work()
+        self._measure_time()
+        self.errors = Counter(
+            "fettle_errors", "Errors, by who must act.", ["who"], registry=self.registry
+        )
+        self.blame = {who: self.errors.labels(who).inc for who in BLAMED}
+        """Functions that count one more error on which these must act."""
+        self.ages = self._gauge("runs_oldest_seconds", "How long the first has been so.", "state")
+        self.seen = self._gauge(
+            "worker_seen_timestamp_seconds", "When a worker last said that it is there.", "worker"
+        )
+        self.held = self._gauge("worker_runs", "Runs that a worker has at work.", "worker")
+        self.disk = self._gauge("disk_free_bytes", "Bytes that are free for Fettle's data.")
+        ProcessCollector(registry=self.registry)
+        self._looks: list[Callable[[Connection], None]] = [
+            self._look_at_inbox,
+            self._look_at_runs,
+            self._look_at_sweeps,
+            self._look_at_workers,
+        ]
+
+    def _count_work(self) -> None:
+        """Add what is counted in the database at each scrape."""
         self.runs = Gauge("fettle_runs", "Runs by state.", ["state"], registry=self.registry)
         self.ended = self._gauge("runs_ended", "Runs that ended, by outcome.", "kind", "outcome")
         self.remediations = self._gauge(
@@ -86,11 +132,44 @@ class Metrics:
         self.left = self._gauge(
             "github_requests_left", "Requests left of the hour, as last heard.", "installation"
         )
-        self._looks: list[Callable[[Connection], None]] = [
-            self._look_at_inbox,
-            self._look_at_runs,
-            self._look_at_sweeps,
-        ]
+
+    def _measure_time(self) -> None:
+        """Add the histograms: how long things take, and how long people wait."""
+        self.acknowledged = self._histogram(
+            "acknowledge", "From a delivery's arrival to its answer.", SHORT
+        )
+        self.queued = self._histogram("queue_wait", "How long runs waited for a place.", RUNS)
+        self.stages = self._histogram("stage", "How long stages worked.", WORK, "stage")
+        self.took = self._histogram(
+            "run", "From a request to the end of its run, waits included.", RUNS, "outcome"
+        )
+        self.answers = self._histogram("model_answer", "How long models took to answer.", WORK)
+        self.commands = self._histogram("sandbox_command", "How long commands took.", WORK)
+        self.calls = self._histogram(
+            "github_call", "How long GitHub took to answer, by class of status.", CALLS, "status"
+        )
+
+    def _histogram(
+        self, name: str, words: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        name = f"fettle_{name}_duration_seconds"
+        return Histogram(name, words, labels, buckets=buckets, registry=self.registry)
+
+    def stage_worked(self, step: str, seconds: float) -> None:
+        """Note how long a step of a run took, if it is a stage: `stage/implement/2~1`."""
+        kind, _, occurrence = step.partition("/")
+        if kind == "stage":
+            self.stages.labels(occurrence.partition("/")[0]).observe(seconds)
+
+    def run_ended(self, outcome: str, seconds: float) -> None:
+        """Note how long ago a run that ended in this way was asked for, in seconds."""
+        self.took.labels(outcome).observe(seconds)
+        if outcome == "failed":
+            self.blame["person"]()
+
+    def github_answered(self, status: int, seconds: float) -> None:
+        """Note how long GitHub took; 0: it did not answer."""
+        self.calls.labels(f"{status // 100}xx" if status else "none").observe(seconds)
 
     def _gauge(self, name: str, words: str, *labels: str) -> Gauge:
         return Gauge(f"fettle_{name}", words, labels, registry=self.registry)
@@ -134,8 +213,12 @@ class Metrics:
             self.ended.labels(kind, outcome).set(number)
         for state, number in count_remediations(connection).items():
             self.remediations.labels(state).set(number)
-        since = oldest_parked(connection)
-        self.parked.set(max(0.0, time.time() - since) if since is not None else 0.0)
+        now = time.time()
+        for state, since in oldest_by_state(connection).items():
+            age = max(0.0, now - since) if since is not None else 0.0
+            self.ages.labels(state).set(age)
+            if state == "parked":
+                self.parked.set(age)
         self.approvals.set(count_waiting(connection))
         self.today.set(spent_since(connection, find_midnight()))
 
@@ -145,6 +228,13 @@ class Metrics:
             self.missed.labels(state).set(number)
         for name, at in last_done(connection).items():
             self.sweeps.labels(name).set(at)
+
+    def _look_at_workers(self, connection: Connection) -> None:
+        self.seen.clear()  # those that were taken over are no more
+        self.held.clear()
+        for name, seen, number in list_workers(connection):
+            self.seen.labels(name).set(seen)
+            self.held.labels(name).set(number)
 
 
 class InstrumentedModel:
@@ -168,5 +258,6 @@ class InstrumentedModel:
                 fettle__usd=answer.cost_usd,
             )
         self._metrics.model_seconds.inc(answer.seconds)
+        self._metrics.answers.observe(answer.seconds)
         self._metrics.model_usd.inc(answer.cost_usd)
         return answer

@@ -18,9 +18,10 @@ from agents.ports import Json, Steps
 from agents.requests import Command, RemediateAlert, Request, request_of
 from agents.run import Outcome, Standing
 from app.observability.logging import keys_of
+from app.observability.metrics import Metrics
 from app.observability.tracing import NoTracing, Tracing, run_ended
 from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Equipment, Withdrawn
-from app.runs.durable_steps import StepBroken, StepGivenUp
+from app.runs.durable_steps import LetGo, StepBroken, StepGivenUp
 from app.runs.failure_text import AGAIN, BROKEN, LOST, cancel_if_uninstalled, given_up
 from app.runs.lifecycle import RunLifecycle
 from app.store.runs import Runs
@@ -49,6 +50,8 @@ LookBack = Callable[[str, Request], Awaitable[Outcome | None]]
 """Returns how the run had ended on a server whose data was lost; None where it had not."""
 FindEnded = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
 """Returns those of these runs that the engine gave up or ended, each with its state there."""
+Holds = Callable[[str], Awaitable[bool]]
+"""Returns whether the run has a place on this worker."""
 TakeNote = Callable[[Notice, str], Awaitable[Json]]
 """Follows the notice of this id and returns what became of it; may be told the same again."""
 
@@ -79,6 +82,9 @@ class RunConductor:
     ended_before: LookBack | None = None
     worker: str = ""
     """The name of the worker that this is."""
+    holds: Holds | None = None
+    """None: there is but one run, and nobody else who could have it."""
+    metrics: Metrics = field(default_factory=Metrics)
 
     async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
         """Do the whole run and return its outcome; called again after a crash, it goes on."""
@@ -123,6 +129,9 @@ class RunConductor:
         known = await _insist(lambda: self.runs.outcome(run_id))
         if known is not None:  # the process died after the end, before the engine knew of it
             return known
+        holds = self.holds
+        if holds is not None and not await _insist(lambda: holds(run_id)):
+            raise LetGo  # an older version queued it, or others have taken it over
         if await _insist(lambda: self.runs.record_start(run_id, self.worker)) > MOST_STARTS:
             log.error("run put aside", starts=MOST_STARTS)
             return await self._end(run_id, request_json, AGAIN.format(run=run_id))
@@ -134,6 +143,7 @@ class RunConductor:
                 return restored or await self._run_admitted(run_id, request, steps)
         except Exception:  # a history that newer code cannot follow, or a mistake of ours
             log.exception("run broke")
+            self.metrics.blame["maintainer"]()
             return await self._end(run_id, request_json, BROKEN.format(run=run_id))
 
     async def _restore(self, run_id: str, request: Request) -> Outcome | None:
@@ -151,7 +161,7 @@ class RunConductor:
         equipment = await _insist(lambda: self.equip(run_id, request))
         # Most alerts need no model: those that do ask for it when code has come to its end.
         models = None if isinstance(request, RemediateAlert) else self.models
-        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs, models)
+        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs, models, metrics=self.metrics)
         try:
             try:
                 admission = await lifecycle.admit()
@@ -164,6 +174,7 @@ class RunConductor:
             except RunError as error:
                 outcome = Outcome(kind="failed", text=str(error))
             except (StepGivenUp, StepBroken) as error:
+                self.metrics.blame["service" if isinstance(error, StepGivenUp) else "maintainer"]()
                 outcome = Outcome(kind="failed", text=given_up(error, run_id))
             steering, failed = equipment.ports.steering, outcome
             outcome = await _insist(lambda: cancel_if_uninstalled(failed, steering))
@@ -222,7 +233,7 @@ class RunConductor:
     ) -> None:
         async def finish() -> Json:
             await equipment.finish(outcome)
-            await self.runs.record_end(run_id, outcome)
+            self.metrics.run_ended(outcome.kind, await self.runs.record_end(run_id, outcome))
             return True
 
         try:

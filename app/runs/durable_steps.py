@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -21,6 +21,10 @@ LOOK_SECONDS = 300.0
 """After which a waiting run looks by itself, in case nobody woke it."""
 
 log = structlog.get_logger()
+
+
+class LetGo(asyncio.CancelledError):
+    """The run leaves this process: whoever has a place for it takes it up where it stands."""
 
 
 class StepGivenUp(Exception):
@@ -39,11 +43,12 @@ class StepPool:
     """What the steps of all runs of one process share."""
 
     def __init__(
-        self, places: int, record: Record, retry_seconds: float, look_seconds: float
+        self, record: Record, *, parks: bool, retry_seconds: float, look_seconds: float
     ) -> None:
+        self.parks = parks
+        """A run that waits leaves the process; else it waits here, as beside a terminal."""
         self.gate = asyncio.Event()
         """Set while steps may begin."""
-        self.places = asyncio.Semaphore(places)
         self.record = record
         self.working: set[DurableSteps] = set()
         """Steps that a shutdown has to wait for, until their result is recorded."""
@@ -78,18 +83,16 @@ class DurableSteps:
         """Run `work` once in the life of the run; TransientError makes it run again.
 
         What is recorded is always a value, never an exception: a replay raises the same error
-        without having to rebuild it. Raises StepGivenUp or StepBroken. Only stages need one of
-        the pool's places, all else is short.
+        without having to rebuild it. Raises StepGivenUp or StepBroken.
         """
         pool = self._pool
 
         async def attempt() -> Json:
             for number in count(1):
                 try:
-                    async with pool.places if name.startswith("stage/") else nullcontext():
-                        await pool.gate.wait()  # the place may come free because of a shutdown
-                        pool.working.add(self)
-                        return {"value": await work()}
+                    await pool.gate.wait()
+                    pool.working.add(self)
+                    return {"value": await work()}
                 except TransientError as error:
                     if number == STEP_ATTEMPTS:
                         log.warning("step given up", step=name, reason=str(error))
@@ -110,7 +113,10 @@ class DurableSteps:
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
     ) -> None:
-        """Hold no place until `over` says yes; a shutdown ends the waiting without a record."""
+        """Wait until `over` says yes; a shutdown ends the waiting without a record.
+
+        Raises LetGo where a run that waits leaves the process.
+        """
 
         async def wait_for_end() -> Json:
             try:
@@ -153,6 +159,8 @@ class DurableSteps:
                 try:
                     if await over():
                         return
+                    if self._pool.parks:
+                        raise LetGo
                 except TransientError as error:
                     log.warning("run goes on waiting", run=self._run_id, reason=str(error))
                 with suppress(TimeoutError):

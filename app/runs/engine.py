@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -23,16 +24,26 @@ from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos._dbos import _get_dbos_instance
 from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
-from sqlalchemy import Connection, make_url
+from sqlalchemy import Connection, make_url, update
 
 from agents.ports import Json, Steps
-from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
+from app.runs.durable_steps import (
+    LOOK_SECONDS,
+    RETRY_SECONDS,
+    DurableSteps,
+    LetGo,
+    StepBroken,
+    StepPool,
+)
 from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting_connection, sqlite_module
 from app.store.lease import RENEW_SECONDS, SILENT_SECONDS, Claim, Lease
 
 QUEUE = "runs"
+"""The queue for all workers: commands and notices, in lanes, and what older versions put there."""
+PARKED = "parked"
+"""The queue that nobody polls: runs that wait for people, or for a place."""
 VERSION = "1"
 """Never changed: runs stored under another version would wait for ever, without a word. A
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
@@ -85,14 +96,19 @@ class Engine:
         database_url: str,
         *,
         executor: str,
-        stages_at_once: int,
+        parks: bool = False,
         retry_seconds: float = RETRY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
         seal: Cipher = OPEN,
         silent_seconds: float = SILENT_SECONDS,
     ) -> None:
-        self.pool = StepPool(stages_at_once, _record, retry_seconds, look_seconds)
-        self._conducting: set[asyncio.Task[Any]] = set()
+        self.pool = StepPool(
+            _record, parks=parks, retry_seconds=retry_seconds, look_seconds=look_seconds
+        )
+        self._conducting: dict[asyncio.Task[Any], str] = {}
+        """What is at work, or waits, in this process; a routine's run has no id."""
+        self._executor = executor
+        self._own_queue = f"{QUEUE}/{executor}"
         self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
@@ -103,7 +119,8 @@ class Engine:
         self._looking = asyncio.Lock()  # at silent workers
         self.lost = asyncio.Event()
         """Set once other workers may have the runs of this one."""
-        self._taking: _Taking | None = None
+        self._taking: tuple[_Taking, ...] = ()
+        self._freed: Callable[[], None] = lambda: None
         self._config: DBOSConfig = {
             "name": "fettle",
             "system_database_url": database_url,
@@ -116,10 +133,11 @@ class Engine:
             "notification_listener_polling_interval_sec": 0.2,  # on SQLite a stop waits for it
         }
 
-    async def launch(self, conduct: Conduct) -> None:
+    async def launch(self, conduct: Conduct, *, freed: Callable[[], None] = lambda: None) -> None:
         """Start taking runs, each done by `conduct`, and go on with those of an earlier process.
 
-        Raises ConfigError when another process of this name is at work on this database.
+        `freed` is called whenever a run has left this process, at its end or to wait. Raises
+        ConfigError when another process of this name is at work on this database.
         """
         DefaultSerializer.deserialize = _refuse  # type: ignore[assignment]  # no setting for it
         await self._claim.take()
@@ -131,13 +149,18 @@ class Engine:
             self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
+        logging.getLogger("dbos").addFilter(_is_news)
         DBOS(config=self._config)
         DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
         async def resume(run_id: str, request: Json) -> Json:
-            with self._letting_go():
+            with self._letting_go(run_id):
                 await self.pool.gate.wait()
-                return await conduct(run_id, request, DurableSteps(self.pool, run_id))
+                try:
+                    return await conduct(run_id, request, DurableSteps(self.pool, run_id))
+                except LetGo:  # by now it has put away what it worked with
+                    await asyncio.to_thread(_put_by, run_id, self._executor)
+                    raise
 
         # DBOS would count every start: a run that waits sees many deploys. The runner counts.
         self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(resume)
@@ -145,14 +168,16 @@ class Engine:
             self._make_routine()
         )
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
+        self._freed = freed
         self.pool.gate.set()
-        queue = await DBOS.register_queue_async(
-            QUEUE,
-            partition_concurrency=1,
+        register = partial(
+            DBOS.register_queue_async,
             polling_interval_sec=POLL_SECONDS,
             on_conflict="always_update",
         )
-        self._taking = _Taking(queue)
+        self._taking = (_Taking(await register(QUEUE, partition_concurrency=1)),)
+        if self.pool.parks:
+            self._taking = (*self._taking, _Taking(await register(self._own_queue)))
         if self._lease is not None:
             self._renewing = asyncio.create_task(self._keep_lease(self._lease))
 
@@ -165,8 +190,34 @@ class Engine:
         """Queue the run in its lane; a run id that is known already changes nothing."""
         with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=lane):
             await DBOS.enqueue_workflow_async(QUEUE, self._run, run_id, request)
-        if self._taking is not None:
-            self._taking.ring()
+        self._ring()
+
+    @property
+    def takes_runs(self) -> bool:
+        """Return whether this process may begin anything."""
+        return self.pool.gate.is_set()
+
+    def is_at_work(self, run_id: str) -> bool:
+        """Return whether the run is at work, or waits, in this process."""
+        return run_id in self._conducting.values()
+
+    async def take_up(self, run_id: str, request: Json) -> None:
+        """Have this process conduct the run, from its beginning or from where it stands.
+
+        Whatever had it before must be gone, or must have let go of it. Done twice, it changes
+        nothing.
+        """
+        found = await DBOS.list_workflows_async(
+            workflow_ids=[run_id], load_input=False, load_output=False
+        )
+        if not found:
+            with SetWorkflowID(run_id):
+                await DBOS.enqueue_workflow_async(self._own_queue, self._run, run_id, request)
+        elif found[0].status in ENDED or found[0].queue_name == self._own_queue:
+            return  # the reaper sees to the first; the second is polled, or just leaves
+        else:
+            await DBOS.resume_workflows_async([run_id], queue_name=self._own_queue)
+        self._ring()
 
     async def schedule(self, name: str, every: int, routine: Routine) -> None:
         """Have the routine done now, and each time the clock shows a multiple of `every` seconds.
@@ -187,7 +238,7 @@ class Engine:
         await asyncio.to_thread(DBOS.trigger_schedule, name)
 
     def is_conducting(self) -> bool:
-        """Return whether a run or a routine is at work, or waits, in this process."""
+        """Return whether anything is at work, or waits, in this process."""
         return bool(self._conducting)
 
     def wake(self, run_id: str) -> None:
@@ -231,8 +282,8 @@ class Engine:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
-        if self._taking is not None:
-            await asyncio.to_thread(self._taking.stop)
+        for each in self._taking:
+            await asyncio.to_thread(each.stop)
         await self._let_go()
         with suppress(TimeoutError):  # what it asks of DBOS would bring DBOS's threads back
             await asyncio.wait_for(self._looking.acquire(), LET_GO_SECONDS)
@@ -277,8 +328,11 @@ class Engine:
         log.warning("worker taken over", worker=name, runs=len(found))
         if not left:
             await lease.forget(name)
-        if self._taking is not None:
-            self._taking.ring()
+        self._ring()
+
+    def _ring(self) -> None:
+        for each in self._taking:
+            each.ring()
 
     async def _let_go(self) -> None:
         """Cancel what waits at the gate: nothing of it is recorded, so the next start goes on."""
@@ -292,7 +346,7 @@ class Engine:
         async def routine(_moment: datetime, name: str) -> None:
             if (known := self._routines.get(name)) is None:
                 return  # this process has no use for it, or knows it only in a moment
-            with self._letting_go():
+            with self._letting_go(""):
                 await self.pool.gate.wait()
                 try:
                     await known()
@@ -302,15 +356,16 @@ class Engine:
         return routine
 
     @contextmanager
-    def _letting_go(self) -> Iterator[None]:
+    def _letting_go(self, run_id: str) -> Iterator[None]:
         """Let a drain cancel the block."""
         current = asyncio.current_task()
         assert current is not None
-        self._conducting.add(current)
+        self._conducting[current] = run_id
         try:
             yield
         finally:
-            self._conducting.discard(current)
+            del self._conducting[current]
+            self._freed()
 
 
 class _Taking:
@@ -332,6 +387,25 @@ class _Taking:
         self._watch.set()
         self._thread.join(LET_GO_SECONDS)
         self._look.close()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a line of DBOS's says something: each run that leaves to wait is cancelled."""
+    return not str(record.msg).startswith("Asyncio task cancelled for workflow or step")
+
+
+def _put_by(run_id: str, executor: str) -> None:
+    """Put a run that left this process where nobody takes it from, unless somebody has it again."""
+    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - the public call asks nobody whose it is
+    status = system.tables.workflow_status
+    mine = (
+        status.c.workflow_uuid == run_id,
+        status.c.status == "PENDING",
+        status.c.executor_id == executor,
+    )
+    fresh = {"queue_name": PARKED, "owner_xid": None, "started_at_epoch_ms": None}
+    with system.engine.begin() as connection:
+        connection.execute(update(status).where(*mine).values(status="ENQUEUED", **fresh))
 
 
 def _record(name: str, work: Callable[[], Coroutine[Any, Any, Json]]) -> Awaitable[Json]:

@@ -13,6 +13,7 @@ from structlog.contextvars import bound_contextvars
 
 from agents.errors import ConfigError, RunError
 from agents.ports import Json, Reporter, Steps, Usage
+from app.observability.metrics import Metrics
 from app.observability.tracing import span
 from app.runs.admission import (
     LONGEST_PAUSE,
@@ -54,12 +55,15 @@ class RunLifecycle:
         steps: Steps,
         runs: Runs,
         models: Mapping[str, str] | None,
+        *,
+        metrics: Metrics,
     ) -> None:
         self._run_id = run_id
         self._equipment = equipment
         self._steps = steps
         self._runs = runs
         self._models = models
+        self._metrics = metrics
         self._looks = count(1)
         self._reporter: Reporter = equipment.ports.reporter
         self._held: list[Callable[[], None]] | None = []
@@ -80,7 +84,9 @@ class RunLifecycle:
             with bound_contextvars(stage=name), span(name):
                 began = time.monotonic()
                 result = await work()
-                log.info("step done", seconds=round(time.monotonic() - began, 1))
+                seconds = time.monotonic() - began
+                self._metrics.stage_worked(name, seconds)
+                log.info("step done", seconds=round(seconds, 1))
                 return result
 
         return await self._steps.step(name, record_start)
@@ -93,10 +99,11 @@ class RunLifecycle:
 
         async def look_or_park() -> bool:
             nonlocal parked
+            heard = await self._runs.last_steer(self._run_id)  # what is said from now on wakes it
             if await over():
                 return True
             if not parked:
-                await self._park(name)
+                await self._park(name, wake_at=until, heard=heard)
                 parked = True
             return False
 
@@ -107,7 +114,7 @@ class RunLifecycle:
         """Pass on."""
         await self._steps.boundary()
 
-    async def _park(self, name: str) -> None:
+    async def _park(self, name: str, *, wake_at: float | None, heard: int) -> None:
         if not await self._runs.is_parked(self._run_id):  # else an earlier process told people
             self._release()
             log.info("run parked", waits=name)
@@ -116,7 +123,8 @@ class RunLifecycle:
         except Exception:  # it only holds more than it needs to
             log.exception("could not put everything away")
         self._recovered = False  # mirrors may go meanwhile
-        await self._runs.record_parked(self._run_id)
+        waits = name.partition("/")[0]
+        await self._runs.record_parked(self._run_id, waits, wake_at=wake_at, heard=heard)
 
     # --- admission ------------------------------------------------------------------------------
 
@@ -140,6 +148,7 @@ class RunLifecycle:
             except RunError as error:
                 admission = refuse_unchecked(error)
             except ConfigError as error:
+                self._metrics.blame["operator"]()
                 admission = refuse_misconfigured(error)
             return admission.model_dump(mode="json")
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, or_, select
 from agents.requests import Request
 from app.store.alerts.remediations import STATES
 from app.store.runs.lanes import LIVE
-from app.store.tables import approvals, missed, remediations, runs, sweeps, turns
+from app.store.tables import approvals, missed, remediations, runs, sweeps, turns, workers
 
 KINDS: tuple[str, ...] = tuple(
     each.model_fields["kind"].default for each in get_args(get_args(Request)[0])
@@ -37,11 +37,34 @@ def count_remediations(connection: Connection) -> dict[str, int]:
     return dict.fromkeys(STATES, 0) | found
 
 
-def oldest_parked(connection: Connection) -> float | None:
-    """Return since when the first parked run has waited for people, in unix seconds."""
-    query = select(func.min(runs.c.updated_at)).where(runs.c.state == "parked")
-    since: float | None = connection.scalar(query)
-    return since
+def oldest_by_state(connection: Connection) -> dict[str, float | None]:
+    """Return since when the first run of each open state has been in it, in unix seconds.
+
+    What is at work was last heard of when its last step began, or its model last answered.
+    """
+    queued = select(func.min(func.coalesce(runs.c.queued_at, runs.c.created_at)))
+    parked = select(func.min(runs.c.updated_at)).where(runs.c.state == "parked")
+    answered = select(func.max(turns.c.created_at)).where(turns.c.run_id == runs.c.id)
+    heard = select(
+        runs.c.updated_at.label("step"), answered.scalar_subquery().label("answer")
+    ).where(runs.c.state == "running")
+    at_work = [max(row.step, row.answer or 0.0) for row in connection.execute(heard)]
+    return {
+        "queued": connection.scalar(queued.where(runs.c.state == "queued")),
+        "running": min(at_work, default=None),
+        "parked": connection.scalar(parked),
+    }
+
+
+def list_workers(connection: Connection) -> list[tuple[str, float, int]]:
+    """Return the workers, when each was last seen (unix seconds), and how many runs it has.
+
+    One that has stopped in good order is left out; on SQLite there is no list of workers.
+    """
+    number = select(func.count()).where(runs.c.holder == workers.c.name, runs.c.state == "running")
+    query = select(workers.c.name, workers.c.seen, number.scalar_subquery().label("number"))
+    rows = connection.execute(query.where(workers.c.seen > 0))
+    return [(row.name, row.seen, row.number) for row in rows]
 
 
 def count_waiting(connection: Connection) -> int:

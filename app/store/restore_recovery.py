@@ -19,7 +19,7 @@ from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.deliveries import Arrival
 from app.store.schedule_leases import missing_row
-from app.store.tables import deliveries, missed, sweeps
+from app.store.tables import deliveries, missed, runs, sweeps
 
 NAME = "recovery"
 LOST = "lost"
@@ -47,6 +47,8 @@ def put_back(connection: Connection, since: float) -> None:
         since = min(since, earlier.mark)
     values = {"mark": since, "top": time.time(), "cursor": "", "done_at": 0.0}
     connection.execute(update(sweeps).where(_ROW).values(values))
+    # What waited then may be over by now, as GitHub shows: each such run looks once.
+    connection.execute(update(runs).where(runs.c.state == "parked").values(waits=None))
 
 
 def restore_run_ids(connection: Connection, arrivals: Sequence[Arrival]) -> list[Arrival]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
 )
 
 from app.store.encryption.columns import SealedBytes, SealedText
@@ -66,6 +67,14 @@ runs = Table(
     Column("emptied_at", Float),  # its texts are gone since then; unix seconds
     Column("holder", String(200)),  # the worker that it was last begun on, or taken up
     Column("moved_at", Float),  # when another worker than before took it up; unix seconds
+    Column("unasked", Boolean, nullable=False, server_default=false()),  # the clock's, no person's
+    Column("queued_at", Float),  # since when it waits for a place, or waited; unix seconds
+    Column("admitted_at", Float),  # when it was last given a place; unix seconds
+    Column("told_place", Integer),  # in the queue, as people were told; 0: it needs no place
+    Column("told_at", Float),  # when; in the future: somebody is about to
+    Column("waits", String(12)),  # for what it is parked: approval | answer | pause
+    Column("wake_at", Float),  # when that is over by itself; unix seconds
+    Column("heard", Integer),  # number of the last steer that it knew of when it was parked
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)

@@ -77,6 +77,7 @@ def build_server(
     door = _WebhookEndpoint(intake, inbox, metrics, BodyRoom(body_bytes))
     watch = _HealthEndpoints(database, metrics, readiness)
     metrics.depth.set_function(lambda: inbox.depth)
+    metrics.disk.set_function(lambda: shutil.disk_usage(readiness.data_dir).free)
     application = web.Application(client_max_size=MAX_BODY)
     application.cleanup_ctx.append(partial(_watch_loop, metrics))
     application.add_routes(
@@ -160,10 +161,13 @@ class _WebhookEndpoint:
         self._intake = intake
         self._inbox = inbox
         self._count = metrics.count
+        self._blame = metrics.blame["sender"]
+        self._acknowledged = metrics.acknowledged.observe
         self._quiet_until: defaultdict[int, float] = defaultdict(float)
 
     async def webhook(self, request: web.Request) -> web.Response:
         """Answer one delivery."""
+        began = time.perf_counter()
         try:
             answer = await self._take(request)
         except DeliveryError as error:
@@ -177,6 +181,9 @@ class _WebhookEndpoint:
                 503, "Something is wrong here; deliver this again later.", "full"
             )
         self._count[answer.outcome]()
+        if answer.outcome == "refused":
+            self._blame()
+        self._acknowledged(time.perf_counter() - began)
         if answer.status == 204:
             return web.Response(status=204)
         return web.Response(status=answer.status, text=f"{answer.text}\n")

@@ -69,13 +69,30 @@ class GitHubRun:
     async def admit(self) -> Admission:
         """Judge from what GitHub says now whether the run may go on, and show that it was seen."""
         try:
-            return await self._check_permissions()
+            return await self._check_permissions(heard=True)
         except InstallationGone as error:  # there is nobody left whom it could be told
             gone = Refusal(rule="installation-active", text=str(error), silent=True)
             return Admission(refusal=gone, tainted=False)
 
-    async def _check_permissions(self) -> Admission:
-        """Judge; who lacks permissions is told which, and where they are granted."""
+    async def tell_place(self, place: int, seconds: float | None) -> bool:
+        """Show which place in the queue the run has, and about how long that takes.
+
+        False where it may not begin by what GitHub says now: then it needs no place to say so.
+        """
+        try:
+            if (await self._check_permissions(heard=False)).ending is not None:
+                return False
+        except InstallationGone:
+            return False
+        await self.reporter.acknowledge()
+        self.reporter.report_queued(place, seconds)
+        return True
+
+    async def _check_permissions(self, *, heard: bool) -> Admission:
+        """Judge; who lacks permissions is told which, and where they are granted.
+
+        `heard`: and show people at once that Fettle has heard them.
+        """
         request = self.request
         installation_id, repository_id = request.installation_id, request.repository.id
         permit = await self.github.installed.permit(installation_id, [repository_id])
@@ -86,6 +103,9 @@ class GitHubRun:
             client = await self.github.installation(installation_id, repository_id, Profile.READ)
             await self.github.installed.look(client, installation_id, request.repository)
             admission = await self._check_request()
+            spoken = admission.refusal is None or not admission.refusal.silent
+            if heard and spoken and not isinstance(request, RemediateAlert):
+                await self.reporter.acknowledge()
         except NotPermitted:
             if ungranted is None or request.via in access_pulls.UNCALLED:
                 raise
@@ -102,12 +122,8 @@ class GitHubRun:
             request.installation_id, request.repository.id, Profile.READ
         )
         if isinstance(request, ResolveIssue):
-            admission = await self._check_issue(client, request)
-        else:
-            admission = await self._check_pull(client, request)
-        if admission.refusal is None or not admission.refusal.silent:
-            await self.reporter.acknowledge()
-        return admission
+            return await self._check_issue(client, request)
+        return await self._check_pull(client, request)
 
     async def _check_issue(self, client: InstallationClient, request: ResolveIssue) -> Admission:
         """Judge; whoever wrote the issue has a say in what is done."""

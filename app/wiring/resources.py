@@ -59,6 +59,7 @@ class SharedResources:
     def command_ran(self, seconds: float) -> None:
         """Note that a command of a repository or an agent has ended."""
         self.metrics.command_seconds.inc(seconds)
+        self.metrics.commands.observe(seconds)
         record_past("command", seconds)
 
     @property

@@ -100,6 +100,16 @@ class RunPortsFactory:
             self._about_alerts if alerts else None,
         )
 
+    async def tell_place(
+        self, run_id: str, request: Request, place: int, seconds: float | None
+    ) -> bool:
+        """Show people where in the queue the run is; False where it will not begin."""
+        run = await self.equip(run_id, request)
+        try:
+            return await run.tell_place(place, seconds)
+        finally:
+            await run.close()
+
     async def _make_reporter(
         self, run_id: str, request: Request, place: ConversationThread
     ) -> GitHubReporter:

@@ -15,6 +15,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
 from app.github.transport import GitHub
 from app.github.transport.app_installations import AppInstallations
+from app.github.transport.client import Answered
 from app.installations.lifecycle import InstallationLifecycle
 from app.installations.metrics import measure
 from app.installations.reconcile import EVERY as RECONCILE_SECONDS
@@ -25,6 +26,7 @@ from app.registration.reload_secrets import SecretReloader
 from app.runs.conductor import (
     Current,
     Equip,
+    Holds,
     LookBack,
     Obey,
     RunConductor,
@@ -35,9 +37,10 @@ from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.runs.reaper import Reaper, kept_of
 from app.runs.restored_outcome import RestoredOutcome
+from app.runs.steering import SteerSignals
 from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
-from app.store.runs import StoredSteers
+from app.store.runs import RunPlaces, StoredSteers
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationRouter
@@ -61,7 +64,9 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
     reloader = _make_reloader(settings, redactor, secrets)
     async with (
         open_parts(settings, redactor) as parts,
-        open_github(settings, redactor, renewed=reloader.new_key) as opened,
+        open_github(
+            settings, redactor, renewed=reloader.new_key, answered=parts.metrics.github_answered
+        ) as opened,
     ):
         life = InstallationLifecycle(parts.database, opened, parts.owners, settings.worker)
         github, identity = life.github, OwnIdentity()
@@ -129,7 +134,11 @@ def _make_reloader(settings: Settings, redactor: Redactor, secrets: list[str]) -
 
 @asynccontextmanager
 async def open_github(
-    settings: Settings, redactor: Redactor, *, renewed: Callable[[], str | None] = lambda: None
+    settings: Settings,
+    redactor: Redactor,
+    *,
+    renewed: Callable[[], str | None] = lambda: None,
+    answered: Answered = lambda _status, _seconds: None,
 ) -> AsyncIterator[GitHub]:
     """Hold the way to GitHub open; ConfigError without the App's credentials.
 
@@ -148,6 +157,7 @@ async def open_github(
         outbound=settings.outbound,
         write_spacing=settings.github_write_spacing,
         renewed=renewed,
+        answered=answered,
         installed=list_owners if settings.owners else None,
     ) as github:
         yield github
@@ -171,8 +181,9 @@ async def work(
     measure(parts.metrics)
     runs = RunPortsFactory(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
-    engine = make_engine(parts)
-    queue = RunQueue(parts.runs, engine)
+    engine, places = make_engine(parts, parks=True), _make_places(parts)
+    waited = parts.metrics.queued.observe
+    queue = RunQueue(parts.database, engine, places, tell=runs.tell_place, waited=waited)
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     alerts = takers_of(parts.database, runs.alerts_of)
@@ -185,8 +196,9 @@ async def work(
         take_note=notices.take,
         current=life.books.current,
         ended_before=RestoredOutcome(github, parts.database, parts.redactor).look,
+        holds=places.holds,
     )
-    await engine.launch(conductor.conduct)
+    await engine.launch(conductor.conduct, freed=queue.ring)
     parts.database.fence_with(engine.require_lease)
     github.guard_writes(lambda: parts.database.read(engine.require_lease))
     dispatcher = Dispatcher(parts.database, inbox, queue, tracing=parts.tracing)
@@ -194,7 +206,8 @@ async def work(
     keeping = asyncio.create_task(
         Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days)).run()
     )
-    waking = asyncio.create_task(make_wakeup(parts, engine, runs.bells.ring).run())
+    waking = asyncio.create_task(_make_wakeup(parts, engine, queue, runs.bells).run())
+    queueing = asyncio.create_task(queue.run())
     labelling = asyncio.create_task(life.labels.run())
     try:
         if schedules is not None:
@@ -202,7 +215,7 @@ async def work(
             await engine.schedule(RECONCILE, RECONCILE_SECONDS, life.reconcile)
         yield dispatching
     finally:
-        await _drain(engine, (dispatching, keeping, waking, labelling))
+        await _drain(engine, (dispatching, keeping, waking, queueing, labelling))
 
 
 async def _dispatch_while_held(dispatcher: Dispatcher, engine: Engine) -> None:
@@ -219,26 +232,37 @@ async def _dispatch_while_held(dispatcher: Dispatcher, engine: Engine) -> None:
         lost.cancel()
 
 
-def make_engine(parts: SharedResources) -> Engine:
-    """Return the engine of this machine's database, not yet launched."""
-    return Engine(
-        parts.settings.database,
-        executor=parts.settings.worker,
-        stages_at_once=parts.settings.stages_at_once,
-        seal=parts.settings.seal,
-    )
+def make_engine(parts: SharedResources, *, parks: bool = False) -> Engine:
+    """Return the engine of this machine's database, not yet launched.
+
+    `parks`: a run that waits leaves the process, and a queue has it taken up again.
+    """
+    settings = parts.settings
+    return Engine(settings.database, executor=settings.worker, parks=parks, seal=settings.seal)
 
 
-def make_wakeup(
-    parts: SharedResources, engine: Engine, ring: Callable[[str], None]
+def _make_places(parts: SharedResources) -> RunPlaces:
+    """Return the places that this worker has for runs."""
+    settings = parts.settings
+    at_once, for_one = settings.stages_at_once, settings.installation_places
+    return RunPlaces(parts.database, settings.worker, places=at_once, for_one=for_one)
+
+
+def _make_wakeup(
+    parts: SharedResources, engine: Engine, queue: RunQueue, bells: SteerSignals
 ) -> WakeupPoller:
-    """Return what wakes the runs that wait in this process."""
+    """Return what tells runs and the queue that people have decided or spoken."""
+
+    def ring(run_id: str) -> None:
+        bells.ring(run_id)
+        queue.ring()
+
     return WakeupPoller(
         parts.approvals,
-        engine.wake,
+        lambda _run_id: queue.ring(),
         steers=StoredSteers(parts.database),
         ring=ring,
-        needed=engine.is_conducting,
+        needed=lambda: engine.is_conducting() or queue.has_parked,
     )
 
 
@@ -251,6 +275,7 @@ def make_conductor(
     take_note: TakeNote | None = None,
     current: Current = keep_request,
     ended_before: LookBack | None = None,
+    holds: Holds | None = None,
 ) -> RunConductor:
     """Return what conducts runs with the models and limits of this machine's operator."""
     return RunConductor(
@@ -266,6 +291,8 @@ def make_conductor(
         tracing=parts.tracing,
         ended_before=ended_before,
         worker=parts.settings.worker,
+        holds=holds,
+        metrics=parts.metrics,
     )
 
 

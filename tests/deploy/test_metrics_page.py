@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
 
+import pytest
 import yaml
 
 from app.installations.metrics import measure
@@ -16,8 +20,17 @@ def list_metrics():
     measure(metrics)
     every = set()
     for family in metrics.registry.collect():
-        every.add(f"{family.name}_total" if family.type == "counter" else family.name)
+        if family.name.startswith("fettle_"):
+            every.add(f"{family.name}_total" if family.type == "counter" else family.name)
     return every
+
+
+def find_metrics(query):
+    """The metrics of Fettle that a query asks for; a histogram by its own name."""
+    return {
+        re.sub(r"(_duration_seconds)_(?:bucket|sum|count)$", r"\1", name)
+        for name in re.findall(r"\bfettle_\w+", query)
+    }
 
 
 def test_the_page_has_every_metric_and_no_other(deploy):
@@ -34,7 +47,7 @@ def test_the_rules_are_about_metrics_that_are_there(deploy):
     names = [rule["alert"] for rule in group["rules"]]
     assert len(names) == len(set(names)) > 5
     for rule in group["rules"]:
-        asked = set(re.findall(r"\bfettle_\w+", rule["expr"]))
+        asked = find_metrics(rule["expr"])
         assert asked <= list_metrics()
         assert asked or "up{" in rule["expr"]
         assert rule["labels"]["severity"] in {"page", "ticket"}
@@ -46,3 +59,72 @@ def test_what_may_fall_is_not_asked_for_its_increase(deploy):
     for rule in yaml.safe_load((deploy / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]:
         for name in re.findall(r"\b(?:increase|i?rate)\((\w+)", rule["expr"]):
             assert name.endswith("_total"), rule["alert"]
+
+
+WAKES = {
+    "a worker is gone and had runs": "FettleWorkerGone",
+    "no progress for 15 minutes": "FettleNoProgress",
+    "a queue of more than 10 minutes": "FettleQueueLong",
+    "the event loop is late": "FettleLoopLags",
+    "the disk is full": "FettleDiskFull",
+    "it costs too much": "FettleSpends",
+}
+
+
+@pytest.mark.parametrize("name", WAKES.values(), ids=list(WAKES))
+def test_somebody_is_woken_when(deploy, name):
+    rules = yaml.safe_load((deploy / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
+    assert name in {rule["alert"] for rule in rules}
+
+
+def read_panels(deploy):
+    return json.loads((deploy / "dashboard.json").read_text("utf-8"))["panels"]
+
+
+def test_the_dashboard_asks_for_metrics_that_are_there(deploy):
+    panels = [panel for panel in read_panels(deploy) if panel["type"] != "row"]
+    for panel in panels:
+        assert panel["title"]
+        assert panel["description"]
+        for target in panel["targets"]:
+            asked = find_metrics(target["expr"])
+            assert asked <= list_metrics(), panel["title"]
+            assert asked or "process_" in target["expr"]
+            assert target["datasource"] == panel["datasource"]
+    shown = set().union(*(find_metrics(t["expr"]) for panel in panels for t in panel["targets"]))
+    assert {"fettle_queue_wait_duration_seconds", "fettle_spent_today_usd"} <= shown
+
+
+def test_the_dashboard_is_one_that_grafana_can_lay_out(deploy):
+    """Ids are unique, and panels lie side by side on the 24 columns of a dashboard.
+
+    https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
+    """
+    dashboard = json.loads((deploy / "dashboard.json").read_text("utf-8"))
+    assert {"uid", "title", "schemaVersion", "panels", "templating", "time"} <= dashboard.keys()
+    [source] = [each for each in dashboard["templating"]["list"] if each["type"] == "datasource"]
+    ids, taken = [], set()
+    for panel in dashboard["panels"]:
+        ids.append(panel["id"])
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+        if panel["type"] != "row":
+            assert panel["datasource"]["uid"] == f"${{{source['name']}}}"
+            assert panel["type"] in {"timeseries", "stat"}
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not on this machine")
+def test_promtool_finds_nothing_wrong(deploy, tmp_path):
+    queries = [t["expr"] for panel in read_panels(deploy) for t in panel.get("targets", ())]
+    rules = [{"record": f"panel:{n}", "expr": expr} for n, expr in enumerate(queries)]
+    (tmp_path / "panels.yml").write_text(yaml.dump({"groups": [{"name": "g", "rules": rules}]}))
+    for file in (deploy / "alerts.yml", tmp_path / "panels.yml"):
+        subprocess.run(["promtool", "check", "rules", str(file)], check=True)

@@ -39,12 +39,17 @@ MOVED = (
 )
 PAUSED = "- [ ] **{title}** … waiting for {why}"
 WORKING = "**At work on this.** {asked}."
+QUEUED = "**{place}.** {asked}."
 WAITING = (
     "**Waiting for a decision.** {asked}, and it cannot go on before somebody with write access has"
     " answered {what}."
 )
 RESTING = "**Waiting for {what}.** {asked}."
 NEXT_PAUSED = "It goes on by itself then. Nothing is lost meanwhile, and nothing is spent."
+NEXT_QUEUED = (
+    "It begins by itself once a place is free. `/bot cancel` takes it out of the queue; nothing is"
+    " spent meanwhile."
+)
 NEXT_PARKED = "Next: answer {links}. Nothing is lost meanwhile, and nothing is spent."
 HEADLINES = {
     "pull_request": "**Done.** {text}",
@@ -95,9 +100,11 @@ class Progress:
     answers: int = 0
     outcome: Outcome | None = None
     caution: str = ""
+    """A warning about the machine that the run works on, as Markdown."""
     moved_at: float | None = None
     """When another worker than before took it up, if one did; unix seconds."""
-    """A warning about the machine that the run works on, as Markdown."""
+    queued: str = ""
+    """Its place in the queue, in words, while it waits for one at work."""
     questions: Mapping[str, str] = field(default_factory=dict)
     """Links to where the approvals are asked, by id."""
 
@@ -106,9 +113,13 @@ class Progress:
         """Return the ids of the approvals that the run needs to go on."""
         return tuple(ident for line in self.stages for ident in line.waits_for)
 
+    def queue(self, place: int, seconds: float | None) -> Progress:
+        """Return the progress of a run that waits for a place, by its likely wait in seconds."""
+        return replace(self, queued=describe_place(place, seconds))
+
     def start_stage(self, key: str, title: str) -> Progress:
         """Return the progress with this stage at work; repeated, it only ends the waiting."""
-        going = self._map_stages(lambda line: replace(line, pause=""))
+        going = replace(self._map_stages(lambda line: replace(line, pause="")), queued="")
         if any(line.key == key and line.state != "failed" for line in going.stages):
             return going.park_stage(key, ())
         others = tuple(line for line in going.stages if line.key != key)
@@ -160,6 +171,19 @@ class Progress:
         return replace(self, stages=tuple(change(line) for line in self.stages))
 
 
+def describe_place(place: int, seconds: float | None) -> str:
+    """Return a place in the queue, counted from 1, with its likely wait in seconds, if known."""
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    ordinal = f"{place:,}{ends.get(place % 10, 'th') if place % 100 not in (11, 12, 13) else 'th'}"
+    ordinal = f"{ordinal} in the queue"
+    if seconds is None:
+        return ordinal
+    minutes = max(1, round(seconds / 60))
+    hours = round(minutes / 60)
+    wait = f"{minutes} minutes" if minutes < 90 else f"{hours} hours"
+    return f"{ordinal}, about {'1 minute' if minutes == 1 else wait}"
+
+
 _BAD: Mapping[str, LineState] = {
     "failed": "failed",
     "refused": "failed",
@@ -195,6 +219,8 @@ def _headline(progress: Progress, wording: OutgoingText) -> str:
         answered = words_of(request).answered
         text = public_text(outcome) if is_discreet(request) else outcome.text
         return HEADLINES[outcome.kind].format(text=wording.text(text), answered=answered)
+    if progress.queued:
+        return QUEUED.format(place=progress.queued, asked=describe_asker(request, "it"))
     number, pause = len(progress.waits_for), _pause(progress)
     if number:
         headline, what = WAITING, "one question" if number == 1 else f"{number} questions"
@@ -236,6 +262,8 @@ def _next(progress: Progress) -> str:
     outcome, words = progress.outcome, words_of(progress.request)
     if outcome is None and progress.waits_for:
         return NEXT_PARKED.format(links=_links(progress.waits_for, progress))
+    if outcome is None and progress.queued:
+        return NEXT_QUEUED
     if outcome is None:
         return NEXT_PAUSED if _pause(progress) else words.next
     link = LINKS.get(outcome.kind, "") if outcome.url else ""

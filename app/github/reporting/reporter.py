@@ -112,6 +112,10 @@ class GitHubReporter:
         """Show that the stage waits for something other than decisions, and for what."""
         self._show(self._progress.pause_stage(stage, why))
 
+    def report_queued(self, place: int, seconds: float | None) -> None:
+        """Show which place in the queue the run has, counted from 1, and how long it may wait."""
+        self._show(self._progress.queue(place, seconds))
+
     def _show(self, progress: Progress) -> None:
         self._progress = progress
         self._changed.set()
@@ -128,10 +132,12 @@ class GitHubReporter:
     async def acknowledge(self) -> None:
         """React to the issue, so that people see within seconds that Fettle has heard them.
 
+        Where they have read more than that, it does nothing.
+
         https://docs.github.com/rest/reactions/reactions
         """
         request, where = self._request, self._request.repository
-        if not called_for(request):
+        if not called_for(request) or self._comment_id is not None:
             return
         try:
             client = await self._github.installation(

@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 from cachetools import LRUCache
@@ -76,15 +78,18 @@ class GitHub:
         outbound: Outbound = DIRECT,
         write_spacing: float = 1.0,
         renewed: Callable[[], str | None] = lambda: None,
+        answered: Answered = lambda _status, _seconds: None,
         installed: MakeLookup | None = None,
     ) -> AsyncIterator[GitHub]:
         """Hold the session open. Raises ConfigError for a wrong address or key.
 
-        `renewed` returns the App's key when it was replaced since it was last asked.
+        `renewed` returns the App's key when it was replaced since it was last asked; `answered` is
+        told of each request.
         """
         urls = Urls.from_web_url(github_url, outbound)
         jwt = AppJwt(app_id, private_key, renewed=renewed)
-        async with urls.outbound.open_session(limit=AT_ONCE) as session:
+        traces = [_measure(answered)]
+        async with urls.outbound.open_session(limit=AT_ONCE, trace_configs=traces) as session:
             yield cls(
                 urls,
                 jwt,
@@ -215,10 +220,37 @@ class GitHub:
         return pace
 
 
+def _measure(answered: Answered) -> aiohttp.TraceConfig:
+    """Return what tells of each request how it was answered, and after how long."""
+    trace = aiohttp.TraceConfig(trace_config_ctx_factory=_Stopwatch)
+
+    async def end(_session: Any, watch: Any, params: Any) -> None:
+        answer = getattr(params, "response", None)  # an exception has none
+        answered(answer.status if answer is not None else 0, watch.seconds)
+
+    trace.on_request_end.append(end)
+    trace.on_request_exception.append(end)
+    return trace
+
+
+class _Stopwatch(SimpleNamespace):
+    """Tells how long ago it was made, as aiohttp does at the beginning of a request."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about)
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+
 async def _permit_always() -> None:
     """Let everything be written: no other process has this one's runs."""
 
 
+Answered = Callable[[int, float], None]
+"""Hears the status of each answer, 0 where there was none, and how many seconds it took."""
 MakeLookup = Callable[[GitHub], InstallationLookup]
 """Makes what knows where the App is installed, for the GitHub that it is to ask."""
 

@@ -7,6 +7,7 @@ from app.store.runs.approvals import Decision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn, RunProgress
 from app.store.runs.lanes import LIVE, LOOKS, LaneRun, Lanes
+from app.store.runs.places import QueuedRun, QueueState, RunPlaces, look_at_queue
 from app.store.runs.runs import OPEN, Runs, count_by_state
 from app.store.runs.steers import ANEW, StoredSteers
 from app.store.runs.turns import StoredJournal, recorded_sessions
@@ -23,6 +24,9 @@ __all__ = [
     "KeptTurn",
     "LaneRun",
     "Lanes",
+    "QueueState",
+    "QueuedRun",
+    "RunPlaces",
     "RunProgress",
     "Runs",
     "StoredApprovals",
@@ -31,5 +35,6 @@ __all__ = [
     "StoredSteers",
     "count_by_state",
     "find_silent_since",
+    "look_at_queue",
     "recorded_sessions",
 ]

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agents.requests import Request, request_of
+from agents.requests import RemediateAlert, Request, request_of
 from agents.run import Outcome
 from app.store.database import Database
-from app.store.tables import approvals, runs
+from app.store.tables import approvals, runs, steers
 
 AT_ONCE = 500
 OPEN = ("queued", "running", "parked")
@@ -46,9 +46,9 @@ class Runs:
             "repository": request.repository.full_name,
             "number": request.number,
             "asked_by": request.asked_by.login,
+            "unasked": isinstance(request, RemediateAlert) and request.unasked,
             "state": "queued",
-            "created_at": time.time(),
-            "updated_at": time.time(),
+            **dict.fromkeys(("created_at", "queued_at", "updated_at"), time.time()),
         }
 
         def insert_once(connection: Connection) -> None:
@@ -76,17 +76,32 @@ class Runs:
         starts = case((runs.c.stage == step, runs.c.starts), else_=0)
         await self._set(run_id, state="running", stage=step, starts=starts)
 
-    async def record_parked(self, run_id: str) -> None:
-        """Record that the run waits for people; restarts meanwhile do not count against it."""
-        await self._set(run_id, state="parked", starts=0)
+    async def record_parked(
+        self, run_id: str, waits: str, *, wake_at: float | None = None, heard: int = 0
+    ) -> None:
+        """Record that the run waits, and leaves its place and its worker.
+
+        `waits`: approval, answer or pause; `wake_at`: when that is over by itself, in unix seconds;
+        `heard`: the number of the last steer that the run has taken into account.
+        """
+        parked = {"waits": waits, "wake_at": wake_at, "heard": heard, "holder": None}
+        await self._set(run_id, state="parked", starts=0, **parked)
+
+    async def last_steer(self, run_id: str) -> int:
+        """Return the number of the newest thing that was said to the run; 0: nothing was."""
+        query = select(func.max(steers.c.number)).where(steers.c.run_id == run_id)
+        return await self._database.read(lambda c: c.scalar(query)) or 0
 
     async def is_parked(self, run_id: str) -> bool:
         """Return whether the run is recorded as waiting for people."""
         query = select(runs.c.state == "parked").where(runs.c.id == run_id)
         return bool(await self._database.read(lambda c: c.scalar(query)))
 
-    async def record_end(self, run_id: str, outcome: Outcome) -> None:
-        """Record how the run ended, and make its open approvals void."""
+    async def record_end(self, run_id: str, outcome: Outcome) -> float:
+        """Record how the run ended, and make its open approvals void.
+
+        Return how many seconds ago it was asked for.
+        """
         now = time.time()
         waits = (approvals.c.run_id == run_id, approvals.c.state == "waiting")
         void = {"state": "void", "decided_at": now, "decision_reason": "the run has ended"}
@@ -96,12 +111,13 @@ class Runs:
             "ended_as": outcome.kind,
         }
 
-        def end(connection: Connection) -> None:
-            this = update(runs).where(runs.c.id == run_id)
-            connection.execute(this.values(updated_at=now, **ended))
+        def end(connection: Connection) -> float:
+            this = update(runs).where(runs.c.id == run_id).returning(runs.c.created_at)
+            asked = connection.scalar(this.values(updated_at=now, **ended))
             connection.execute(update(approvals).where(*waits).values(**void))
+            return now - (asked or now)
 
-        await self._database.write(end)
+        return await self._database.write(end)
 
     async def comment_is(self, run_id: str, comment_id: int) -> None:
         """Remember the id of the run's progress comment."""

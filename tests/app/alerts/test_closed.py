@@ -80,7 +80,7 @@ async def test_without_alerts_a_run_ends_in_words(alerted, closed):
 async def test_a_run_that_waits_for_people_ends_as_well(alerted, closed):
     alert = await alerted.alert()
     run_id, _ = await alerted.create_run()
-    await alerted.runs.record_parked(run_id)
+    await alerted.runs.record_parked(run_id, "approval")
     await alerted.server.fix_alert(alert)
     await closed(notice(alerted, state="fixed"))
     assert (await cancel_of(alerted, run_id)).words == "they are fixed."

@@ -55,14 +55,20 @@ async def test_at_work(office):
 
 
 async def test_in_the_queue(office):
-    assert "**Waiting for its turn**, since 20" in await status(office)
+    assert "**Waiting for its turn**, 1st in the queue, since 20" in await status(office)
+
+
+async def test_with_a_place_and_before_its_first_step(office):
+    row = "UPDATE runs SET state = 'running'"
+    await office.database.write(lambda c: c.exec_driver_sql(row))
+    assert "**About to begin**, since 20" in await status(office)
 
 
 async def test_waiting_for_a_decision(office):
     runs = Runs(office.database)
     await runs.record_stage(RUN, "stage/implement/2")
     ident = await office.ask()
-    await runs.record_parked(RUN)
+    await runs.record_parked(RUN, "approval")
     text = await status(office)
     assert "**Waiting for a decision** in the stage `implement (2)`, since 20" in text
     assert f"[`{ident}`](" in text
@@ -78,7 +84,7 @@ async def test_waiting_for_a_decision(office):
 async def test_waiting_for_something_else(office, stage, told):
     runs = Runs(office.database)
     await runs.record_stage(RUN, stage)
-    await runs.record_parked(RUN)
+    await runs.record_parked(RUN, "approval")
     assert told in await status(office)
 
 

@@ -105,7 +105,7 @@ async def test_a_run_whose_last_step_is_not_recorded_yet_is_waited_for(store_url
 
         return await steps.step("finish/1", finish)
 
-    engine = Engine(store_url, executor="one", stages_at_once=2)
+    engine = Engine(store_url, executor="one")
     await engine.launch(conduct)
     try:
         request = request_for(IDS[OLD])

@@ -61,7 +61,7 @@ async def run_of(database, run_id, *, age, ended=True):
     if ended:
         await store.record_end(run_id, Outcome(kind="pull_request", text=WORD))
     else:
-        await store.record_parked(run_id)
+        await store.record_parked(run_id, "approval")
     body = json.dumps({"text": WORD, "repository": {"id": IDS[run_id]}}).encode()
     at = NOW - age * DAY
     arrival = Arrival(f"d{run_id}", run_id, "issues", "labeled", 1, run_id, body, at)

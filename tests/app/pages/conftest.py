@@ -76,7 +76,7 @@ class PagesScene:
         for number, turn in enumerate(turns):
             await StoredJournal(self.database, ident).append("implement/1", number, turn)
         if state == "parked":
-            await runs.record_parked(ident)
+            await runs.record_parked(ident, "approval")
         elif state != "running":
             kind = "comment" if state == "done" else state
             await runs.record_end(ident, Outcome(kind=kind, text=text))

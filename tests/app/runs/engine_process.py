@@ -31,7 +31,7 @@ def note(text):
 
 
 async def main():
-    engine = Engine(URL, executor=NAME, stages_at_once=1)
+    engine = Engine(URL, executor=NAME)
     await engine.launch(conduct)
     await engine.enqueue(f"run-{NAME}", f"lane-{NAME}", {})
     note(f"result {await engine.result(f'run-{NAME}')}")

@@ -96,7 +96,7 @@ async def test_what_it_waits_for_is_told_once_and_when_it_goes_on(scene, record,
     await scene.runs.create("run", REQUEST)
     await scene.runs.record_stage("run", "stage/triage/1")
     await scene.finish_stage("stage/triage/1", **record)
-    await scene.runs.record_parked("run")
+    await scene.runs.record_parked("run", "approval")
     for _ in range(3):
         assert (await scene.follower.look()).waits == waits
     name, what = told

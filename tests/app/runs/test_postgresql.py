@@ -140,7 +140,7 @@ async def test_a_password_is_in_no_message(postgresql, postgresql_url):
     async def idle(run_id, request, steps):
         return run_id
 
-    made = {"executor": "one", "stages_at_once": 1}
+    made = {"executor": "one"}
     first, second = (Engine(postgresql_url, **made) for _ in range(2))
     second._claim._patience = 0
     await first.launch(idle)
@@ -164,7 +164,7 @@ async def test_a_worker_that_stops_while_it_takes_over_stops_cleanly(stores, pos
         "INSERT INTO workers (name, session, host, started, seen) VALUES (:name, 's', 'h', 0, 0)"
     )
     await stores[0].write(lambda c: c.execute(stopped, rows))
-    engine = Engine(postgresql_url, executor="one", stages_at_once=1)
+    engine = Engine(postgresql_url, executor="one")
     await engine.launch(conduct)
     while await stores[0].read(count) > len(rows) - 5:
         await asyncio.sleep(0.001)

@@ -114,7 +114,7 @@ def head(mirror):
 async def work(sqlite_url, mirror, head):
     database = Database(sqlite_url)
     conductor = Conductor(database, mirror, head)
-    engine = Engine(sqlite_url, executor="one", stages_at_once=4, retry_seconds=0.01)
+    engine = Engine(sqlite_url, executor="one", retry_seconds=0.01)
     await engine.launch(conductor)
 
     async def run_work(run_id, again=None):

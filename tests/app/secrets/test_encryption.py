@@ -201,7 +201,7 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
         await steps.step("one/1", step)
         return {"said": f"{WORD}-output"}
 
-    made = {"executor": "one", "stages_at_once": 1, "seal": Cipher([FIRST])}
+    made = {"executor": "one", "seal": Cipher([FIRST])}
     engine = Engine(sqlite_url, **made)
     await engine.launch(conduct)
     try:
@@ -227,7 +227,7 @@ async def test_a_long_record_of_the_engine_is_sealed_to_its_end(store_url):
         for number in range(AT_ONCE + 5):
             await steps.step(f"one/{number}", step)
 
-    engine = Engine(store_url, executor="one", stages_at_once=1)
+    engine = Engine(store_url, executor="one")
     await engine.launch(conduct)
     try:
         await engine.enqueue("r1", "lane", {"asked": WORD})
@@ -245,7 +245,7 @@ async def test_what_fails_in_the_engine_says_nothing_of_what_was_asked(store_url
     async def conduct(run_id, request, steps):
         return None
 
-    engine = Engine(store_url, executor="one", stages_at_once=1)
+    engine = Engine(store_url, executor="one")
     await engine.launch(conduct)
     database = open_database(store_url)
     where = "" if store_url.startswith("sqlite") else "dbos."

@@ -26,7 +26,7 @@ async def launched(store_url):
     async def start():
         for engine in running:
             await engine.drain(0)
-        running[:] = [Engine(store_url, executor="one", stages_at_once=1)]
+        running[:] = [Engine(store_url, executor="one")]
         await running[0].launch(conduct)
         return running[0]
 

@@ -34,7 +34,8 @@ from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
-from app.store.runs.runs import Runs
+from app.store.runs.places import RunPlaces
+from app.store.runs.runs import Runs, count_by_state
 from app.store.runs.turns import StoredJournal
 from tests.fakes.requests import build_resolve_issue
 
@@ -122,6 +123,9 @@ class ParkedEquipment:
         """Let it run."""
         return Admission(tainted=False)
 
+    async def recover(self):
+        """Do nothing: everything is here."""
+
     async def rest(self):
         """Do nothing."""
 
@@ -148,9 +152,11 @@ class Parked:
             models={"strong": "m", "fast": "m"},
             limits=RunLimits(usd=9, turns=99, minutes=99),
             noreply="localhost",
+            worker="bench",
+            holds=(places := RunPlaces(self.database, "bench", places=8)).holds,
         )
-        self.engine = Engine(url, executor="bench", stages_at_once=4)
-        self.queue = RunQueue(self.runs, self.engine)
+        self.engine = Engine(url, executor="bench", parks=True)
+        self.queue = RunQueue(self.database, self.engine, places)
 
     async def conduct(self, run_id, request, steps):
         """Conduct the run, and note when it ended."""
@@ -167,7 +173,7 @@ class Parked:
 
     async def park(self, first, number):
         """Submit so many runs, and wait until all of them wait for people."""
-        began, wanted = time.monotonic(), len(self.waiting) + number
+        began, wanted = time.monotonic(), await self.count_parked() + number
         for n in range(first, first + number):
             await self.queue.submit(f"{n:05}-run", wish(n))
         await self.wait(wanted)
@@ -175,7 +181,7 @@ class Parked:
 
     async def wait(self, number):
         """Wait until so many runs wait for people; return the CPU time of the process so far."""
-        while len(self.waiting) < number:
+        while await self.count_parked() < number or self.engine.is_conducting():
             await asyncio.sleep(0.02)
         return {"cpu": time.process_time()}
 
@@ -196,10 +202,9 @@ class Parked:
         """Return when each run ended, in unix seconds."""
         return self.ended
 
-    @property
-    def waiting(self):
-        """Return the runs that wait for people."""
-        return self.engine.pool.waiting
+    async def count_parked(self):
+        """Return how many runs wait for people."""
+        return (await self.database.read(count_by_state)).get("parked", 0)
 
 
 def wish(number):
@@ -215,9 +220,14 @@ async def main(folder):
     """Serve the commands until standard input ends."""
     configure_logging(style="json", level="error", cleaner=Redactor())
     parked = Parked(folder)
-    await parked.engine.launch(parked.conduct)
+    queue = parked.queue
+    await parked.engine.launch(parked.conduct, freed=queue.ring)
+    waking = WakeupPoller(
+        parked.approvals, lambda _run: queue.ring(), needed=lambda: queue.has_parked
+    )
     looking = [
-        asyncio.create_task(WakeupPoller(parked.approvals, parked.engine.wake).run()),
+        asyncio.create_task(waking.run()),
+        asyncio.create_task(queue.run()),
         asyncio.create_task(Reaper(parked.conductor, parked.engine).run()),
     ]
     loop = asyncio.get_running_loop()

@@ -70,7 +70,7 @@ class RunStore:
             if state != "queued":
                 await runs.record_stage(ident, "stage/implement/1")
             if state == "parked":
-                await runs.record_parked(ident)
+                await runs.record_parked(ident, "approval")
             for number, turn in enumerate(turns):
                 await StoredJournal(database, ident).append(session, number, turn)
             if kind is not None:

@@ -134,6 +134,25 @@ def test_how_it_was_asked_for(via, how):
     assert f"`bob` asked for it {how}." in render_text(Progress(request, "run-1"))
 
 
+@pytest.mark.parametrize(
+    ("place", "seconds", "told"),
+    [
+        (1, None, "1st in the queue"),
+        (2, 20.0, "2nd in the queue, about 1 minute"),
+        (3, 720.0, "3rd in the queue, about 12 minutes"),
+        (12, 7300.0, "12th in the queue, about 2 hours"),
+        (1023, 0.0, "1,023rd in the queue, about 1 minute"),
+    ],
+)
+def test_waiting_for_a_place(place, seconds, told):
+    queued = Progress(REQUEST, "run-1").queue(place, seconds)
+    text = render_text(queued)
+    assert text.startswith(f"**{told}.** `bob` asked for it")
+    assert "`/bot cancel` takes it out" in text
+    assert "queue" not in render_text(queued.start_stage("triage/1", "Look"))
+    assert "queue" not in render_text(queued.end(Outcome(kind="cancelled", text="Taken out.")))
+
+
 def test_waiting_for_an_answer(at_work):
     asked = at_work.finish_stage("implement/2", "asked something")
     text = render_text(asked.pause_stage("implement/2", "an answer on the issue"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -14,12 +15,11 @@ from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
 from agents.policy import PinnedPolicy
 from agents.ports import Asking
-from agents.requests import ResolveIssue
+from agents.requests import Asked, ResolveIssue
 from agents.run import Outcome, Ports, stage
 from app.runs.admission import Admission
 from app.runs.conductor import RunConductor
 from app.runs.engine import Engine
-from app.runs.queue import RunQueue
 from app.runs.steering import RunSteering, SteerSignals
 from app.runs.wakeup import WakeupPoller
 from app.store.database import Database
@@ -94,6 +94,20 @@ class FailingEquipment:
 
 
 @dataclass
+class EngineQueue:
+    """Hands all that is asked for to the engine at once: there is a place for everything."""
+
+    runs: Runs
+    engine: Engine
+
+    async def submit(self, run_id, request):
+        if isinstance(request, Asked):
+            await self.runs.create(run_id, request)
+        queued = self.engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))
+        await asyncio.create_task(queued, context=Context())
+
+
+@dataclass
 class GatedMachine:
     """A conductor on a real engine, with a pipeline of one stage that does as it is told."""
 
@@ -132,8 +146,8 @@ class GatedMachine:
             noreply="localhost",
             obey=self.obey,
         )
-        self.engine = Engine(self.url, executor="one", stages_at_once=4, retry_seconds=0.01)
-        self.queue = RunQueue(self.runs, self.engine)
+        self.engine = Engine(self.url, executor="one", retry_seconds=0.01)
+        self.queue = EngineQueue(self.runs, self.engine)
         await self.engine.launch(self.conduct)
 
     async def close(self):

@@ -23,7 +23,7 @@ async def start():
     running = []
 
     async def launch(url, conduct, **more):
-        settings = {"executor": "one", "stages_at_once": 4, "retry_seconds": 0.01, **more}
+        settings = {"executor": "one", "retry_seconds": 0.01, **more}
         engine = Engine(url, **settings)
         await engine.launch(conduct)
         running.append(engine)

@@ -32,7 +32,7 @@ async def test_the_same_run_id_twice_is_one_run(start, store_url):
 
 async def test_a_lane_has_one_run_at_a_time_and_lanes_do_not_wait_for_each_other(start, store_url):
     record = Recorder(seconds=0.05)
-    engine = await start(store_url, record, stages_at_once=100)
+    engine = await start(store_url, record)
     runs = [(f"{n:04}", f"lane-{n % 4}") for n in range(20)]
     for run_id, lane in runs:  # within a second, which is all that SQLite's clock shows
         await engine.enqueue(run_id, lane, {"lane": lane})
@@ -46,27 +46,9 @@ async def test_a_lane_has_one_run_at_a_time_and_lanes_do_not_wait_for_each_other
         assert order == sorted(order)
 
 
-async def test_stages_share_the_places_and_the_short_steps_do_not(start, sqlite_url):
-    stages = Recorder("stage/work/1", seconds=0.1)
-    checks = Recorder("access/1", seconds=0.1)
-
-    async def conduct(run_id, request, steps):
-        await checks(run_id, request, steps)
-        await stages(run_id, request, steps)
-
-    engine = await start(sqlite_url, conduct, stages_at_once=2)
-    for number in range(6):
-        await engine.enqueue(f"{number}", f"{number}", {"lane": f"{number}"})
-    async with patience():
-        for number in range(6):
-            await engine.result(f"{number}")
-    assert stages.together == 2
-    assert checks.together > 2
-
-
 async def test_a_second_process_of_the_same_name_is_refused(start, store_url):
     await start(store_url, Recorder())
-    second = Engine(store_url, executor="one", stages_at_once=1)
+    second = Engine(store_url, executor="one")
     second._claim._patience = 0
     with pytest.raises(ConfigError, match="Another Fettle"):
         await second.launch(Recorder())

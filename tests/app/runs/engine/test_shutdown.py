@@ -33,11 +33,12 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
 
         return [await steps.step("stage/a/1", first), await steps.step("stage/b/1", second)]
 
-    engine = await start(store_url, conduct, stages_at_once=2)
+    engine = await start(store_url, conduct)
     await engine.enqueue("talks", "a", {"talks": True})
     await engine.enqueue("works", "b", {"talks": False})
     await wait_until(lambda: len(begun) == 2)
-    await engine.enqueue("waits", "c", {"talks": False})  # for a place, then at the gate
+    engine.pool.gate.clear()
+    await engine.enqueue("waits", "c", {"talks": False})  # at the gate
     await wait_until(lambda: len(engine._conducting) == 3)
     async with patience():
         await engine.drain(NEVER)

@@ -40,7 +40,7 @@ class Deciding:
 
 async def test_a_waiting_run_holds_no_place_and_goes_on_when_it_is_woken(start, store_url):
     deciding = Deciding()
-    engine = await start(store_url, deciding, stages_at_once=1)
+    engine = await start(store_url, deciding)
     for run_id in ("1", "2", "3"):
         await engine.enqueue(run_id, run_id, {})
     await wait_until(lambda: len(engine.pool.waiting) == 3)

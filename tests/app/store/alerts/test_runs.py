@@ -72,7 +72,7 @@ async def test_a_run_covers_what_it_is_still_to_read(runs, alert_runs, stage, co
 async def test_a_run_that_waits_for_people_covers_nothing(runs, alert_runs):
     await runs.create("0001", request(1))
     await runs.record_stage("0001", "stage/publish/1")
-    await runs.record_parked("0001")
+    await runs.record_parked("0001", "approval")
     assert await alert_runs.cover("0002", request(2)) == ""
 
 

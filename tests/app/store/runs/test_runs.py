@@ -80,7 +80,7 @@ async def test_unfinished_runs_come_oldest_first_also_those_that_wait_for_people
     for run_id in ("3", "1", "2", "4"):
         await runs.create(run_id, wish(number=int(run_id)))
     await runs.record_stage("2", "stage/triage/1")
-    await runs.record_parked("3")
+    await runs.record_parked("3", "approval")
     await runs.record_end("4", Outcome(kind="comment", text="."))
     assert await runs.list_unfinished() == ["1", "2", "3"]
     assert await runs.list_unfinished(after="1") == ["2", "3"]
@@ -112,7 +112,7 @@ async def test_a_run_that_waits_is_not_to_blame_for_restarts(runs, store):
     assert not await runs.is_parked("1")
     for _ in range(3):
         assert await runs.record_start("1") == 1
-        await runs.record_parked("1")
+        await runs.record_parked("1", "approval")
         assert await runs.is_parked("1")
     assert await store.read(count_by_state) == {"parked": 1}
     await runs.record_stage("1", "stage/triage/1~1")
