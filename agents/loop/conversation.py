@@ -6,21 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
-from agents.policy import Effort
+from agents.policy import Effort, Tier
 from agents.ports import Query
 from agents.tools.base import Capability
 from agents.tools.registry import TOOLS
 from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
 
 SYSTEM = Path(__file__).with_name("system.md")
-
-Tier = Literal["strong", "fast", "judge"]
 
 
 class Submission(BaseModel):
@@ -83,8 +81,11 @@ class Conversation(Generic[S_co]):
     capability: Capability
     resumes: str | None = None
     """The conversation whose newest session goes on here; None starts a new session."""
-    tier: Tier = "strong"
-    """Which model; a resumed session keeps the model it began with."""
+    tier: Tier | None = None
+    """Which model. None: strong, and in a resumed session the model that it began with; another
+    one answers there for this stage alone."""
+    effort: Effort = "medium"
+    """How hard the model thinks, where nobody has said it."""
     max_turns: int = 40
 
 
@@ -127,6 +128,15 @@ def root_of(conversation: AnyConversation, among: Iterable[AnyConversation]) -> 
     return conversation
 
 
+def tier_of(
+    conversation: AnyConversation, among: Iterable[AnyConversation], chosen: Mapping[str, Tier]
+) -> Tier:
+    """Return which model holds the conversation; `chosen` is by name, and goes before ours."""
+    root = root_of(conversation, among)
+    told = (chosen.get(conversation.name), conversation.tier, chosen.get(root.name), root.tier)
+    return next((tier for tier in told if tier is not None), "strong")
+
+
 def tool_list(
     among: Iterable[AnyConversation], more: Iterable[Mapping[str, Any]] = ()
 ) -> list[Mapping[str, Any]]:
@@ -150,7 +160,7 @@ def begin_query(
     among: Iterable[AnyConversation],
     more: Iterable[Mapping[str, Any]] = (),
     *,
-    effort: Effort = "high",
+    effort: Effort = "medium",
 ) -> Query:
     """Return what every request of a new session has in common, as this version sends it."""
     tools = tool_list(among, more)

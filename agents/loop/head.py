@@ -24,19 +24,33 @@ _OWN = frozenset({"messages", "drop_unbound"})
 """Fields of a query that each request sets for itself."""
 
 
-def write_head(query: Query, stage: str) -> Turn:
+def write_head(query: Query, stage: str, *, passing: bool = False) -> Turn:
     """Return the turn that keeps all of the query but its messages.
 
     System prompt and tools take 30 kB as text, and a run has ten sessions: they are packed.
+    `passing`: it holds for this stage alone, and the session goes on with the head before it.
     """
     sent = _fields().dump_python(query, mode="json", exclude=set(_OWN))
     packed = b64encode(zlib.compress(json.dumps(sent).encode())).decode()
-    return Turn("head", stage, [{"type": "head", "model": query.model, "packed": packed}])
+    block = {"type": "head", "model": query.model, "packed": packed}
+    return Turn("head", stage, [block | ({"passing": True} if passing else {})])
 
 
 def has_head(turns: Sequence[Turn]) -> bool:
     """Return whether the session's turns hold a head, which older versions did not write."""
     return any(turn.kind == "head" for turn in turns)
+
+
+def is_passing(turns: Sequence[Turn]) -> bool:
+    """Return whether the newest head held for its stage alone."""
+    newest = next((turn for turn in reversed(turns) if turn.kind == "head"), None)
+    return newest is not None and "passing" in newest.content[0]
+
+
+def find_lasting(turns: Sequence[Turn]) -> Turn | None:
+    """Return the newest head that the session goes on with after each stage."""
+    heads = (turn for turn in reversed(turns) if turn.kind == "head")
+    return next((turn for turn in heads if "passing" not in turn.content[0]), None)
 
 
 def read_head(turns: Sequence[Turn]) -> Query:

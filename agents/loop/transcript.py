@@ -9,6 +9,7 @@ from typing import Literal
 
 from agents.errors import ContextFull, PrefixChanged
 from agents.loop.compaction import (
+    COMPACT_AT,
     REQUEST,
     estimate_tokens,
     is_due,
@@ -16,7 +17,14 @@ from agents.loop.compaction import (
     write_excerpts,
     write_summary,
 )
-from agents.loop.head import has_head, lists_tool, read_head, write_head
+from agents.loop.head import (
+    find_lasting,
+    has_head,
+    is_passing,
+    lists_tool,
+    read_head,
+    write_head,
+)
 from agents.loop.turns import calls_of, to_messages
 from agents.ports import Answer, Block, Journal, Model, Query, Turn
 
@@ -27,6 +35,8 @@ CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 """Stop reasons of answers that end in the middle; what they call is not whole."""
 
 
+MOST_READ_ANEW = 100_000
+"""Tokens of a session that another model may read for one stage: above, fast ones cost more."""
 SHORTEST_ANSWER = 1_024  # tokens that are asked for, however full the window seems
 
 
@@ -42,6 +52,8 @@ class Transcript:
     journal: Journal
     fallback: str = ""
     """The model that is asked where the session's own refuses; empty: none."""
+    passing: bool = False
+    """The stage is not the session's own model's: `query` is sent in it, and in none after it."""
     turns: list[Turn] = field(default_factory=list)
 
     @property
@@ -62,9 +74,9 @@ class Transcript:
     async def begin(self, prompt: str, pictures: Sequence[Block]) -> None:
         """Load the turns; say the stage's prompt where it was not said yet."""
         self.turns = await self.journal.turns(self.id)
-        if not self.turns:
-            await self._write_head(self.query)
         if not self.own:
+            if not self.turns or (self.last.kind, self.last.stage) != ("head", self.stage):
+                await self._begin_head()
             await self.say("prompt", prompt, *pictures)
 
     async def append(self, turn: Turn) -> None:
@@ -119,13 +131,35 @@ class Transcript:
         if not self.fallback or head.model == self.fallback:
             return False
         log.warning("session %s: %s refuses, %s is asked", self.id, head.model, self.fallback)
-        await self._write_head(replace(head, model=self.fallback))
+        passing = is_passing(self.turns)
+        await self._write_head(replace(head, model=self.fallback), passing=passing)
         return True
 
-    async def _write_head(self, query: Query) -> None:
+    async def _begin_head(self) -> None:
+        """Journal the head that the stage is sent with, where it is not the newest one.
+
+        A model that holds one stage of another's session reads all of it anew: a long one stays
+        with its own model, which has it in its cache.
+        """
+        if not self.turns:
+            await self._write_head(self.query)
+            return
+        can = await self.model.capabilities(self.query.model)
+        most = min(MOST_READ_ANEW, COMPACT_AT * can.context_window)
+        if self.passing and estimate_tokens(self.turns, self.query) < most:
+            await self._write_head(self.query, passing=True)
+        elif is_passing(self.turns):
+            lasting = find_lasting(self.turns)
+            if lasting is None:
+                await self._write_head(self.query)
+            else:
+                await self.append(replace(lasting, stage=self.stage))
+
+    async def _write_head(self, query: Query, *, passing: bool = False) -> None:
         """Journal the head, with what its model understands now."""
         can = await self.model.capabilities(query.model)
-        await self.append(write_head(replace(query, capabilities=can), self.stage))
+        told = replace(query, capabilities=can)
+        await self.append(write_head(told, self.stage, passing=passing))
 
     async def _head(self, tool: str) -> Query:
         """Return the head that is sent: the session's own, while that can end this stage.
@@ -136,7 +170,7 @@ class Transcript:
             head = read_head(self.turns)
             if lists_tool(head, tool):
                 return head
-        await self._write_head(self.query)
+        await self._write_head(self.query, passing=self.passing)
         return read_head(self.turns)
 
     async def _send(self, head: Query) -> Answer:

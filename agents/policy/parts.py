@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+T = TypeVar("T", bound=str)
 
 
 def _readable(pattern: str) -> str:
@@ -73,7 +82,6 @@ class Who(Strict):
 Effort = Literal["low", "medium", "high"]
 """How hard a model thinks before it answers."""
 SessionName = Literal[
-    "*",
     "triage",
     "implement",
     "evaluation",
@@ -83,8 +91,20 @@ SessionName = Literal[
     "adapt",
     "assess",
     "summarize",
+    "comment_draft",
+    "craft_decision_pr",
+    "infeasible_comment",
+    "eval_comment",
+    "craft_pr",
+    "craft_draft_pr",
+    "craft_update",
 ]
-"""Where conversations begin; `*` is all that are not named."""
+"""Conversations that begin, and those that write words at the end of another one."""
+AnySession = SessionName | Literal["*"]
+"""`*` is all that are not named."""
+JUDGES = ("evaluation", "verify")
+Tier = Literal["strong", "fast", "judge"]
+"""Which of the models answers."""
 
 
 class Models(Strict):
@@ -96,19 +116,40 @@ class Models(Strict):
     """Judges changes. Name one that is as strong as `strong`, or stronger."""
     fast: ModelName | None = None
     """Sorts, and writes prose."""
-    effort: dict[SessionName, Effort] = Field(default_factory=dict)
+    effort: dict[AnySession, Effort] = Field(default_factory=dict)
     """How hard models think, by the conversation: `{"*": medium, evaluation: high}`. Absent: the
     operator's."""
+    tiers: dict[SessionName, Tier] = Field(default_factory=dict)
+    """Which of the three answers, by the conversation: `{craft_pr: strong}`. Absent: the
+    operator's. Those that judge are never `fast`."""
+
+    @field_validator("tiers")
+    @classmethod
+    def _judge_well(cls, tiers: dict[SessionName, Tier]) -> dict[SessionName, Tier]:
+        return no_fast_judge(tiers)
 
     @property
     def named(self) -> dict[str, str]:
         """Return those that are named, by tier."""
-        return self.model_dump(exclude_none=True, exclude={"effort"})
+        return self.model_dump(exclude_none=True, exclude={"effort", "tiers"})
 
     @property
     def efforts(self) -> dict[str, Effort]:
         """Return how hard models think, by conversation."""
         return {str(name): effort for name, effort in self.effort.items()}
+
+    @property
+    def chosen_tiers(self) -> dict[str, Tier]:
+        """Return which of the models answers, by conversation."""
+        return {str(name): tier for name, tier in self.tiers.items()}
+
+
+def no_fast_judge(tiers: dict[T, Tier]) -> dict[T, Tier]:
+    """Return them unless one has the fast model judge a change. Raises ValueError."""
+    for name, tier in tiers.items():
+        if name in JUDGES and tier == "fast":
+            raise ValueError(f"`{name}` judges changes: `strong` or `judge`")
+    return tiers
 
 
 class Branches(Strict):

@@ -21,11 +21,11 @@ from agents.errors import (
 from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import begin_query, render, root_of
+from agents.loop.conversation import begin_query, render, root_of, tier_of
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
-from agents.policy import Effort
+from agents.policy import Effort, Tier
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
 from agents.run.state import Record, Standing
@@ -51,6 +51,8 @@ class StageContext(RunWorkspace):
     """Model name by tier."""
     efforts: Mapping[str, Effort] = field(default_factory=dict)
     """How hard models think, by the conversation that begins; `*` is all others."""
+    tiers: Mapping[str, Tier] = field(default_factory=dict)
+    """Which model holds a conversation, where that is not our choice."""
     limits: RunLimits
     clock: Callable[[], float] = time.monotonic
     learned: Json = None
@@ -183,6 +185,7 @@ class StageContext(RunWorkspace):
                 id=session_id,
                 stage=self.current,
                 query=self._query(conversation),
+                passing=self._asks_another(conversation),
                 model=ports.model,
                 journal=ports.journal,
                 fallback=self.models.get("fallback", ""),
@@ -231,11 +234,19 @@ class StageContext(RunWorkspace):
         return session_id
 
     def _query(self, conversation: Conversation[S]) -> Query:
-        root = root_of(conversation, self.conversations)
         toolsets = self.ports.toolsets
         more = toolsets.definitions() if toolsets else ()
-        effort = self.efforts.get(root.name) or self.efforts.get("*", "high")
-        return begin_query(self.models[root.tier], self.conversations, more, effort=effort)
+        root = root_of(conversation, self.conversations)
+        head = conversation if self._asks_another(conversation) else root
+        effort = self.efforts.get(head.name) or self.efforts.get("*", head.effort)
+        tier = tier_of(head, self.conversations, self.tiers)
+        return begin_query(self.models[tier], self.conversations, more, effort=effort)
+
+    def _asks_another(self, conversation: AnyConversation) -> bool:
+        """Return whether another model holds it than the one whose session it goes on with."""
+        root = root_of(conversation, self.conversations)
+        tier, own = (tier_of(each, self.conversations, self.tiers) for each in (conversation, root))
+        return self.models[tier] != self.models[own]
 
     async def _look(self) -> BudgetState:
         """Return what was used up, and what may be: people can give a run more meanwhile."""

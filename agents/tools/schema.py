@@ -181,12 +181,18 @@ def _strict_array(rest: Schema, place: str) -> Schema:
     return out
 
 
+def _goes_without_saying(key: str, value: Any) -> bool:
+    """Return whether no model comes near this bound: pydantic alone holds it to it."""
+    if key == "minLength" or (key == "default" and not value):
+        return True
+    return value in _FAR.get(key, range(0))
+
+
+_FAR = {"minimum": range(2), "maxItems": range(8, 10**6), "maxLength": range(500, 10**9)}
+
+
 def _with_words(out: Schema, rest: Schema) -> Schema:
-    rest = {
-        key: value
-        for key, value in rest.items()
-        if not (key == "minLength" or (key == "default" and not value))
-    }
+    rest = {key: value for key, value in rest.items() if not _goes_without_saying(key, value)}
     if not rest:
         return out
     keys = sorted(rest, key=lambda key: list(_WORDS).index(key) if key in _WORDS else len(_WORDS))

@@ -36,6 +36,7 @@ from app.config.load import (
 )
 from app.config.values import (
     DeclaredCapabilities,
+    Tier,
     certificates_in_file,
     default_data_dir,
     expand_core,
@@ -45,6 +46,7 @@ from app.config.values import (
     key_in_file,
     known_conversations,
     known_sandbox,
+    known_tiers,
     parse_key,
     proxy_address,
     readable_directories,
@@ -150,7 +152,11 @@ class Settings(BaseSettings):
         dict[str, Literal["low", "medium", "high"]], AfterValidator(known_conversations)
     ] = {}
     """How hard models think, as JSON by the conversation (* is all others): low, medium or high.
-    {"*": "medium", "implement": "high"}; absent: high."""
+    {"*": "medium", "implement": "high"}; absent: medium, low for words, and high for a large or
+    risky change."""
+    tiers: Annotated[dict[str, Tier], AfterValidator(known_tiers)] = {}
+    """Which model holds a conversation, as JSON: strong, fast or judge. {"craft_pr": "strong"};
+    absent: fast for sorting and for words, judge for judging, strong for all others."""
     models_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
     """Models that the policies of repositories may name beside these: comma or JSON list."""
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")

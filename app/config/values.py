@@ -8,9 +8,10 @@ import json
 import os
 import re
 import ssl
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, TypeVar, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -20,6 +21,7 @@ from app.config.github_hosts import github_urls
 # ruff: noqa: PLC0415 - cryptography and SQLAlchemy take longer to import than all else here
 
 T = TypeVar("T")
+Tier = Literal["strong", "fast", "judge"]  # as in agents.policy, which takes a while to import
 
 _KEY_REMEDY = (
     "Give the file GitHub let you download, which begins with "
@@ -234,12 +236,29 @@ def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 def known_conversations(efforts: dict[str, T]) -> dict[str, T]:
     """Return them if each is for a conversation that runs hold; a misspelt one would do nothing."""
     if efforts:
-        from agents.policy.parts import SessionName
-
-        known = get_args(SessionName)
-        if unknown := sorted(efforts.keys() - known):
-            raise ValueError(f"{unknown[0]} is none of {', '.join(known)}")
+        _require_known(efforts, "*")
     return efforts
+
+
+def known_tiers(tiers: dict[str, Tier]) -> dict[str, Tier]:
+    """Return them if each is for a conversation that runs hold, and none has changes judged badly.
+
+    Raises ValueError.
+    """
+    if not tiers:
+        return tiers
+    from agents.policy.parts import no_fast_judge
+
+    _require_known(tiers)
+    return no_fast_judge(tiers)
+
+
+def _require_known(names: Iterable[str], *more: str) -> None:
+    from agents.policy.parts import SessionName
+
+    known = (*more, *get_args(SessionName))
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(f"{unknown[0]} is none of {', '.join(known)}")
 
 
 def readable_file(path: Path | None) -> Path | None:

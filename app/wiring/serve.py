@@ -283,6 +283,7 @@ def make_conductor(
         equip,
         models=parts.models,
         efforts=parts.settings.effort,
+        tiers=parts.settings.tiers,
         limits=parts.limits,
         noreply=noreply,
         obey=obey,

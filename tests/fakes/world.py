@@ -79,6 +79,7 @@ class World:
     flaky_tests: object = None
     tainted: bool = False
     efforts: dict = field(default_factory=dict)
+    tiers: dict = field(default_factory=dict)
     commands: dict = field(default_factory=dict)
     limits: RunLimits = field(default_factory=lambda: RunLimits(usd=5, turns=100, minutes=60))
     now: float = 1000.0
@@ -117,6 +118,7 @@ class World:
                 conversations=PIPELINES[type(request)].conversations,
                 models={"strong": "big", "judge": "wise", "fast": "small"},
                 efforts=self.efforts,
+                tiers=self.tiers,
                 limits=self.limits,
                 clock=lambda: self.now,
                 wall=lambda: self.wall,

@@ -99,6 +99,7 @@ ANALYZE_FEEDBACK = Conversation(
     prompt=prompt_path(__file__, "analyze_feedback.md"),
     output=FeedbackAnalysis,
     capability=Capability.READ_ONLY,
+    tier="fast",
 )
 
 

@@ -47,6 +47,8 @@ CRAFT_UPDATE = Conversation(
     output=Update,
     capability=Capability.READ_ONLY,
     resumes="implement",
+    tier="fast",
+    effort="low",
 )
 
 

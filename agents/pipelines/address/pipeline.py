@@ -18,8 +18,9 @@ from agents.pipelines.stages.evaluation import EVALUATION, REVISE
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
 from agents.pipelines.stages.known_facts import KnownFacts
+from agents.pipelines.stages.measurement import Measurement
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.pipeline import judge, land, mend
+from agents.pipelines.stages.pipeline import judge, land, measure, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
 from agents.pipelines.stages.quality import VerifiedChange, check_quality, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
@@ -76,11 +77,14 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
         if quality.failing:
             made = await run.stage(implement, work, setup, quality.failing)
     if made:
+        aim = work.analysis.aim(before, run.request.reference)
+        measured: Measurement | None = None
         if work.analysis.judged and run.head != before:
-            aim = work.analysis.aim(before, run.request.reference)
-            findings = await judge(run, aim, KnownFacts(baseline=baseline))
-            work = work.with_findings(findings)
-        quality = await mend(run, baseline)
+            judged = await judge(run, aim, KnownFacts(baseline=baseline))
+            work = work.with_findings(judged.verdict)
+            measured = judged.measured
+        measured = await measure(run, baseline, aim, (), measured)
+        quality = measured.quality
     inspection = await run.stage(inspect)
     if made and inspection.denied:
         await run.stage(put_back, inspection)

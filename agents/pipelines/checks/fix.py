@@ -42,7 +42,7 @@ class Cause(BaseModel):
 
 
 class ChecksFixed(Submission, tool="submit_checks_fixed"):
-    """Deliver the fix of the failing checks: your changes are committed as they are now."""
+    """Deliver the fix of the failing checks."""
 
     causes: tuple[Cause, ...]
     """Each check that you were given, once."""

@@ -21,7 +21,7 @@ _FILES = "Manifests and lock files are done; put back {files}."
 
 
 class Adaptation(Submission, tool="submit_adaptation"):
-    """Deliver the adapted code: your changes are committed as they are now."""
+    """Deliver the adapted code."""
 
     summary: str = Field(min_length=10)
     """What the new version changed, and what you changed for it, in two to six lines; if nothing

@@ -26,6 +26,7 @@ SUMMARIZE = Conversation(
     output=Summary,
     capability=Capability.READ_ONLY,
     tier="fast",
+    effort="low",
     max_turns=4,
 )
 

@@ -11,8 +11,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.frozen_locks import list_unproved
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
-from agents.pipelines.stages.docs_review import DIFF_LIMIT
-from agents.pipelines.stages.onboarding import read_instructions
+from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
 from agents.pipelines.stages.quality import CheckResult, some_names
 from agents.requests import RemediateAlert, Severity
 from agents.run import StageContext, stage

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.resolve.triage.triage import MOST_STEPS, PlanStep
 from agents.pipelines.stages.implement import Assignment
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
-
-MOST_STEPS = 5
-
-
-class PlanStep(BaseModel):
-    """One step of the plan."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    title: str = Field(min_length=3, max_length=90)
-    """What the commit does, in the imperative."""
-    brief: str = Field(min_length=20)
-    """All that an engineer needs who starts fresh."""
 
 
 class StepPlan(Submission, tool="submit_plan"):
@@ -29,8 +17,8 @@ class StepPlan(Submission, tool="submit_plan"):
     steps: list[PlanStep] = Field(min_length=1, max_length=MOST_STEPS)
     """In the order in which they are made."""
 
-    def assignments(self, request: ResolveIssue) -> list[Assignment]:
-        """Return each step as the engineer gets it who makes it."""
+    def assignments(self, request: ResolveIssue, risk: str = "") -> list[Assignment]:
+        """Return each step as the engineer gets it who makes it; `risk`: what could break."""
         outline = "\n".join(f"{n}. {step.title}" for n, step in enumerate(self.steps, 1))
         return [
             Assignment(
@@ -41,6 +29,7 @@ class StepPlan(Submission, tool="submit_plan"):
                 plan=outline,
                 source=f"The issue, {request.reference}",
                 wish=request.text,
+                risk=risk,
             )
             for number, step in enumerate(self.steps, 1)
         ]

@@ -51,6 +51,8 @@ INFEASIBLE_COMMENT = Conversation(
     output=Infeasible,
     capability=Capability.READ_ONLY,
     resumes="implement",
+    tier="fast",
+    effort="low",
 )
 
 
@@ -104,6 +106,8 @@ EVAL_COMMENT = Conversation(
     output=EvalComment,
     capability=Capability.READ_ONLY,
     resumes="evaluation",
+    tier="fast",
+    effort="low",
 )
 
 

@@ -31,15 +31,12 @@ from agents.pipelines.resolve.triage.gather import gather
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideWork, SubIssueWork
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.stages.evaluation import (
-    EVALUATION,
-    REVISE,
-)
-from agents.pipelines.stages.implement import IMPLEMENT, StepResult, implement
-from agents.pipelines.stages.inspect_weakening import PUT_BACK
+from agents.pipelines.stages.evaluation import EVALUATION, REVISE
+from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
+from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
 from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.pipeline import examine, judge
+from agents.pipelines.stages.pipeline import examine, judge, measure
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
@@ -91,7 +88,7 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
     if order.held_up:
         return await run.stage(held_up, order)
     baseline = await run.stage(measure_base, setup)
-    facts = KnownFacts(baseline=baseline, discussion=material.discussion)
+    facts = KnownFacts(baseline=baseline, discussion=material.discussion, excerpts=finding.excerpts)
     return await change(run, request, finding, facts, order)
 
 
@@ -116,7 +113,7 @@ async def make_steps(
     """Make the change in one to five steps, each by an engineer who starts fresh."""
     plan = await run.stage(decompose)
     made: tuple[StepResult, ...] = ()
-    for assignment in plan.assignments(request):
+    for assignment in plan.assignments(request, finding.risk):
         step = await run.stage(implement, assignment, facts)
         made = (*made, step)
     if run.unchanged:
@@ -124,8 +121,8 @@ async def make_steps(
     if facts.baseline.documents_first:
         await run.stage(docs_review)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
-    verdict = await judge(run, finding.aim(request, run.base), facts)
-    return ResolveWork(finding=finding, made=made, verdict=verdict)
+    judged = await judge(run, finding.aim(request, run.base), facts, made)
+    return ResolveWork(finding=finding, made=made, judged=judged)
 
 
 async def make_parts(
@@ -137,10 +134,10 @@ async def make_parts(
     for assignment in order.assignments(request, finding.detail):
         before = run.head
         made = await run.stage(implement, assignment, facts)
-        verdict = None
+        part = SubIssueWork(assignment=assignment, made=made)
         if run.head != before:
-            verdict = await judge(run, assignment.aim(before), facts)
-        part = SubIssueWork(assignment=assignment, made=made, verdict=verdict)
+            judged = await judge(run, assignment.aim(before), facts)
+            part = SubIssueWork(assignment=assignment, made=made, verdict=judged.verdict)
         parts = (*parts, part)
         if not part.done:
             aside = await run.stage(set_aside, part, before)
@@ -152,10 +149,8 @@ async def make_parts(
     await run.stage(docs_review)
     if run.head == before:
         return work
-    documented = await judge(run, finding.aim(request, before), facts)
-    return ResolveWork(
-        finding=finding, parts=parts, order=order, aside=aside, documented=documented
-    )
+    judged = await judge(run, finding.aim(request, before), facts, work.all_made)
+    return ResolveWork(finding=finding, parts=parts, order=order, aside=aside, documentation=judged)
 
 
 async def open_pull_request(
@@ -164,7 +159,10 @@ async def open_pull_request(
     """Check the change, and let people see it."""
     if not baseline.documents_first:
         await run.stage(docs_review)
-    checked = await verify(run, baseline, work)
+    if baseline.measures_first:
+        checked = await verify(run, baseline, work, work.finding.aim(request, run.base))
+    else:
+        checked = await measure_last(run, baseline, work)
     if checked.ready and work.whole:
         text = await run.stage(craft_pr, checked, work)
     else:
@@ -172,8 +170,22 @@ async def open_pull_request(
     return await run.stage(publish, request, text, checked, work)
 
 
-async def verify(run: Run, baseline: Baseline, work: ResolveWork) -> MeasuredChange:
-    """Check the change: a test that shows the bug, the repository's checks, what it loosens."""
+async def verify(
+    run: Run, baseline: Baseline, work: ResolveWork, aim: ChangeGoal
+) -> MeasuredChange:
+    """See that it is measured as it stands, and no test or check loosened that people want back."""
+    judged = work.judgement.measured if work.judgement else None
+    measured = await measure(run, baseline, aim, work.all_made, judged)
+    inspection = await run.stage(inspect)
+    if inspection.denied:
+        await run.stage(put_back, inspection)
+        measured = await measure(run, baseline, aim, work.all_made, measured)
+        inspection = await run.stage(inspect, inspection)
+    return MeasuredChange(quality=measured.quality, proof=measured.proof, inspection=inspection)
+
+
+async def measure_last(run: Run, baseline: Baseline, work: ResolveWork) -> MeasuredChange:
+    """Check a change that was judged before, as runs of an older version go on."""
     made = work.all_made
     proof = await run.stage(prove, work.finding.kind, made)
     if proof.mendable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.analysis.check_failures import Verdict
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.triage import Triage
-from agents.pipelines.stages.evaluation import EvaluationFindings
+from agents.pipelines.stages.evaluation import EvaluationFindings, Judgement
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import CheckComparison, headline
@@ -80,14 +80,29 @@ class ResolveWork(Frozen):
     finding: Triage
     """What triage found before."""
     made: tuple[StepResult, ...] = ()
-    verdict: EvaluationFindings | None = None
-    """On the whole change of an issue without sub-issues; None when nothing was changed."""
+    judged: Judgement | None = None
+    """The whole change of an issue without sub-issues; None when nothing was changed."""
     parts: tuple[SubIssueWork, ...] = ()
     order: Order = Order()
     aside: SetAsideWork | None = None
     """Where the work went on the sub-issue that could not be done."""
-    documented: EvaluationFindings | None = None
-    """The verdict on the documentation of sub-issues; None where none was changed for them."""
+    documentation: Judgement | None = None
+    """That of sub-issues; None where none was changed for them."""
+
+    @property
+    def verdict(self) -> EvaluationFindings | None:
+        """Return the verdict on the whole change of an issue without sub-issues."""
+        return self.judged.verdict if self.judged else None
+
+    @property
+    def documented(self) -> EvaluationFindings | None:
+        """Return the verdict on the documentation of sub-issues."""
+        return self.documentation.verdict if self.documentation else None
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """Return what was said of the whole change last, if it was judged."""
+        return self.judged or self.documentation
 
     @property
     def stuck(self) -> EvaluationFindings | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.stages.onboarding import DIFF_LIMIT
 from agents.run import StageContext, stage
-
-DIFF_LIMIT = 40_000  # characters of the whole change that a prompt shows
 
 
 class DocsReviewed(Submission, tool="submit_docs"):
-    """Deliver the review of the documentation; your changes are committed as they are now."""
+    """Deliver the review of the documentation."""
 
     changed: bool
     summary: str

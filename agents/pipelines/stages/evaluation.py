@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
-from agents.pipelines.stages.onboarding import read_instructions
+from agents.pipelines.stages.measurement import Measurement, describe_measurement
+from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart
@@ -63,6 +64,10 @@ EVALUATION = Conversation(
     capability=Capability.READ_ONLY,
     tier="judge",
 )
+SMALL, LARGE = 60, 400  # changed lines
+SMALL_TURNS = 16
+HARD = replace(EVALUATION, effort="high")
+SHORT = replace(EVALUATION, max_turns=SMALL_TURNS)
 
 
 class Criterion(Frozen):
@@ -100,28 +105,52 @@ class EvaluationFindings(Frozen):
         return self.verdict == "needs_context"
 
 
+class Judgement(Frozen):
+    """What fresh eyes say of a change, and what was measured of it before they looked."""
+
+    verdict: EvaluationFindings
+    measured: Measurement | None = None
+    """None in a run that an older version began."""
+
+
 @stage
-async def evaluation(run: StageContext, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
+async def evaluation(
+    run: StageContext, aim: ChangeGoal, facts: KnownFacts, measured: Measurement | None = None
+) -> EvaluationFindings:
     """Look at the change with fresh eyes."""
     tree = await run.tree()
     commits = await run.ports.source.commits(aim.since, run.head)
     numbered = [f"{number}. {subject}" for number, (_, subject) in enumerate(commits, 1)]
+    diff = await tree.diff(aim.since, run.head)
     evaluated = await run.converse(
-        EVALUATION,
+        choose_length(diff, aim.risk),
         objection=lambda found: _objection(found, aim, len(commits)),
         instructions=await read_instructions(
             run, await tree.list_changed_paths(aim.since, run.head)
         ),
         facts=await describe_facts(run, facts),
+        measured=describe_measurement(run, measured) if measured else "",
+        risk=run.fence(aim.risk) if aim.risk else "",
         source=aim.source,
         detail=run.fence(aim.detail),
         criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",
         commits=run.fence("\n".join(numbered)),
         wish=run.fence((await clean_apart(aim.wish)).text, limit=WISH_LIMIT),
-        diff=run.fence(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
+        diff=run.fence(diff, limit=DIFF_LIMIT),
     )
     run.summarize(evaluated.verdict.replace("_", " "))
     return _verdict(evaluated, aim, [commit for commit, _ in commits])
+
+
+def choose_length(diff: str, risk: str) -> Conversation[Evaluation]:
+    """Return how long and how hard the judge may look: by the diff's size, and by what may break.
+
+    It is the judge's model in any case.
+    """
+    changed = sum(line[:1] in ("+", "-") for line in diff.splitlines())
+    if risk.strip() or changed > LARGE:
+        return HARD
+    return SHORT if changed <= SMALL else EVALUATION
 
 
 def _objection(found: Evaluation, aim: ChangeGoal, commits: int) -> str | None:
@@ -163,7 +192,7 @@ def _number_lines(texts: Sequence[str]) -> str:
 
 
 class Revised(Submission, tool="submit_revision"):
-    """Deliver the revision: your changes to the files are committed as they are now."""
+    """Deliver the revision."""
 
     summary: str
     """Flaw by flaw: what you changed, or why you left it. For the commit's body."""

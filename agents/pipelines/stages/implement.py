@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
@@ -27,13 +29,22 @@ class ChangeGoal(Frozen):
     """The commit before the change."""
     subject: str = ""
     """Of the one commit that the change is to stay; empty where it may have several."""
+    kind: str = ""
+    """What the wish is about, like `bug`; empty for a part of one."""
+    risk: str = ""
+    """What could break, in the words of whoever found out before; empty: nothing special."""
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether it is a part of a larger change."""
+        return bool(self.subject)
 
 
 WISH_LIMIT = 60_000  # characters of the request that reach a prompt
 
 
 class StepDone(Submission, tool="submit_step"):
-    """Deliver the step: your changes to the files are committed as they are now."""
+    """Deliver the step."""
 
     summary: str
     """Cause and cure, for the commit's body: two to six lines."""
@@ -58,6 +69,8 @@ class Assignment(Frozen):
     """What was asked for, in its author's words: untrusted."""
     part: int = 0
     """The number of the sub-issue that it resolves; 0 for a step of a plan."""
+    risk: str = ""
+    """What could break, in the words of whoever found out before; empty: nothing special."""
 
     @property
     def heading(self) -> str:
@@ -70,7 +83,12 @@ class Assignment(Frozen):
         """Return what the change after the commit `since` is to do."""
         subject = self.subject if self.part else ""
         return ChangeGoal(
-            source=self.source, wish=self.wish, detail=self.brief, since=since, subject=subject
+            source=self.source,
+            wish=self.wish,
+            detail=self.brief,
+            since=since,
+            subject=subject,
+            risk=self.risk,
         )
 
     @property
@@ -105,13 +123,14 @@ IMPLEMENT = Conversation(
     capability=Capability.CHANGE,
     max_turns=60,
 )
+RISKY = replace(IMPLEMENT, effort="high")
 
 
 @stage
 async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepResult:
     """Make the step and commit it."""
     done = await run.converse(
-        IMPLEMENT,
+        RISKY if assignment.risk.strip() else IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
         heading=assignment.heading,
         setup=describe_setup(run, facts.baseline.setup),

@@ -76,7 +76,7 @@ class Inspection(Frozen):
 
 
 class PutBack(Submission, tool="submit_put_back"):
-    """Deliver the tests and checks as they were: your changes are committed as they are now."""
+    """Deliver the tests and checks as they were."""
 
     summary: str
     """Place by place: what you put back; what now fails and why."""

@@ -6,6 +6,10 @@ the one again, and cannot find out the other at all.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from agents.pipelines.stages.onboarding import PLACE, Place
 from agents.pipelines.stages.quality import Baseline, CheckResult
 from agents.requests import Frozen
 from agents.run import StageContext
@@ -15,6 +19,10 @@ CHECKS_LIMIT = 4_000  # characters of the checks
 DISCUSSION_LIMIT = 20_000  # and of what people said
 NAMES_SHOWN, NAME = 12, 160
 COMMAND = 300
+EXCERPT_LINES = 120
+LINE = 400
+EXCERPTS_LIMIT = 16_000  # characters of all of them
+
 
 _CHECKS = """The repository's own checks, as they ended just before, without any change \
 ({source}). They are run again on the change:
@@ -26,6 +34,10 @@ they decide between ways, that is the way; where they differ from the issue or e
 later word counts:
 
 {said}"""
+_EXCERPTS = """Lines that were found to matter before the change was begun, by file and line \
+number, in files that are as they were then:
+
+{excerpts}"""
 
 
 class KnownFacts(Frozen):
@@ -34,6 +46,8 @@ class KnownFacts(Frozen):
     baseline: Baseline
     discussion: str = ""
     """What people with write access had said on the issue: untrusted."""
+    excerpts: tuple[Place, ...] = ()
+    """Lines of the files as the run found them."""
 
 
 async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
@@ -42,7 +56,30 @@ async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
     said = (await clean_apart(facts.discussion)).text
     if said.strip():
         parts.append(_SAID.format(said=run.fence(said, limit=DISCUSSION_LIMIT)))
+    if excerpts := await _read_excerpts(run, facts.excerpts):
+        parts.append(_EXCERPTS.format(excerpts=run.fence(excerpts, limit=EXCERPTS_LIMIT)))
     return "\n\n".join(parts)
+
+
+async def _read_excerpts(run: StageContext, places: Sequence[str]) -> str:
+    """Return the lines of those files that the run has not changed since it began."""
+    if not places:
+        return ""
+    changed = set(await (await run.tree()).list_changed_paths(run.start, run.head))
+    found = [each for each in map(PLACE.fullmatch, dict.fromkeys(places)) if each]
+    texts = [await _read_lines(run, each) for each in found if each["path"] not in changed]
+    return "\n\n".join(text for text in texts if text)
+
+
+async def _read_lines(run: StageContext, place: re.Match[str]) -> str:
+    data = await run.ports.source.show(run.start, place["path"])
+    if data is None or b"\0" in data:
+        return ""
+    first = int(place["first"])
+    last = min(int(place["last"] or first), first + EXCERPT_LINES - 1)
+    lines = data.decode("utf-8", "replace").split("\n")[first - 1 : last]
+    numbered = "\n".join(f"{number}\t{line[:LINE]}" for number, line in enumerate(lines, first))
+    return f"{place['path']}\n{numbered}" if lines else ""
 
 
 def _describe_checks(run: StageContext, baseline: Baseline) -> str:

@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from agents.analysis.failure_cause import read_cause
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean_apart, one_line, printable
 
+DIFF_LIMIT = 40_000  # characters of the whole change that a prompt shows
 COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
 PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the commands wrote
 TAIL = 1_500  # characters of each failed command's output
@@ -46,6 +50,18 @@ MOST_FOLDERS = 30
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
 FILE_LIMIT, FILES_LIMIT = 8_000, 20_000  # characters of one file, and of all of them
 READ = 8 * FILE_LIMIT  # bytes of a file: what is hidden in it goes before it is bounded
+MOST_EXCERPTS = 12
+PLACE = re.compile(r"(?P<path>[^\n:]+):(?P<first>[1-9]\d{0,6})(?:-(?P<last>[1-9]\d{0,6}))?")
+
+
+def _check_place(text: str) -> str:
+    if not PLACE.fullmatch(text):
+        raise ValueError("must be like `src/lib.py:10-42`")
+    return text
+
+
+Place = Annotated[str, AfterValidator(_check_place)]
+"""Lines of a file, as `path:first-last` or `path:line`."""
 _NO_INSTRUCTIONS = "The repository has no instructions for contributors."
 _HEADING = "The repository's instructions for contributors, from its default branch:"
 _CUT = "\n[cut here: read the file itself for the rest]"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.evaluation import EvaluationFindings, evaluation, revise
-from agents.pipelines.stages.implement import ChangeGoal
+from agents.pipelines.stages.evaluation import Judgement, evaluation, revise
+from agents.pipelines.stages.implement import ChangeGoal, StepResult
 from agents.pipelines.stages.inspect_weakening import inspect, put_back
 from agents.pipelines.stages.known_facts import KnownFacts
+from agents.pipelines.stages.measurement import Measurement
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.push_update import PushResult, catch_up, push_update
 from agents.pipelines.stages.quality import (
@@ -15,6 +16,7 @@ from agents.pipelines.stages.quality import (
     check_quality,
     measure_base,
 )
+from agents.pipelines.stages.regression_proof import prove, prove_again
 from agents.pipelines.stages.repair_checks import quality_fix
 from agents.run import Run
 
@@ -30,13 +32,54 @@ async def mend(run: Run, baseline: Baseline) -> CheckComparison:
     return quality
 
 
-async def judge(run: Run, aim: ChangeGoal, facts: KnownFacts) -> EvaluationFindings:
-    """Have fresh eyes look at the change, and what they find mended once."""
-    verdict = await run.stage(evaluation, aim, facts)
+async def judge(
+    run: Run, aim: ChangeGoal, facts: KnownFacts, made: tuple[StepResult, ...] = ()
+) -> Judgement:
+    """Measure the change, have fresh eyes look at it, and what they find mended once."""
+    measured: Measurement | None = None
+    if facts.baseline.measures_first:
+        measured = await measure(run, facts.baseline, aim, made, None)
+    verdict = await run.stage(evaluation, aim, facts, measured)
     if verdict.mendable:
         await run.stage(revise, verdict, aim)
-        verdict = await run.stage(evaluation, aim, facts)
-    return verdict
+        if facts.baseline.measures_first:
+            measured = await measure(run, facts.baseline, aim, made, measured)
+        verdict = await run.stage(evaluation, aim, facts, measured)
+    return Judgement(verdict=verdict, measured=measured)
+
+
+async def measure(
+    run: Run,
+    baseline: Baseline,
+    aim: ChangeGoal,
+    made: tuple[StepResult, ...],
+    earlier: Measurement | None,
+) -> Measurement:
+    """Run the tests of the change without it and with it, and the repository's checks.
+
+    `earlier`: what was measured before, which holds while nothing was committed since.
+    """
+    if earlier and earlier.commit == run.head:
+        return earlier
+    if aim.is_part:
+        quality = await run.stage(check_quality, baseline)
+        return Measurement(quality=quality)
+    if not aim.kind:
+        quality = await mend(run, baseline)
+        return Measurement(quality=quality)
+    made = earlier.made if earlier else made
+    proof = await run.stage(prove, aim.kind, made)
+    if proof.mendable and not earlier:
+        shown = await run.stage(prove_again, proof)
+        made = (*made, shown)
+    quality = await mend(run, baseline)
+    if proof.commit != run.head:
+        proof = await run.stage(prove, aim.kind, made)
+    if proof.head and proof.failing and not proof.wanted:
+        await run.stage(quality_fix, quality, proof.head)
+        quality = await mend(run, baseline)
+        proof = await run.stage(prove, aim.kind, made)
+    return Measurement(quality=quality, proof=proof, made=made)
 
 
 async def examine(run: Run, baseline: Baseline) -> VerifiedChange:

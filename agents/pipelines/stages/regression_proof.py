@@ -85,7 +85,7 @@ class RegressionProof(Frozen):
 
 
 class BugShown(Submission, tool="submit_proof"):
-    """Deliver the test that shows the bug; your changes are committed as they are now."""
+    """Deliver the test that shows the bug."""
 
     summary: str
     """What the test does, or why no test can show the bug."""

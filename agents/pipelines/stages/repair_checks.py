@@ -8,7 +8,7 @@ from agents.run import StageContext, stage
 
 
 class FixDone(Submission, tool="submit_fix_done"):
-    """Deliver the fix of the failing checks; your changes are committed as they are now."""
+    """Deliver the fix of the failing checks."""
 
     summary: str
     """Check by check: what was wrong, what you changed, what still fails."""

@@ -68,6 +68,41 @@ async def test_a_session_under_way_keeps_its_head_and_a_new_one_takes_the_new(
     assert "faster" in json.dumps(fresh.tools)
 
 
+async def test_another_model_holds_one_stage_and_the_session_goes_on_with_its_own(
+    make_world, request_, talk
+):
+    """Words are the fast model's: it reads the session, and its head is for that stage alone."""
+    question = {"question": "Which one is meant?", "why": "All.", "otherwise": "The first."}
+    empty = {"approaches": [], "recommendation": "", "reason": ""}
+    ask = talk.use("submit_comment", questions=[question], **empty)
+    ponder = talk.use("submit_triage", decision="ask", kind="bug", reasoning="r", detail="d")
+    world = make_world(FILES, [[ponder], Killed(), [ask], [triage(talk.use)]])
+    world.tracker, world.steering = talk.Tracker(), talk.Steering()
+    world.steps.meanwhile = lambda name, until: world.steering.say("go", "")
+    with pytest.raises(Killed):
+        await world.resolve(request_)
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    asked = [(each["model"], each["effort"], each["drop_unbound"]) for each in world.model.asked]
+    fast = ("small", "low", True)
+    assert asked == [("big", "medium", False), fast, fast, ("big", "medium", True)]
+    own, passing, again = [t for t in await world.journal.turns("triage/1") if t.kind == "head"]
+    assert (passing.stage, again.stage) == ("comment_draft/1", "triage_again/1")
+    assert again.content == own.content, "byte for byte: its thoughts are signed over it"
+
+
+async def test_a_long_session_stays_with_the_model_that_has_read_it(make_world, request_, talk):
+    question = {"question": "Which one is meant?", "why": "All.", "otherwise": "The first."}
+    empty = {"approaches": [], "recommendation": "", "reason": ""}
+    ask = talk.use("submit_comment", questions=[question], **empty)
+    ponder = talk.use("submit_triage", decision="ask", kind="bug", reasoning="r", detail="d")
+    world = make_world(FILES, [[ponder], [ask]])
+    world.model.prompt_tokens = 100_000
+    await world.resolve(request_)
+    assert [each["model"] for each in world.model.asked] == ["big", "big"]
+
+
 async def test_killed_between_its_head_and_the_first_request_it_has_one_head_and_one_prompt(
     make_world, request_, talk
 ):

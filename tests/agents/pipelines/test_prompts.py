@@ -134,6 +134,8 @@ VARIABLES = {
     "moves": "- jinja2: 3.1.3 to 3.1.4",
     "results": "tests: exit 0 before, 0 after",
     "words": "It was moved.",
+    "measured": "",
+    "risk": "",
 }
 PAIRS = [(CHECK, CHECK)]  # before and after
 LISTS_OF_DECISIONS = ("triage", "evaluation", "analyze_feedback", "craft_update", "fix_checks")

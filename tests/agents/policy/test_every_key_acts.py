@@ -22,7 +22,10 @@ A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
 A_TIER = "tests/app/policies/test_gate.py::test_each_tier_is_the_model_that_is_named"
 A_TRIGGER = f"{ACCESS}::test_a_trigger_that_is_off_starts_nothing_and_no_other_is_held_up"
-
+CHOSEN = (
+    "tests/app/policies/test_gate.py"
+    "::test_who_answers_and_how_hard_they_think_is_as_the_policy_says_else_as_the_operator_does"
+)
 ACTS = {
     "triggers.resolve": A_TRIGGER,
     "triggers.address": A_TRIGGER,
@@ -34,8 +37,8 @@ ACTS = {
     "models.strong": A_TIER,
     "models.judge": A_TIER,
     "models.fast": A_TIER,
-    "models.effort": "tests/app/policies/test_gate.py"
-    "::test_how_hard_models_think_is_as_the_policy_says_else_as_the_operator_does",
+    "models.effort": CHOSEN,
+    "models.tiers": CHOSEN,
     "quality[].name": f"{HERE}::test_quality_is_what_it_says",
     "quality[].run": f"{HERE}::test_quality_is_what_it_says",
     "quality[].timeout": "tests/app/git/test_quality_stage.py"

@@ -93,8 +93,9 @@ def test_what_cannot_be_read_is_an_error_that_names_the_file(text):
         (b"protected_paths: [a, '\\']\n", "column 22: `protected_paths[2]` is no pattern as in"),
         (b"deny: [{path: 'a\\'}]\n", "column 15: `deny[1].path` is no pattern as in .gitignore"),
         (b"ask: [{path: '[z-a]'}]\n", "column 14: `ask[1].path` is no pattern as in .gitignore"),
+        (b"models: {tiers: {verify: fast}}\n", "`verify` judges changes: `strong` or `judge`"),
     ],
-    ids=range(24),
+    ids=range(25),
 )
 def test_each_fault_has_its_line_and_column(text, said):
     with pytest.raises(PolicyInvalid) as caught:

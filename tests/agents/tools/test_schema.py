@@ -90,7 +90,7 @@ def test_what_strict_mode_lacks_is_said_in_words():
     title = properties["parts"]["items"]["properties"]["title"]
     assert title["description"] == "What it does. (at most 20 characters)"
     assert properties["branch"]["description"] == "(matching the regular expression ^[a-z]+$)"
-    assert properties["score"]["anyOf"][0]["description"] == "(at least 0; at most 10)"
+    assert properties["score"]["anyOf"][0]["description"] == "(at most 10)"
     assert properties["decision"] == {"enum": ["act", "ask"], "description": "What happens next."}
     assert properties["first"]["description"] == "The part to begin with."
     assert properties["colour"]["enum"] == ["red", "blue"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agents.errors import ConfigError
@@ -58,6 +60,20 @@ def test_each_model_is_looked_for_at_the_provider_its_name_says(tmp_path):
     assert "ANTHROPIC_API_KEY" in name_missing(settings(tmp_path, **mixed))  # for the fast one
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
         open_model(settings(tmp_path, **mixed))
+
+
+def test_who_holds_a_conversation_is_taken_where_it_is_known_and_judges_well(tmp_path):
+    said = '{"craft_pr": "strong", "evaluation": "judge"}'
+    assert settings(tmp_path, FETTLE_TIERS=said).tiers == json.loads(said)
+    for wrong, why in (
+        ('{"craft": "strong"}', "craft is none of triage"),
+        ('{"*": "fast"}', "* is none of triage"),
+        ('{"evaluation": "fast"}', "`evaluation` judges changes"),
+        ('{"triage": "slow"}', "'strong', 'fast' or 'judge'"),
+    ):
+        [problem] = read_settings({"FETTLE_TIERS": wrong}).problems
+        assert problem.variable == "FETTLE_TIERS"
+        assert why in problem.text
 
 
 def test_what_is_declared_of_a_model_reaches_its_provider_by_the_name_it_has_there(tmp_path):

@@ -87,22 +87,24 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
     assert seen == [{tier: "small-1"}]
 
 
-async def test_how_hard_models_think_is_as_the_policy_says_else_as_the_operator_does(
+async def test_who_answers_and_how_hard_they_think_is_as_the_policy_says_else_as_the_operator_does(
     machine, wish, monkeypatch
 ):
     seen = []
 
     async def work(run, request):
-        seen.append(run.context.efforts)
+        seen.extend([run.context.efforts, run.context.tiers])
         return await machine.pipeline(run, request)
 
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(work, ()))
-    machine.replace(efforts={"*": "medium", "triage": "low"})
-    machine.admission = admission(b"models: {effort: {triage: high, evaluation: high}}\n")
+    machine.replace(efforts={"*": "medium", "triage": "low"}, tiers={"triage": "fast"})
+    said = b"models: {effort: {triage: high, evaluation: high}, tiers: {craft_pr: strong}}\n"
+    machine.admission = admission(said)
     await machine.queue.submit("0001-run", wish)
     await machine.end()
 
-    assert seen == [{"*": "medium", "triage": "high", "evaluation": "high"}]
+    efforts = {"*": "medium", "triage": "high", "evaluation": "high"}
+    assert seen == [efforts, {"triage": "fast", "craft_pr": "strong"}]
 
 
 async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wrong(wish):

@@ -15,7 +15,10 @@ from tests.flows.address.reviewed import (
     word_update,
 )
 
-POOR = BASE | {".github/fettle.yml": "address: {quiet_seconds: 0}\nbudget: {usd: 0.01}\n"}
+POOR = BASE | {
+    ".github/fettle.yml": "address: {quiet_seconds: 0}\nbudget: {usd: 0.01}\n"
+    "models: {tiers: {analyze_feedback: strong}}\n"
+}
 PATIENT = BASE | {".github/fettle.yml": "address: {quiet_seconds: 1}\n"}
 LOOP = edit("range(len(prices))", "range(0, len(prices))")
 

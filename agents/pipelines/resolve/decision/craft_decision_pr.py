@@ -18,6 +18,8 @@ CRAFT_DECISION_PR = Conversation(
     output=DecisionWords,
     capability=Capability.READ_ONLY,
     resumes="record_decision",
+    tier="fast",
+    effort="low",
 )
 _OUTCOMES = {"decline": "Declined", "decision": "Left to a decision of people"}
 _COMMENT = "decision"

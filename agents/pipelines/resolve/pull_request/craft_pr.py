@@ -50,6 +50,8 @@ CRAFT_PR = Conversation(
     output=PullRequestText,
     capability=Capability.READ_ONLY,
     resumes="implement",
+    tier="fast",
+    effort="low",
 )
 CRAFT_DRAFT_PR = Conversation(
     name="craft_draft_pr",
@@ -57,6 +59,8 @@ CRAFT_DRAFT_PR = Conversation(
     output=PullRequestText,
     capability=Capability.READ_ONLY,
     resumes="implement",
+    tier="fast",
+    effort="low",
 )
 
 

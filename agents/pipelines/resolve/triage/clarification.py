@@ -75,6 +75,8 @@ COMMENT_DRAFT = Conversation(
     output=ClarifyingComment,
     capability=Capability.READ_ONLY,
     resumes="triage",
+    tier="fast",
+    effort="low",
 )
 _LIST = {"ask": "questions", "propose": "approaches"}
 

@@ -10,7 +10,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.onboarding import describe_setup
+from agents.pipelines.stages.onboarding import MOST_EXCERPTS, Place, describe_setup
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
@@ -19,6 +19,7 @@ from agents.text import clean_apart
 DISCUSSION_LIMIT = 20_000  # characters of the comments
 LINKED_LIMIT = 3_000  # characters of each linked issue
 DIFF_LIMIT = 20_000  # and of what an earlier run changed
+MOST_STEPS = 5
 
 
 class PartPlan(BaseModel):
@@ -28,6 +29,15 @@ class PartPlan(BaseModel):
 
     title: str = Field(min_length=5, max_length=120)
     body: str = Field(min_length=20, max_length=6_000)
+
+
+class PlanStep(BaseModel):
+    """One step of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    title: str = Field(min_length=3, max_length=90)
+    brief: str = Field(min_length=20)
 
 
 class Triage(Submission, tool="submit_triage"):
@@ -45,6 +55,10 @@ class Triage(Submission, tool="submit_triage"):
     """What the issue says must be true afterwards."""
     sub_issues: tuple[PartPlan, ...] = Field(default=(), max_length=8)
     """Parts of an issue too large for one change."""
+    risk: str = Field(default="", max_length=500)
+    """What a wrong change could break beyond the ordinary, if anything."""
+    excerpts: tuple[Place, ...] = Field(default=(), max_length=MOST_EXCERPTS)
+    """`path:first-last` of the lines to change, and of those that they depend on."""
 
     @property
     def actionable(self) -> bool:
@@ -64,6 +78,8 @@ class Triage(Submission, tool="submit_triage"):
             detail=self.detail,
             criteria=self.criteria,
             since=since,
+            kind=self.kind,
+            risk=self.risk,
         )
 
 

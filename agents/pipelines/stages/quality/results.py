@@ -64,15 +64,21 @@ class Baseline(Frozen):
     """The servers that are started around each of them."""
     unstarted: tuple[str, ...] = ()
     """Why others that the repository names cannot be started: untrusted sentences."""
-    form: Literal[1, 2] = 1
+    form: Literal[1, 2, 3] = 1
     """2: documentation is written before the change is judged, `unavailable` names only what has
-    nothing in its place, and what could not be told is not ready. Runs that an older version began
-    go on as they began, with form 1: the engine finds the stages that it has a record of."""
+    nothing in its place, and what could not be told is not ready. 3: and it is measured before it
+    is judged. Runs that an older version began go on as they began: the engine finds the stages
+    that it has a record of."""
 
     @property
     def documents_first(self) -> bool:
         """Return whether documentation is written before the change is judged, not after it."""
         return self.form > 1
+
+    @property
+    def measures_first(self) -> bool:
+        """Return whether proof and checks run before the change is judged, not after it."""
+        return self.form > 2
 
     @property
     def before(self) -> tuple[tuple[CheckResult, ...], ...]:

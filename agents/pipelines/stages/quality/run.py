@@ -101,7 +101,7 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
         setup=setup.model_copy(update={"notes": (*setup.notes, *lacking.notes)}),
         services=services,
         unstarted=unstarted,
-        form=2,
+        form=3,
     )
 
 

@@ -45,7 +45,7 @@ async def test_what_makes_a_check_fail_is_not_pushed(make, acts, wish):
     answers = straight(acts)
     told = feedback(thread("T1", "Turn it."), thread("T2", "Why?", line=6))
     answers[0] = acts.analyse(["t1"], [("t2", "question")])
-    world = make([*answers[:4], *[acts.fix()] * 3, answers[4]], told, check=check)
+    world = make([*answers[:3], *[acts.fix()] * 3, *answers[3:]], told, check=check)
 
     outcome = await world.resolve(wish)
 

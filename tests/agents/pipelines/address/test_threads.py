@@ -163,9 +163,9 @@ async def test_a_suggestion_that_was_undone_later_leaves_its_thread_open(make, a
         acts.analyse(["t1"]),
         acts.change("more.py", "x = 1", "y = 1"),
         acts.submit(),
-        acts.verdict(),
         acts.change(old="b + a", new="a + b"),
         acts.fix(),
+        acts.verdict(),
         acts.update(("t1", "fixed", 1), commits=(("Rename x", ("lib.py", "more.py")),)),
     ]
     world = make(answers, told, check=check)

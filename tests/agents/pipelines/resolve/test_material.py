@@ -204,6 +204,32 @@ async def test_instructions_of_touched_folders_are_told_after_those_of_the_whole
     assert "Use the design system." not in implement
 
 
+async def test_lines_that_triage_names_are_shown_to_later_sessions_as_they_are(
+    make, acts, request_
+):
+    lines = "".join(f"line {n}\n" for n in range(1, 301))
+    files = FILES | {"notes.txt": lines, "logo.png": "\0PNG"}
+    named = ["notes.txt:3-5", "lib.py:1-2", "notes.txt:9-9", "notes.txt:200-300", "logo.png:1"]
+    world = make([acts.triage(excerpts=[*named, "gone.py:1-4"]), *acts.straight()], files)
+    await world.resolve(request_)
+
+    prompts = [json.loads(said)[0]["content"][0]["text"] for said in _prompts(world)]
+    made = next(prompt for prompt in prompts if "# Implement step" in prompt)
+    assert "notes.txt\n3\tline 3\n4\tline 4\n5\tline 5\n\n" in made
+    assert "lib.py\n1\tdef add(a, b):\n2\t    return a + b + 1" in made
+    assert ("319\t" in made, "PNG" in made, "gone.py" in made) == (False, False, False)
+    judged = next(prompt for prompt in prompts if "# Evaluate" in prompt)
+    assert "9\tline 9" in judged
+    assert "1\tdef add" not in judged, "its file is not as it was"
+
+
+@pytest.mark.parametrize("place", ["lib.py", "lib.py:0-1", ":1-2", "lib.py:1-", "a:1-2\nb:1-2"])
+async def test_a_place_that_names_no_lines_goes_back_to_triage(make, acts, request_, place):
+    world = make([acts.triage(excerpts=[place]), acts.triage(), *acts.straight()])
+    await world.resolve(request_)
+    assert "must be like `src/lib.py:10-42`" in world.model.asked[1]["messages"]
+
+
 async def test_each_conversation_thinks_as_hard_as_was_said_and_keeps_to_it(make, acts, request_):
     world = make([acts.triage(), *acts.straight()], efforts={"*": "medium", "evaluation": "low"})
     await world.resolve(request_)
@@ -212,7 +238,17 @@ async def test_each_conversation_thinks_as_hard_as_was_said_and_keeps_to_it(make
     assert asked == ["medium"] * 5 + ["low", "medium"]
 
 
-def test_each_conversation_that_begins_can_be_named():
+async def test_each_conversation_is_held_by_the_model_that_was_chosen_for_it(make, acts, request_):
+    tiers = {"implement": "fast", "craft_pr": "strong", "evaluation": "strong"}
+    world = make([acts.triage(), *acts.straight()], tiers=tiers)
+    await world.resolve(request_)
+
+    made = ["big"] * 2 + ["small"] * 3 + ["big"] * 2
+    assert [each["model"] for each in world.model.asked] == made
+    assert [each["effort"] for each in world.model.asked] == ["medium"] * 6 + ["low"]
+
+
+def test_each_conversation_that_begins_or_is_held_by_another_model_can_be_named():
     among = [pipeline.conversations for pipeline in PIPELINES.values()]
-    begin = {each.name for each in chain(*among) if each.resumes is None}
-    assert begin == set(get_args(SessionName)) - {"*"}
+    apart = {each.name for each in chain(*among) if each.resumes is None or each.tier}
+    assert apart == set(get_args(SessionName))

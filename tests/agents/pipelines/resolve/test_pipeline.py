@@ -175,10 +175,12 @@ async def test_a_death_in_a_command_puts_the_files_back_and_runs_it_again(
 
 async def test_what_a_change_breaks_is_mended_in_a_commit_of_its_own(make_world, request_, talk):
     use, say = talk.use, talk.say
+    *made, judged = story(use, say, break_it=True)
     answers = [
-        *story(use, say, break_it=True),
+        *made,
         [use("edit", path="lib.py", old=" # BROKEN", new="")],
         [use("submit_fix", summary="Took the comment out.")],
+        judged,
         submit_pull_request(use),
     ]
     world = make_world(FILES, answers, commands={CHECK: run_checks})
@@ -191,9 +193,11 @@ async def test_what_a_change_breaks_is_mended_in_a_commit_of_its_own(make_world,
 
 async def test_what_stays_broken_becomes_a_draft_that_names_it(make_world, request_, talk):
     use, say = talk.use, talk.say
+    *made, judged = story(use, say, break_it=True)
     answers = [
-        *story(use, say, break_it=True),
+        *made,
         *([use("submit_fix", summary=f"No idea, try {n}.")] for n in range(3)),
+        judged,
         submit_pull_request(use),
     ]
     world = make_world(FILES, answers, commands={CHECK: run_checks})

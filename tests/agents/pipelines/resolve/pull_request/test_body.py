@@ -8,7 +8,7 @@ from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SubIssueWork
-from agents.pipelines.stages.evaluation import Criterion, EvaluationFindings
+from agents.pipelines.stages.evaluation import Criterion, EvaluationFindings, Judgement
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
@@ -44,7 +44,7 @@ def body(request_):
             request_,
             PullRequestText(branch="b", title="Title of it", **(text | words)),
             MeasuredChange(quality=measured, proof=NO_PROOF, inspection=NOTHING_LOOSENED),
-            work or ResolveWork(finding=FINDING, verdict=PASSED),
+            work or ResolveWork(finding=FINDING, judged=Judgement(verdict=PASSED)),
             (Usage(input=100, cache_read=900, output=50), 1.234, 7),
         )
 
@@ -189,7 +189,8 @@ def test_each_criterion_stands_with_its_commit_and_its_test(body):
     )
     verdict = PASSED.model_copy(update={"criteria": criteria})
     text = body(
-        quality((make_result(0),), (make_result(0),)), ResolveWork(finding=FINDING, verdict=verdict)
+        quality((make_result(0),), (make_result(0),)),
+        ResolveWork(finding=FINDING, judged=Judgement(verdict=verdict)),
     )
 
     assert "| It adds &#124; right | cccccccccc | `test_lib.py::test_one` |" in text
@@ -202,7 +203,7 @@ def test_what_the_judge_still_finds_wrong_is_said(body):
     flawed = EvaluationFindings(
         verdict="revise", reasoning="Not yet.", flaws=("lib.py: forgets minus one",)
     )
-    work = ResolveWork(finding=FINDING, verdict=flawed)
+    work = ResolveWork(finding=FINDING, judged=Judgement(verdict=flawed))
     text = body(quality((make_result(0),), (make_result(0),)), work)
 
     assert not work.whole
