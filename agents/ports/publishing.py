@@ -8,6 +8,9 @@ from typing import Literal, Protocol
 from agents.ports.model import Usage
 from agents.requests import Frozen
 
+EVIDENCE = "How this was checked"
+"""Above what nobody needs to read who trusts it."""
+
 
 class PullRequest(Frozen):
     """A pull request that is open on GitHub, or for a local run the branch that would be one."""
@@ -42,8 +45,11 @@ class Publisher(Protocol):
         body: str,
         draft: bool,
         closes: Sequence[int] = (),
+        evidence: str = "",
     ) -> PullRequest:
         """Open the pull request of this branch, or bring the open one up to date.
+
+        `evidence`: how it was checked, folded below the text for who wants to know.
 
         `closes`: numbers of the issues of this repository that its merge closes.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.text.actions import ADVISORIES, is_advisory
 from agents.text.apart import clean_apart, publish_apart
 from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
@@ -10,11 +11,13 @@ from agents.text.lines import commit_text, one_line, truncate
 from agents.text.outgoing import publish
 
 __all__ = [
+    "ADVISORIES",
     "Cleaned",
     "clean",
     "clean_apart",
     "code_span",
     "commit_text",
+    "is_advisory",
     "one_line",
     "plain_output",
     "printable",

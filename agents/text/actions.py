@@ -32,7 +32,15 @@ _TRAILING = ".,;:!?'*_~)]}"
 _DEVIOUS = re.compile(
     r"[^!-~]|[@\\\[\]{}|^]|/\.\.|\.\./|%2e|://.*://|(?<![a-z0-9])www\.", re.IGNORECASE
 )
+ADVISORIES = "https://github.com/advisories/"
+"""The pages of GitHub's public advisories, also for an Enterprise Server."""
+_ADVISORY = re.compile(r"GHSA(?:-[23456789cfghjmpqrvwx]{4}){3}", re.ASCII)
 _RELATIVE = re.compile(r"(?:#|[\w-])[\w./#%-]*", re.ASCII)
+
+
+def is_advisory(ident: str) -> bool:
+    """Return whether this is an id of GitHub's advisories, and nothing besides."""
+    return _ADVISORY.fullmatch(ident) is not None
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,15 @@ class AllowedEffects:
         return "/".join(self.repository_url.rstrip("/").split("/")[-2:])
 
     def link(self, href: str) -> bool:
-        """Return whether a link may stay alive: into the repository, or within the page."""
+        """Return whether a link may stay alive.
+
+        Into the repository, within the page, or to one advisory: its page is GitHub's own, and an
+        id has no room to carry anything out.
+        """
         if _DEVIOUS.search(href):
             return False
+        if href.startswith(ADVISORIES) and is_advisory(href.removeprefix(ADVISORIES)):
+            return True
         own = self.repository_url.rstrip("/").casefold()
         below = href.casefold().removeprefix(own)
         if own and below != href.casefold():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agents.pipelines.stages.quality import CheckComparison, check_quality
 from agents.ports import Json, PullRequest, Reporter, Steps
+from agents.ports.publishing import EVIDENCE
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
 from app.git import Mirror, UserClone
@@ -55,8 +56,10 @@ class ClonePublisher:
         body: str,
         draft: bool,
         closes: Sequence[int] = (),  # noqa: ARG002 - there are no issues that could be closed
+        evidence: str = "",
     ) -> PullRequest:
         """Return what would be opened."""
+        checked = f"### {EVIDENCE}\n\n{evidence}" if evidence else ""
         return PullRequest(
             number=None,
             url=branch,
@@ -64,7 +67,7 @@ class ClonePublisher:
             head=commit,
             base=self.base,
             title=self.redactor.clean(one_line(self.redactor.clean(title), LONGEST_TITLE)),
-            body="\n\n".join(filter(None, (self._clean(body), self.caution))),
+            body="\n\n".join(filter(None, (self._clean(body), self._clean(checked), self.caution))),
             draft=draft,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, Float, Integer, cast, func, select
+from sqlalchemy import Connection, Float, Integer, cast, func, or_, select
 
 from app.store.tables import runs, turns
 
@@ -71,3 +71,20 @@ def list_dearest(connection: Connection, since: float) -> list[RunSpending]:
         RunSpending(row.id, row.repository, row.number, row.state, row.usd)
         for row in connection.execute(query)
     ]
+
+
+def sum_lanes(connection: Connection, run_id: str, lane: str) -> tuple[float, int, int]:
+    """Return dollars, answers and the number of runs that had any.
+
+    Counted are the runs of this lane and of the lane that the run is in, which may be forgotten.
+    """
+    answers = (turns.c.run_id == runs.c.id, turns.c.kind == "answer")
+    usd = select(func.sum(turns.c.cost_usd)).where(*answers).scalar_subquery()
+    count = select(func.count()).where(*answers).scalar_subquery()
+    of_run = select(runs.c.lane).where(runs.c.id == run_id).scalar_subquery()
+    query = select(
+        func.coalesce(runs.c.kept_usd, usd, 0.0).label("usd"),
+        func.coalesce(runs.c.kept_answers, count).label("answers"),
+    ).where(or_(runs.c.lane == lane, runs.c.lane == of_run))
+    rows = [row for row in connection.execute(query) if row.answers]
+    return sum(row.usd for row in rows), sum(row.answers for row in rows), len(rows)

@@ -19,6 +19,7 @@ from app.github.approvals.expire import OpenQuestions
 from app.github.checks.adapter import GitHubCiChecks
 from app.github.issues.adapter import GitHubIssues
 from app.github.policy.file import read_policy
+from app.github.pulls.cost import PullRequestCost, PullRequestSpending
 from app.github.pulls.publisher import GitHubPublisher, Opened
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
@@ -33,6 +34,7 @@ from app.secrets.bait import RunBait
 from app.store.flaky_tests import StoredFlakyTests
 from app.store.handled_feedback import Batches
 from app.store.runs import StoredCheckpoints, StoredJournal, StoredSteers
+from app.store.spending import sum_lanes
 from app.webhooks import OwnIdentity
 from app.wiring.github_run import GitHubRun
 from app.wiring.resources import SharedResources
@@ -125,7 +127,13 @@ class RunPortsFactory:
             caution=build_caution(parts.sandbox),
             moved_at=await parts.runs.moved_at(run_id),
             place=place,
+            ended=PullRequestCost(self._github, request, self._sum_runs).update,
         )
+
+    async def _sum_runs(self, run_id: str, lane: str) -> PullRequestSpending:
+        """Return what the runs of a pull request cost, by one of them and the lane of its own."""
+        read = partial(sum_lanes, run_id=run_id, lane=lane)
+        return PullRequestSpending(*await self._parts.database.read(read))
 
     async def _as_seen(self, request: Request) -> Request:
         """Return the same about a public repository, if everybody can see it by now."""

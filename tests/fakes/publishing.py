@@ -28,8 +28,10 @@ class MemoryPublisher:
         self.pushed[branch] = self.branches[branch] = commit
         return f"url/{branch}"
 
-    async def open_pull_request(self, *, branch, commit, title, body, draft, closes=()):
-        self.closes = closes
+    async def open_pull_request(
+        self, *, branch, commit, title, body, draft, closes=(), evidence=""
+    ):
+        self.closes, self.evidence = closes, evidence
         self.pulls[branch] = PullRequest(
             number=2,
             url="u",

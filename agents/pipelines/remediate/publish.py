@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.others import Others
-from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
+from agents.pipelines.remediate.report import (
+    comment_body,
+    evidence,
+    fix_report,
+    pull_request_body,
+    scan_report,
+)
 from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
 from agents.pipelines.stages.quality import headline
@@ -60,7 +66,7 @@ async def report_adopted(
     url = pull.url
     if not request.no_pr:
         run.lets_out()
-        body = pull_request_body(work, request.repository_url)
+        body = comment_body(work, request.repository_url)
         url = await alerts.say(pull.number, KEY, body)
     run.summarize(f"#{pull.number} {'stands' if work.verified else 'could not be verified'}")
     said = f"#{pull.number} of {one_line(pull.author, 60)} moves it out of every range."
@@ -120,11 +126,13 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         title=title,
         body=_body(work, request.repository_url),
         draft=not work.verified,
+        evidence=evidence(work, request.repository_url),
     )
     number = f" #{pull_request.number}" if pull_request.number else ""
     kind = "draft pull request" if pull_request.draft else "pull request"
-    run.summarize(f"{kind}{number}")
-    text = f"Opened {kind}{number}: {title}. {_describe_checks(work)}"
+    run.summarize(f"{kind}{number}" if number else name)
+    made = f"Opened {kind}{number}" if number else f"Made the branch {one_line(name, 120)}"
+    text = f"{made}: {title}. {_describe_checks(work)}"
     outcome = _make_outcome("pull_request", result, text, report, work)
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
 

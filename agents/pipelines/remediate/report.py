@@ -1,31 +1,45 @@
-"""The report on one package: tables in at most 500 words, and a neutral one for the public."""
+"""The report on one package: in at most 500 words, and a neutral one for the public."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.quality import checks_table, to_code
-from agents.text import one_line, publish
+from agents.pipelines.stages.quality import checks_table, format_untold, headline, to_code
+from agents.ports.publishing import EVIDENCE
+from agents.text import ADVISORIES, clean, is_advisory, one_line, publish
 
 WORDS = 500
 ROWS = 8  # of each table
 LINES = 6  # of each list
 LINE = 280  # characters of one line
 PROSE = 1_200
+SUMMARY, VERSION, NAME = 140, 30, 60
+ADDRESS = re.compile(r"\S*(?:://|www\.|\w\.[a-z]{2,}/)\S*", re.IGNORECASE)
+PLACE = re.compile(r"[^\s:]+:\d+ ")  # how a line of the code begins among the evidence
 
-LEVELS = {
-    Level.FLOAT: "lock file alone",
-    Level.BUMP: "the repository's own pin or floor",
-    Level.WIDEN: "the repository's own upper bound",
-    Level.PARENT: "a release of another package that admits it",
-    Level.OVERRIDE: "an override, which expires",
+HOW = {
+    Level.FLOAT: "Only the lock file changes: every requirement stays as it is.",
+    Level.BUMP: "The repository's own requirement names the new version.",
+    Level.WIDEN: "The repository's own requirement ended below the fix, and admits it now.",
+    Level.PARENT: "Nothing that the requirements admitted was safe. Another package moves to its"
+    " first release that admits the fix.",
+    Level.OVERRIDE: "What other packages ask for is overruled by an entry in the manifest. It"
+    " expires, so that somebody looks whether it is still needed.",
+}
+_BY_ENGINEER = "An engineer (a model) changed the dependency files, since no rule could."
+WAYS = {
+    Level.FLOAT: "The lock file alone",
+    Level.BUMP: "Its own requirement",
+    Level.WIDEN: "A wider requirement",
+    Level.PARENT: "A release of another package that admits it",
+    Level.OVERRIDE: "Overruling what others ask for",
 }
 _BY = {
-    "code": "By code alone: a small move by a rule, everything above was measured, no model"
-    " was asked.",
+    "code": "By code alone: a small move by a rule, all of it measured; no model was asked.",
     "model": "By a fresh model session that saw the change and the results, not its maker's words.",
     "nobody": "Not looked at by a model: whoever asked wanted it so. What code checks was checked.",
 }
@@ -33,9 +47,10 @@ _UNSEEN = (
     "Made and checked by code alone. A model was to look at it and did not, so a person has to:"
     " it is a draft for that reason."
 )
+_AFFECTED = {"yes": "Yes.", "no": "No.", "unsure": "It could not be told."}
 _NO_MODEL = "No token was spent."
 _UNINSTALLED = "**Not verified:** the dependencies could not be installed here: {problem}"
-_UNTRIED = "Unclear: {why}, so nothing shows that the repository works with it."
+_UNTRIED = "Nothing shows that the repository works with it: {why}."
 _TRY = "Try it where its tests run, then merge it"
 _MERGE = "Merge it"
 _CLOSES = "GitHub then closes the alerts once it has read the new lock file."
@@ -53,48 +68,72 @@ _NEUTRAL = "Routine update of {package}; what moved and what was checked is belo
 
 def scan_report(found: AlertGroup, repository_url: str) -> str:
     """Return what a scan found."""
-    copies = [
-        f"- {copy.version}: {'vulnerable' if copy.vulnerable else 'safe'}"
-        f"{', by ' + ' → '.join(copy.paths[0]) if copy.paths else ''}"
-        for copy in found.copies[:ROWS]
-    ]
     return fit_sections(
         _format_alerts(found, repository_url),
-        _section("Copies", "\n".join(_safe(copies, repository_url))),
-        _section("Evidence", "\n".join(_evidence(found, repository_url))),
+        _section("How it comes in", _ways_in(found)),
+        _section("Does it reach the code", _reach(found, repository_url)),
         _section("Not found out", _words(found.note, repository_url)),
-        _section("Over", _words(found.over, repository_url)),
+        _section("Nothing to do", _words(found.over, repository_url)),
     )
 
 
 def fix_report(work: Work, repository_url: str) -> str:
     """Return all that is to be said of a fix, or of why there is none."""
-    found, bump = work.found, work.bump
-    prose = _words(work.prose, repository_url, PROSE)
-    skipped = _section("Skipped", "\n".join(_list_skipped_levels(work, repository_url)))
-    made = "Without it" if found.retire else "Fixed"
-    return fit_sections(
-        prose,
-        _format_retirement(work),
-        _format_alerts(found, repository_url),
-        _section(made, _format_bump(bump)) if bump and work.passed else "",
-        skipped,
-        _section("Verified", _format_verification(work, repository_url)) if work.quality else "",
-        _section("Risk", _risk(work)) if work.passed else "",
-        _section("Next", _next(work)),
-        spare=(skipped, prose),
-    )
+    checked = evidence(work, repository_url)
+    body = _tell(work, repository_url)
+    return fit_sections(body, _section(EVIDENCE, checked)) if checked else body
 
 
 def pull_request_body(work: Work, repository_url: str) -> str:
     """Return the pull request's text: neutral where the public must not learn of it yet."""
     assert work.bump is not None, "a pull request has something in it"
     if not work.found.group.undisclosed:
-        return fix_report(work, repository_url)
+        return _tell(work, repository_url)
     return fit_sections(
         _format_retirement(work) or _NEUTRAL.format(package=to_code(work.found.name)),
-        _section("Moved", _moves(work.bump.moves)),
-        _section("Verified", _checks(work, repository_url)),
+        _section("What changes", _moves(work.bump.moves)),
+        _section("Checks", _checks(work, repository_url)),
+    )
+
+
+def comment_body(work: Work, repository_url: str) -> str:
+    """Return what is said on another's pull request: a comment has nothing folded below it."""
+    if work.found.group.undisclosed:
+        return pull_request_body(work, repository_url)
+    return fix_report(work, repository_url)
+
+
+def evidence(work: Work, repository_url: str) -> str:
+    """Return how it was checked, for who wants to know; nothing where it must stay neutral."""
+    if work.found.group.undisclosed:
+        return ""
+    ways = "\n".join(_list_ways(work, repository_url))
+    tried = f"Smaller ways, and why they were not enough:\n\n{ways}" if ways else ""
+    return fit_sections(
+        *_format_verification(work, repository_url), tried if work.passed else "", spare=(tried,)
+    )
+
+
+def _tell(work: Work, repository_url: str) -> str:
+    """Return what people need to know to decide."""
+    found, bump = work.found, work.bump
+    prose = _words(work.prose, repository_url, PROSE)
+    prose = f"*A model's summary:* {prose}" if prose else ""
+    made = "Without it" if found.retire else "What changes"
+    tried = "\n".join(_list_ways(work, repository_url))
+    return fit_sections(
+        _format_retirement(work),
+        _format_alerts(found, repository_url),
+        prose,
+        _section("How it comes in", _ways_in(found)),
+        _section(made, _format_bump(bump)) if bump and work.passed else "",
+        _section("What was tried", tried) if not work.passed else "",
+        _section("Does it reach your code", _reach(found, repository_url)),
+        _section("Risk", _risk(work)) if work.passed else "",
+        _section("Checked", _tell_checks(work, repository_url)) if work.quality else "",
+        _section("Worth a look", _objections(work, repository_url)),
+        _section("Next", _next(work)),
+        spare=(prose,),
     )
 
 
@@ -113,33 +152,63 @@ def fit_sections(*sections: str, spare: Sequence[str] = ()) -> str:
 
 
 def _format_alerts(found: AlertGroup, repository_url: str) -> str:
-    triaged = {(each.alert, each.ghsa_id): each for each in found.triage}
+    """Return what is wrong with the package: a sentence for each advisory."""
     advisories = found.group.advisories
-    rows = [
-        _row(each, triaged.get((each.alert, each.ghsa_id)), repository_url)
-        for each in advisories[:ROWS]
-    ]
+    lines = [f"- {_describe_advisory(each, repository_url)}" for each in advisories[:ROWS]]
     if len(advisories) > ROWS:
-        rows.append(f"| and {len(advisories) - ROWS} more | | | | |")
-    table = ["| Alert | Advisory | Severity | Vulnerable | Reached |", f"|{' --- |' * 5}", *rows]
+        lines.append(f"- and {len(advisories) - ROWS} more.")
+    named = [to_code(one_line(each, VERSION)) for each in found.vulnerable[:3]]
+    versions = f" {', '.join(named)}" if named else ""
     where = f" in {to_code(found.group.directory)}" if found.group.directory else ""
-    return _section(f"Found: {to_code(found.name)}{where}", "\n".join(table))
+    return _section(f"What is wrong with {to_code(found.name)}{versions}{where}", "\n".join(lines))
 
 
-def _row(advisory: Advisory, triaged: TriageResult | None, repository_url: str) -> str:
-    number = f"#{advisory.alert}" if advisory.alert else "-"
+def _describe_advisory(advisory: Advisory, repository_url: str) -> str:
+    first = advisory.summary[:LINE].partition("\n")[0]  # anybody may have written it
+    plain = ADDRESS.sub("…", clean(first).text)
+    summary = _words(plain, repository_url, SUMMARY).rstrip(".")
+    said = f"{advisory.severity.capitalize()} severity{f': {summary}' if summary else ''}"
+    ident = advisory.ghsa_id
+    known = f"[{ident}]({ADVISORIES}{ident})" if is_advisory(ident) else to_code(ident)
+    cve = f", {to_code(advisory.cve_id)}" if advisory.cve_id else ""
+    parts = [f"{said} ({known}{cve}).", f"Affected: {to_code(advisory.vulnerable)}."]
     if advisory.alert and repository_url:
-        number = f"[{number}]({repository_url}/security/dependabot/{advisory.alert})"
-    reached = f"{triaged.affected}, risk {triaged.risk}" if triaged else "not looked at"
-    ranges = to_code(advisory.vulnerable)
-    return (
-        f"| {number} | {to_code(advisory.ghsa_id)} | {advisory.severity} | {ranges} | {reached} |"
-    )
+        page = f"{repository_url}/security/dependabot/{advisory.alert}"
+        parts.append(f"[Alert {advisory.alert}]({page}).")
+    return " ".join(parts)
+
+
+def _ways_in(found: AlertGroup) -> str:
+    """Return who asks for the vulnerable copies."""
+    lines = []
+    for copy in found.copies:
+        if copy.vulnerable:
+            path = copy.paths[0] if copy.paths else ()
+            way = " → ".join(to_code(one_line(each, NAME)) for each in path[:5])
+            asked = f"by way of {way}" if len(path) > 1 else "asked for by the repository itself"
+            asked = asked if path else "nothing says by whom"
+            lines.append(f"- {to_code(one_line(copy.version, VERSION))}: {asked}")
+    more = [f"- and {len(lines) - LINES} more copies"] if len(lines) > LINES else []
+    return "\n".join([*lines[:LINES], *more])
+
+
+def _reach(found: AlertGroup, repository_url: str) -> str:
+    """Return whether the code uses what is vulnerable, with file and line."""
+    lines: dict[str, str] = {}
+    for each in found.triage:
+        places = ", ".join(to_code(place.partition(" ")[0]) for place in _places(each)[:3])
+        why = _words(each.why, repository_url)
+        by = " (a model's judgement)" if each.judged else ""
+        lines[f"- {_AFFECTED[each.affected]} {why}{f' {places}.' if places else ''}{by}"] = ""
+    return "\n".join(list(lines)[:LINES])
+
+
+def _places(triaged: TriageResult) -> list[str]:
+    return [each for each in triaged.evidence if PLACE.match(each)]
 
 
 def _format_bump(bump: Bump) -> str:
-    how = LEVELS[bump.level] if bump.level is not None else "an engineer's change of the manifests"
-    how = f"By {how}" + (f" (level {bump.level:d})." if bump.level is not None else ".")
+    how = HOW[bump.level] if bump.level is not None else _BY_ENGINEER
     return f"{how}\n\n{_moves(bump.moves)}"
 
 
@@ -166,30 +235,48 @@ def _moves(moves: Sequence[Move]) -> str:
     return "\n".join(["| Package | From | To | Step |", f"|{' --- |' * 4}", *rows])
 
 
-def _list_skipped_levels(work: Work, repository_url: str) -> list[str]:
+def _list_ways(work: Work, repository_url: str) -> list[str]:
+    """Return the ways that were tried and not taken, each with its reason."""
     steps = work.bump.steps if work.bump else work.refusal.steps if work.refusal else ()
-    lines = [f"- Level {step.level:d}: {step.why}" for step in steps if not step.done]
+    lines = [f"- {WAYS[step.level]}: {step.why}" for step in steps if not step.done]
     if work.refusal and not work.bump:
         lines.insert(0, f"- {work.refusal.reason}")
     if work.skipped:
-        lines.append(f"- The engineer: {work.skipped}")
-    lines += [f"- Taken back: {each.verdict.feedback}" for each in work.failed]
+        lines.append(f"- An engineer (a model) looked for a way and left it: {work.skipped}")
+    lines += [f"- Made, found wrong and taken back: {e.verdict.feedback}" for e in work.failed]
     return _safe(lines, repository_url)
 
 
-def _format_verification(work: Work, repository_url: str) -> str:
+def _format_verification(work: Work, repository_url: str) -> list[str]:
     parts = [_checks(work, repository_url)]
     if work.bump is not None:
         parts.append("\n".join(_safe([f"- {each}" for each in work.bump.evidence], repository_url)))
-        notes = [f"- Not proved: {each}" for each in work.bump.notes]
-        parts.append("\n".join(_safe(notes, repository_url)))
+    if work.verdict is not None:
+        parts.append(_words(work.verdict.reasoning, repository_url, PROSE))
+    return [part for part in parts if part]
+
+
+def _tell_checks(work: Work, repository_url: str) -> str:
+    """Return in a few sentences what was run, what came of it, and who looked."""
+    assert work.quality is not None, "the checks were run"
+    problems = work.setup.problems if work.setup else ()
+    problem = _words(problems[0], repository_url) if problems else ""
+    said = headline(work.quality) if work.quality.runs else format_untold(work.quality)
+    parts = [_UNINSTALLED.format(problem=problem) if problem else said]
     if work.verdict is not None:
         by = _UNSEEN if work.verdict.unseen else _BY[work.verdict.by]
         parts.append(by + (f" {_NO_MODEL}" if work.untouched else ""))
-        issues = [f"- {each.severity}: {each.description}" for each in work.verdict.issues]
-        parts.append("\n".join(_safe(issues, repository_url)))
-        parts.append(_words(work.verdict.reasoning, repository_url))
-    return "\n\n".join(part for part in parts if part)
+        if work.verdict.unseen:
+            parts.append(_words(work.verdict.reasoning, repository_url))
+    return " ".join(parts)
+
+
+def _objections(work: Work, repository_url: str) -> str:
+    """Return what could not be proved, and what fresh eyes noticed."""
+    lines = [f"- Not proved: {each}" for each in (work.bump.notes if work.bump else ())]
+    if work.verdict is not None and work.passed:
+        lines += [f"- {each.description}" for each in work.verdict.issues]
+    return "\n".join(_safe(lines, repository_url))
 
 
 def _checks(work: Work, repository_url: str) -> str:
@@ -204,16 +291,17 @@ def _checks(work: Work, repository_url: str) -> str:
 
 
 def _risk(work: Work) -> str:
+    """Return what could break by the change, with the reason; never a bare word."""
     assert work.bump is not None, "it passed"
     if why := _explain_untried(work):
         return _UNTRIED.format(why=why)
     if work.adapted:
-        return "Higher: the code was changed along with it; read the second commit."
+        return "The code was changed along with it: read the second commit."
     if not work.bump.moves:
-        return "Low: no package moved, and the repository's checks are no worse."
+        return "Small: no package moved, and the repository's checks are no worse."
     if not work.bump.mechanical:
-        return "Middling: more than the package's own version moved; look at the table."
-    return "Low: a small step of the package alone, and the repository's checks are no worse."
+        return "More than the package's own version moved: look at the table above."
+    return "Small: the package alone moved a small step, and the repository's checks are no worse."
 
 
 def _explain_untried(work: Work) -> str:
@@ -236,11 +324,6 @@ def _next(work: Work) -> str:
         " `remediation` of `.github/fettle.yml`, replace the package, or dismiss the alert with a"
         " reason."
     )
-
-
-def _evidence(found: AlertGroup, repository_url: str) -> list[str]:
-    lines = [f"- {t.ghsa_id}: {t.why} {'; '.join(t.evidence[:3])}" for t in found.triage]
-    return _safe(lines, repository_url)
 
 
 def _safe(lines: Iterable[str], repository_url: str) -> list[str]:

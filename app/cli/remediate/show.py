@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.pipelines.remediate.ladder import Level
-from agents.pipelines.remediate.report import LEVELS
+from agents.pipelines.remediate.report import HOW
 from agents.pipelines.stages.quality import to_code
 from agents.text import one_line, publish
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
@@ -44,7 +44,8 @@ WORDS: dict[Ending, str] = {
     "infra_error": "could not be tried",
 }
 _STOPPED = "Stopped before everything was tried: this is what was done until then."
-_HEADS = ("Package", "Folder", "Alerts", "Severity", "Versions", "Reached", "Result", "What")
+_HEADS = ("Package", "Alerts", "Severity", "Result", "What")
+_REACHED = {"yes": ", reached", "unsure": "", "no": ", not reached"}
 
 _ALERT, _PACKAGE = ("alert", "alerts"), ("package", "packages")
 _REPOSITORY = ("repository", "repositories")
@@ -77,8 +78,8 @@ def _table(report: Report) -> None:
         if not (each.groups or each.error or each.skipped):
             console.print(Text("  No open alert.", "dim"))
         for group in each.groups:
-            if group.url:
-                console.print(Text(f"  {to_line(group.package, CELL)}  {to_line(group.url, TEXT)}"))
+            for place in filter(None, (group.url, group.branch and f"branch {group.branch}")):
+                console.print(Text(f"  {to_line(group.package, CELL)}  {to_line(place, TEXT)}"))
     console.print(Text(_sum(report), STYLES[report.result]), soft_wrap=True)
     if not report.complete:
         console.print(Text(_STOPPED, "yellow"))
@@ -87,23 +88,23 @@ def _table(report: Report) -> None:
 def _groups(repository: RepositoryReport) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for head in _HEADS:
-        table.add_column(head, overflow="fold")
+        table.add_column(head, overflow="fold", ratio=2 if head == "What" else None)
     for each in repository.groups:
-        cells = [to_line(cell, TEXT) for cell in _cells(each)]
-        table.add_row(*(Text(c) for c in cells[:6]), Text(cells[6], STYLES[each.result]), cells[7])
+        *cells, result, what = [to_line(cell, TEXT) for cell in _cells(each)]
+        table.add_row(*map(Text, cells), Text(result, STYLES[each.result]), Text(what))
     return table
 
 
 def _cells(group: GroupReport) -> tuple[str, ...]:
+    where = f" in {group.directory}" if group.directory else ""
+    versions = ", ".join(group.found.vulnerable) if group.found else ""
+    moved = ", ".join(group.moved) or versions
     return (
-        f"{group.package} ({group.ecosystem})",
-        group.directory or "/",
+        f"{group.package} ({group.ecosystem}){where}",
         _numbers(group),
-        group.severity or "",
-        ", ".join(group.found.vulnerable) if group.found else "",
-        _name_level(group),
+        f"{group.severity or ''}{_tell_reach(group)}",
         WORDS[group.result],
-        "; ".join(filter(None, (", ".join(group.moved), _describe_maker(group)))) or group.text,
+        "; ".join(filter(None, (moved, _describe_maker(group) or group.text))),
     )
 
 
@@ -113,17 +114,18 @@ def _numbers(group: GroupReport) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _name_level(group: GroupReport) -> str:
+def _tell_reach(group: GroupReport) -> str:
     """Return how far the alerts reach, the worst of them."""
     triage = group.found.triage if group.found else ()
     affected = {each.affected for each in triage}
-    return next((each for each in ("yes", "unsure", "no") if each in affected), "")
+    worst = next((each for each in ("yes", "unsure", "no") if each in affected), "unsure")
+    return _REACHED[worst]
 
 
 def _describe_maker(group: GroupReport) -> str:
     if group.level is not None:
-        return f"level {group.level}: {LEVELS[Level(group.level)]}"
-    by = {"engineer": "by the agent", "other": "by another's pull request"}
+        return HOW[Level(group.level)].partition(".")[0]
+    by = {"engineer": "by an engineer (a model)", "other": "by another's pull request"}
     return by.get(group.made_by, "")
 
 
@@ -179,10 +181,6 @@ def _repository(repository: RepositoryReport) -> Iterator[str]:
 
 
 def _row(group: GroupReport) -> str:
-    package, folder, alerts, severity, versions, reached, result, what = _cells(group)
-    cells = (
-        *(to_code(package), to_code(folder), alerts, severity),
-        *(to_code(versions) if versions else "", reached, result),
-        publish(one_line(what, TEXT)).replace("|", "¦").replace("\n", " "),
-    )
-    return f"| {' | '.join(cells)} |"
+    package, alerts, severity, result, what = _cells(group)
+    said = publish(one_line(what, TEXT)).replace("|", "¦").replace("\n", " ")
+    return f"| {' | '.join((to_code(package), alerts, severity, result, said))} |"

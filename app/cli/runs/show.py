@@ -34,7 +34,10 @@ STYLES = {
     "refused": "yellow",
     "failed": "bold red",
 }
-_LIST = ("id", "for", "kind", "state", "stage", "age", "spent", "asked by", "outcome")
+LIST = ("id", "for", "kind", "state", "stage", "age", "spent", "asked by", "outcome")
+WIDE = 110  # columns of a terminal in which all of a table can be read
+_SPARE = {"id": ("kind", "stage", "asked by"), "start": ("answers", "tokens", "cached")}
+"""What a narrower one leaves out, by the first heading of the table."""
 _STAGES = ("start", "stage", "state", "seconds", "answers", "spent", "tokens", "cached", "summary")
 _ALERTS = {
     "over": "{found}; no pull request",
@@ -54,7 +57,7 @@ def show_list(runs: Sequence[dict[str, Any]], *, more: bool) -> None:
     if not runs:
         say("No run is kept here that fits.")
         return
-    _table(_LIST, [_row(run, now) for run in runs], state=3)
+    _table(LIST, [_row(run, now) for run in runs], state=3)
     if more:
         say(f"These are the newest {len(runs)}; --limit shows more.")
 
@@ -183,14 +186,24 @@ def _table(headings: Cells, rows: Iterable[Cells], *, state: int) -> None:
         for row in rows:
             typer.echo("\t".join(to_line(cell, 2 * MOST_WORDS) for cell in row))
         return
+    console.print(fit_table(headings, rows, state=state, width=console.width))
+
+
+def fit_table(headings: Cells, rows: Iterable[Cells], *, state: int, width: int) -> Table:
+    """Return the table, without the columns that can be done without where the terminal is narrow.
+
+    `width`: the terminal's columns.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for number, heading in enumerate(headings):
-        table.add_column(heading, no_wrap=number == 0, overflow="fold")
+    spare = () if width >= WIDE else _SPARE[headings[0]]
+    shown = [number for number, heading in enumerate(headings) if heading not in spare]
+    for number in shown:
+        table.add_column(headings[number], no_wrap=number == 0, overflow="fold")
     for row in rows:
         cells = [Text(to_line(cell, MOST_WORDS)) for cell in row]
         cells[state].stylize(STYLES.get(row[state], ""))
-        table.add_row(*cells)
-    console.print(table)
+        table.add_row(*(cells[number] for number in shown))
+    return table
 
 
 def _place(run: dict[str, Any]) -> str:

@@ -110,14 +110,16 @@ class GitHubPublisher:
         body: str,
         draft: bool,
         closes: Sequence[int] = (),
+        evidence: str = "",
     ) -> PullRequest:
         """Open the pull request of this branch, or update the open one.
 
+        `evidence`: how it was checked, folded below the text.
         `closes`: the only issues of this repository that the merge closes.
         https://docs.github.com/rest/pulls/pulls#create-a-pull-request
         """
         request = self._request
-        text = PullRequestBody(self._wording, title, body, closes)
+        text = PullRequestBody(self._wording, title, body, closes, evidence)
         wanted = {"title": text.title, "body": await text.write_whole(self._caution, self._run_id)}
         async with self._github.lease_client(
             request.installation_id, request.repository.id, Profile.PULLS

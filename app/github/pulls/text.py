@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agents.ports.publishing import EVIDENCE
 from agents.text.lines import quiet_in_commits
 from agents.text.outgoing import LIMIT
 from app.github.transport import OutgoingText, make_marker
@@ -14,22 +15,33 @@ EDITED = """Somebody has edited the description of this pull request, so Fettle 
 This is what it would say of the newest commits:
 
 **{title}**"""
+EVIDENCE_ROOM = 20_000  # characters
+FOLD = "<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
 CLOSES = "To have the merge close what they resolve, the description has to say {closing}."
 
 
 class PullRequestBody:
     """Title and description of a run's pull request; `closes` are numbers of issues."""
 
-    def __init__(self, wording: OutgoingText, title: str, body: str, closes: Iterable[int]) -> None:
+    def __init__(
+        self,
+        wording: OutgoingText,
+        title: str,
+        body: str,
+        closes: Iterable[int],
+        evidence: str = "",
+    ) -> None:
         self.title = wording.title(title, LONGEST_TITLE)
         self._wording = wording
         self._body = body
+        self._evidence = evidence
         self._closing = [f"Resolves #{number}" for number in dict.fromkeys(closes)]
 
     async def write_whole(self, caution: str, run_id: str) -> str:
         """Return the description; a hidden marker at its end lets later runs find it."""
+        folded = await self._fold_evidence()
         return await self._wrap_body(
-            (), ("\n".join(self._closing), caution, make_marker(run_id, KEY))
+            (), (folded, "\n".join(self._closing), caution, make_marker(run_id, KEY))
         )
 
     async def write_beside(self) -> str:
@@ -37,6 +49,15 @@ class PullRequestBody:
         head = EDITED.format(title=self._wording.line(self.title, LONGEST_TITLE))
         closing = " and ".join(f"`{line}`" for line in self._closing)
         return await self._wrap_body((head,), (CLOSES.format(closing=closing) if closing else "",))
+
+    async def _fold_evidence(self) -> str:
+        """Return the evidence, which opens at a click: nothing but the fold itself is HTML."""
+        if not self._evidence:
+            return ""
+        safe = quiet_in_commits(
+            await self._wording.publish(quiet_in_commits(self._evidence), limit=EVIDENCE_ROOM)
+        )
+        return FOLD.format(title=EVIDENCE, text=safe)
 
     async def _wrap_body(self, before: Sequence[str], after: Sequence[str]) -> str:
         """Return the model's text between ours: only the model's is shortened."""

@@ -64,6 +64,7 @@ class GitHubReporter:
         caution: str = "",
         moved_at: float | None = None,
         place: ConversationThread | None = None,
+        ended: Callable[[Outcome], Awaitable[None]] | None = None,
     ) -> None:
         self._github = github
         self._request = request
@@ -72,6 +73,7 @@ class GitHubReporter:
         self._wording = OutgoingText(github.urls, request, redactor)
         self._remember = remember
         self._comment_id = comment_id
+        self._ended = ended
         self._interval = interval
         self._progress = Progress(request, run_id, caution=caution, moved_at=moved_at)
         self._quiet = not called_for(request) and comment_id is None
@@ -166,6 +168,11 @@ class GitHubReporter:
             news = not unwanted and outcome.kind != "covered"
         if news or await self._was_heard_of():
             await self._last(yielding=False, tries=LAST_TRIES)
+        if self._ended is not None:
+            try:
+                await self._ended(outcome)
+            except Exception as error:  # noqa: BLE001  # telling must not stop the doing
+                log.warning("what the pull request cost is not shown", reason=str(error))
 
     async def flush(self) -> None:
         """Show the newest state and stop updating, as before a shutdown."""

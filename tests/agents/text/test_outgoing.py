@@ -280,3 +280,20 @@ def test_nothing_lives_and_doing_it_again_changes_nothing(text):
 def test_words_after_it_are_read_as_they_stand(text):
     tokens = MarkdownIt("commonmark").parse(f"{publish_text(text)}\n\nResolves #7\n")
     assert [t.content for t in tokens if t.type == "inline"][-1] == "Resolves #7"
+
+
+@pytest.mark.parametrize(
+    ("href", "alive"),
+    [
+        ("https://github.com/advisories/GHSA-h5c8-rqwp-cp95", True),
+        ("https://github.com/advisories/GHSA-h5c8-rqwp-cp95?q=secret", False),
+        ("https://github.com/advisories/GHSA-h5c8-rqwp-cp95/../../evil", False),
+        ("https://github.com/advisories/GHSA-aaaa-aaaa-aaaa", False),
+        ("https://github.com/advisories/", False),
+        ("https://github.com.evil.example/advisories/GHSA-h5c8-rqwp-cp95", False),
+        ("http://github.com/advisories/GHSA-h5c8-rqwp-cp95", False),
+    ],
+)
+def test_an_advisorys_own_page_may_be_linked_and_nothing_else_of_that_place(href, alive):
+    said = publish(f"See [it]({href}).", repository_url="https://github.com/octo/parse")
+    assert (f"]({href})" in said) == alive

@@ -46,7 +46,9 @@ class OpeningPublisher:
         await self.estate.mirror.push(self.estate.url, None, commit, branch, None)
         return f"url/{branch}"
 
-    async def open_pull_request(self, *, branch, commit, title, body, draft, closes=()):
+    async def open_pull_request(
+        self, *, branch, commit, title, body, draft, closes=(), evidence=""
+    ):
         about = {"branch": branch, "head": commit, "title": title, "body": body, "draft": draft}
         self.pulls.append(PullRequest(number=2, url="u", base="main", **about))
         return self.pulls[-1]

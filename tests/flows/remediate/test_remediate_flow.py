@@ -84,7 +84,7 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
         assert f"/security/dependabot/{alert.number})" in body
         assert alert.advisory.ghsa_id in body
         for line in (
-            "By lock file alone (level 0).",
+            "Only the lock file changes: every requirement stays as it is.",
             "| `deepmerger` | `1.0.0` | `1.0.1` | patch |",
             "| `tests` | passed | passed |",
             "- Every copy of deepmerger (1.0.1) is outside of the ranges of 1 alert.",

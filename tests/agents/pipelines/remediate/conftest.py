@@ -69,6 +69,11 @@ class AlertedRepository:
         return pull
 
     @property
+    def told(self):
+        """The pull request's text with what is folded below it."""
+        return f"{self.pull.body}\n\n{self.world.publisher.evidence}"
+
+    @property
     def messages(self):
         """The messages of the commits that were let out, oldest first."""
         found, [head] = [], self.pushed.values()

@@ -18,7 +18,7 @@ async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(sce
     assert second.startswith("Adapt the code to the new jinja2\n\nrender() is called template()")
     assert "`check` ended with exit code 1" in place.prompt(0)
     assert "app.py:1 imports it" in place.prompt(0)
-    assert "Higher: the code was changed along with it" in place.pull.body
+    assert "The code was changed along with it: read the second commit." in place.pull.body
 
 
 async def test_adapting_never_touches_the_lock_file(scene, acts):
@@ -83,7 +83,7 @@ async def test_what_no_command_could_verify_is_a_draft_and_not_called_fixed(scen
     assert result_of(outcome.rule) == "unverified"
     assert outcome.pull_request.draft
     assert not outcome.ready
-    assert "Unclear: `tests`: before the change, it failed without saying" in outcome.report
+    assert "works with it: `tests`: before the change, it failed without saying" in outcome.report
     assert "Not verified: `tests`: before the change" in outcome.text
 
 

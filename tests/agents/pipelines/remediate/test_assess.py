@@ -19,7 +19,7 @@ async def test_what_code_cannot_tell_a_small_model_judges_where_it_is_asked(scen
     outcome = await place.run(assess=True, dry_run=True)
 
     assert place.world.model.asked[0]["model"] == "small"
-    assert "| no, risk low |" in outcome.report
+    assert "- No. Nothing outside gets there. `app.py:1`. (a model's judgement)" in outcome.report
     assert outcome.details["triage"][0]["judged"] is True
 
 

@@ -20,10 +20,10 @@ async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene
     first = place.prompt(0)
     assert "Level 3: " in first, "it is told why each rung was not enough"
     assert "reach: yes. The code imports the package" in first
-    assert "an engineer's change of the manifests" in place.pull.body
-    assert "Every copy of jinja2 (3.1.4) is outside" in place.pull.body, "the same checks by code"
+    assert "An engineer (a model) changed the dependency files" in place.pull.body
+    assert "Every copy of jinja2 (3.1.4) is outside" in place.told, "the same checks by code"
     assert "By a fresh model session" in place.pull.body
-    assert place.pull.body.startswith("The bound was in the way, so it was moved")
+    assert "*A model's summary:* The bound was in the way, so it was moved" in place.pull.body
 
 
 async def test_the_judge_never_sees_what_the_engineer_said(scene, acts):

@@ -27,7 +27,7 @@ async def test_an_advisorys_words_are_fenced_and_stay_out_of_what_is_published(s
         before = place.prompt(number).partition("Submit passed.")[0]
         assert before.count("<untrusted-") == before.count("</untrusted-") + 1
     assert "evil.example" not in place.pull.body
-    assert "everyone" not in place.pull.body
+    assert "@everyone" not in place.pull.body
     assert run.context.standing.tainted
 
 

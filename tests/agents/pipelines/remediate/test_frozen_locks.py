@@ -90,7 +90,7 @@ async def test_what_the_tool_accepted_is_published_with_the_command_that_did(yar
     outcome = await place.run(ecosystem="npm")
 
     assert result_of(outcome.rule) == "fixed", outcome.text
-    assert f"`{YARN}` accepted `yarn.lock` as it is (exit code 0)." in place.pull.body
+    assert f"`{YARN}` accepted `yarn.lock` as it is (exit code 0)." in place.told
 
 
 GROUP = Group(

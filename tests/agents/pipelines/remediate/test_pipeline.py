@@ -27,11 +27,11 @@ async def test_a_small_move_is_made_and_published_without_a_token(scene):
     [branch] = place.pushed
     assert branch.startswith("bot/deps-jinja2-")
     body = place.pull.body
-    assert (
-        f"[#5]({URL}/security/dependabot/5) | `{GHSA}` | high | `< 3.1.4` | yes, risk high" in body
-    )
-    assert "By lock file alone (level 0)." in body
-    assert "| `tests` | passed | passed |" in body
+    assert f"- High severity (`{GHSA}`, `CVE-2024-34064`). Affected: `< 3.1.4`." in body
+    assert f"[Alert 5]({URL}/security/dependabot/5)." in body
+    assert "Only the lock file changes: every requirement stays as it is." in body
+    assert "Checked: `tests` passed." in body
+    assert "| `tests` | passed | passed |" in place.told
     assert "No token was spent." in body
     assert len(body.split()) <= 500
 
@@ -138,7 +138,7 @@ async def test_a_dry_run_looks_and_touches_nothing(scene):
     outcome = await place.run(dry_run=True)
 
     assert result_of(outcome.rule) == "scanned"
-    assert "app.py:1 imports it" in outcome.report
+    assert "`app.py:1`" in outcome.report
     assert (place.pushed, place.world.source.bases, place.world.model.asked) == ({}, [], [])
 
 
@@ -205,7 +205,7 @@ async def test_nothing_is_published_where_that_was_asked(scene):
 
     assert result_of(outcome.rule) == "fixed"
     assert not place.pushed
-    assert "### Fixed" in outcome.report
+    assert "### What changes" in outcome.report
 
 
 async def test_alerts_that_were_closed_meanwhile_need_no_pull_request(scene):

@@ -9,6 +9,7 @@ from agents.pipelines.remediate.findings.reach import Reach, triage
 from agents.pipelines.remediate.ladder import Group, Level, Move, Refusal, Step
 from agents.pipelines.remediate.report import (
     WORDS,
+    evidence,
     fit_sections,
     fix_report,
     pull_request_body,
@@ -80,7 +81,7 @@ def test_it_is_short_whatever_it_is_about(make):
     body = make(make_full_work(30, "many words " * 60), URL)
 
     assert len(body.split()) <= WORDS
-    assert "### Found" in body
+    assert "### What is wrong with" in body
 
 
 def test_a_fix_that_nothing_could_try_is_not_called_low_risk():
@@ -95,11 +96,44 @@ def test_a_fix_that_nothing_could_try_is_not_called_low_risk():
     assert "**Not verified:** the dependencies could not be installed here: pip ended with" in told
     assert "<!--" not in told
     for body in (told, bare):
-        assert "Unclear: " in body
-        assert "Low: " not in body
+        assert "Nothing shows that the repository works with it: " in body
+        assert "Small: " not in body
         assert "Try it where its tests run, then merge it" in body
-    assert "Unclear" not in fix_report(tried, URL)
+    assert "Nothing shows" not in fix_report(tried, URL)
     assert "Merge it; GitHub" in fix_report(tried, URL)
+
+
+def test_it_says_what_is_wrong_how_it_comes_in_and_where_the_code_uses_it():
+    known = alert(
+        "< 3.1.6", 7, summary="Sandbox breakout", cve_id="CVE-2025-1", ghsa_id="GHSA-h5c8-rqwp-cp95"
+    )
+    group = Group(repository="octo/shop", ecosystem="pip", package="jinja2", advisories=(known,))
+    copies = (FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),)),)
+    reach = Reach("pip", "jinja2", searchable=True)
+    reach.look("app.py", "import os\nimport jinja2\n")
+    found = AlertGroup(
+        commit="1" * 40, group=group, copies=copies,
+        triage=triage((known,), copies, reach, located=True),
+    )  # fmt: skip
+    move = Move(name="jinja2", old=("3.1.3",), new=("3.1.6",), delta="patch")
+    bump = Bump(by="ladder", level=Level.FLOAT, moves=(move,), tree="t", evidence=("It installs.",))
+    verdict = VerifyResult(passed=True, by="code")
+    work = make_full_work(1, "word").model_copy(
+        update={"found": found, "bump": bump, "verdict": verdict, "failed": (), "prose": ""}
+    )
+
+    body = pull_request_body(work, URL)
+
+    assert "### What is wrong with `jinja2` `3.1.3`" in body
+    link = "[GHSA-h5c8-rqwp-cp95](https://github.com/advisories/GHSA-h5c8-rqwp-cp95)"
+    assert f"- High severity: Sandbox breakout ({link}, `CVE-2025-1`)." in body
+    assert "by way of `flask` → `jinja2`" in body
+    assert "Only the lock file changes" in body
+    assert "Yes. The code imports the package" in body
+    assert "`app.py:2`" in body
+    assert "It installs." not in body
+    assert "It installs." in evidence(work, URL)
+    assert "evel" not in body, "nobody knows what a level is"
 
 
 def test_only_what_moved_is_in_the_table():

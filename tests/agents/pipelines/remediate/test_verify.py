@@ -22,7 +22,7 @@ async def test_feedback_goes_to_the_next_try_which_begins_at_the_base(scene, act
         "Update jinja2 from 3.1.3 to 3.1.4",
         "Adapt the code to the new jinja2",
     ]
-    assert "- Taken back: Use template() in app.py as well." in outcome.report
+    assert "- Made, found wrong and taken back: Use template() in app.py as well." in outcome.report
 
 
 async def test_after_the_last_try_nothing_is_published(scene, acts):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
 from markdown_it import MarkdownIt
+from rich.console import Console
 
 from agents.run import Outcome
 from app.cli.remediate.show import markdown, show
+from app.cli.runs.show import LIST, fit_table
 from app.operator.remediation_report import (
     EXIT_CODES,
     GroupReport,
@@ -81,9 +84,23 @@ def test_what_is_told_of_a_fix(capsys):
     fixed = group("fixed", level=1, made_by="ladder", moved=("jinja2 3.1.3 -> 3.1.4",), tokens=0)
     show(report_of(fixed, command="remediate"), "table", Redactor())
     out = capsys.readouterr().out
-    moved = "jinja2 3.1.3 -> 3.1.4; level 1: the repository's own pin or floor"
+    moved = "jinja2 3.1.3 -> 3.1.4; The repository's own requirement names the new version"
     assert moved in " ".join(out.split())
     assert "1 alert about 1 package in 1 repository; 1 fixed; 0 tokens, $0.00." in out
+
+
+def test_it_can_be_read_at_eighty_columns(capsys, monkeypatch):
+    """No word is broken, and what was made in a clone is named."""
+    monkeypatch.setattr("app.cli.remediate.show.WIDE", 80)
+    moved = ("jinja2 3.1.3 -> 3.1.4", "markupsafe 2.0.1 -> 2.1.5")
+    fixed = group("fixed", level=0, made_by="ladder", moved=moved, branch="bot/alert-5-jinja2")
+    show(report_of(fixed, command="remediate"), "table", Redactor())
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    for word in ("jinja2", "(pip)", "high", "fixed", "markupsafe", "requirement", "2.1.5"):
+        assert word in out, word
+    assert "branch bot/alert-5-jinja2" in out
+    assert "pull request" not in out
 
 
 def test_the_end_of_what_was_stopped_is_told(capsys):
@@ -131,3 +148,20 @@ def test_a_repository_of_which_nothing_could_be_had_is_an_error():
 def test_how_a_run_ends_is_how_its_group_does(kind, rule, result):
     outcome = Outcome(kind=kind, rule=rule, text="t", details={"odd": 1})
     assert report_ended(make_scan().group, "r", outcome, (0, 0.0)).result == result
+
+
+def test_a_list_can_be_read_at_eighty_columns():
+    """What a narrow terminal has no room for is left out whole, instead of one letter a line."""
+    url = "https://github.com/octo/lib/pull/31"
+    row = ("0007-ab", "octo/lib#7", "resolve", "done", "", "3 h", "$0.12", "mara", url)
+    shown = StringIO()
+    console = Console(file=shown, width=80, force_terminal=False)
+
+    console.print(fit_table(LIST, [row], state=3, width=80))
+
+    text = shown.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(word in text for word in ("0007-ab", "octo/lib#7", "done", "3 h", "$0.12"))
+    assert "mara" not in text
+    wide = fit_table(LIST, [row], state=3, width=140)
+    assert len(wide.columns) == len(LIST)

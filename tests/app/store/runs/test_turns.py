@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from agents.ports import Turn, Usage
 from app.store.database import Database
 from app.store.runs.turns import StoredJournal, spent_since
+from app.store.spending import sum_lanes
 from app.store.tables import runs, turns
 
 ROW = {
@@ -168,3 +169,19 @@ async def test_a_session_of_another_run_is_another_session(journal, store):
     assert await other.turns("triage/1") == []
     await other.append("triage/1", 0, prompt("theirs"))
     assert await journal.turns("triage/1") == [prompt("mine")]
+
+
+async def test_a_pull_request_costs_what_all_runs_cost_that_had_a_part_in_it(store):
+    """Those of the lane that its first run is in, whose texts may be gone, and of its own lane."""
+    review = {**ROW, "id": "3", "lane": "octo/lib#31", "number": 31}
+    other = {**ROW, "id": "4", "lane": "octo/lib#8", "number": 8}
+    kept = {**ROW, "id": "5", "kept_usd": 2.0, "kept_answers": 7}
+    for row in (review, other, kept):
+        await store.write(lambda c, row=row: c.execute(insert(runs), row))
+    for run_id in ("1", "3", "4"):
+        await StoredJournal(store, run_id).append("triage/1", 0, ANSWER)
+
+    spent = await store.read(lambda c: sum_lanes(c, "1", "octo/lib#31"))
+
+    assert spent == (2.5, 9, 3), "a run that asked no model is none of them"
+    assert await store.read(lambda c: sum_lanes(c, "gone", "octo/lib#31")) == (0.25, 1, 1)
