@@ -97,6 +97,7 @@ async def upgrade(place):
 
 
 async def each_has_one_pull_request(place):
+    assert not [pull.issue.body for pull in place.pulls() if pull.draft]
     pulls = {int(re.search(r"Resolves #(\d+)", p.issue.body)[1]): p for p in place.pulls()}
     assert (sorted(pulls), len(place.pulls())) == ([*ISSUES], len(ISSUES))
     assert len(await place.branches()) == len(ISSUES)

@@ -39,17 +39,17 @@ def link(name, target):
     return made, b""
 
 
-def file(name, text, mode=0o755):
+def file(name, text, mode=0o755, mtime=0):
     data = text.encode() if isinstance(text, str) else text
     made = tarfile.TarInfo(name)
-    made.size, made.mode = len(data), mode
+    made.size, made.mode, made.mtime = len(data), mode, mtime
     return made, data
 
 
 def pack(*members):
     """Return an archive of these members."""
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=1) as archive:
+    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=0) as archive:
         for member, data in members:
             archive.addfile(member, io.BytesIO(data))
     return made.getvalue()
@@ -63,11 +63,12 @@ def read_python(prefix):
     program = (prefix / f"bin/python{line}").read_bytes().replace(place, moved)
     yield file(f"python/bin/python{line}", program)
     yield link("python/bin/python3", f"python{line}")
-    left_out = {"test", "site-packages", "__pycache__", "idlelib", "tkinter", "config"}
+    left_out = {"test", "site-packages", "idlelib", "tkinter", "config"}
     found = [*(prefix / f"lib/python{line}").rglob("*"), *prefix.glob("lib/libpython*")]
     for path in found:
-        if path.is_file() and not left_out & {*path.parts}:
-            yield file(f"python/{path.relative_to(prefix)}", path.read_bytes())
+        if path.is_file() and not left_out & {*path.parts} and ".opt-" not in path.name:
+            time = int(path.stat().st_mtime)  # beside another one, nothing counts as compiled
+            yield file(f"python/{path.relative_to(prefix)}", path.read_bytes(), mtime=time)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Nothing is lost: killed and refusing at random, a server ends each of 200 requests once."""
+"""Nothing is lost: killed and refusing at random, a server ends each of 80 requests once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.store.deliveries import count_states
 from tests.flows.conftest import UNFINISHED
 from tests.patience import PATIENCE
 
-NUMBER, SEED = 200, 11
+NUMBER, SEED = 80, 11
 KILLS = 3
 
 
@@ -69,7 +69,7 @@ async def kill_again_and_again(place, dice):
         await place.server.start(place.app)
 
 
-async def test_each_of_200_requests_ends_in_one_run(make_place, weather, clock):
+async def test_each_of_80_requests_ends_in_one_run(make_place, weather, clock):
     """eve may label but not write, so that each run is short; it ends with one visible word."""
     async with make_place(FETTLE_SWEEP_SECONDS="2") as place:
         github, dice = place.github, random.Random(SEED)

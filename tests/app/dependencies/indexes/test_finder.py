@@ -1,6 +1,8 @@
 """From what tools are configured for to what a set-up may reach."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -219,16 +221,24 @@ async def test_a_repository_cannot_widen_what_is_allowed(machine, index, finder,
 # --- folders, certificates, memory ----------------------------------------------------------------
 
 
+@pytest.fixture
+def folder_on_disk():
+    """A folder for an index, which may not lie below /dev, as tests' other folders do."""
+    with tempfile.TemporaryDirectory(prefix="fettle-test-", dir="/var/tmp") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
 async def test_folders_are_mounted_with_the_files_that_their_pages_name(
-    machine, finder, open_folder
+    machine, finder, folder_on_disk
 ):
-    (open_folder / "simple/six").mkdir(parents=True)
-    (open_folder / "files").mkdir()
-    (open_folder / "files/six.whl").write_text("wheel")
-    (open_folder / "simple/six/index.html").write_text("<a href='../../files/six.whl#sha256=1'>")
-    pip_uses(machine, f"file://{open_folder}/simple")
+    (folder_on_disk / "simple/six").mkdir(parents=True)
+    (folder_on_disk / "files").mkdir()
+    (folder_on_disk / "files/six.whl").write_text("wheel")
+    (folder_on_disk / "simple/six/index.html").write_text("<a href='../../files/six.whl#sha256=1'>")
+    pip_uses(machine, f"file://{folder_on_disk}/simple")
     found = await finder().find({"pip": ""})
-    paths = (open_folder / "simple", open_folder / "files")
+    paths = (folder_on_disk / "simple", folder_on_disk / "files")
     assert found.mounts == tuple(Mount(path, str(path)) for path in paths)
 
 

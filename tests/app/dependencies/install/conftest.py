@@ -27,6 +27,7 @@ from app.git.worktree.run_repository import GitSource
 from app.secrets.redaction import Redactor
 from app.toolchains.choose import Toolchains
 from tests.app.git.conftest import git
+from tests.patience import PATIENCE
 
 BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
 
@@ -172,7 +173,7 @@ class Ground:
 
 async def bash(tree, script, **options):
     """Run a script in a work tree."""
-    return await tree.run(["bash", "-c", script], timeout=30, **options)
+    return await tree.run(["bash", "-c", script], timeout=PATIENCE, **options)
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -113,14 +115,18 @@ async def test_a_toolchain_inside_of_a_mounted_folder_is_not_hidden(open_folder,
 # --- who it is ------------------------------------------------------------------------------------
 
 
-async def test_a_toolchain_below_tmp_is_seen_in_a_tmp_of_the_runs_own(open_folder, sandbox):
+async def test_a_toolchain_below_tmp_is_seen_in_a_tmp_of_the_runs_own(
+    open_folder, sandbox, request
+):
     """And a link that an agent left in its place leads nowhere."""
-    tool, own = open_folder / "toolchain", open_folder / "own"
+    below = Path(tempfile.mkdtemp(prefix="fettle-test-", dir="/tmp"))
+    request.addfinalizer(lambda: shutil.rmtree(below))
+    below.chmod(0o755)
+    tool, own = below / "toolchain", open_folder / "own"
     (tool / "bin").mkdir(parents=True)
     (tool / "bin" / "greet").write_text("#!/bin/sh\necho hello\n")
     (tool / "bin" / "greet").chmod(0o755)
     (own / "elsewhere").mkdir(parents=True)
-    assert str(tool).startswith("/tmp/")
     (own / tool.parent.name).symlink_to("/etc")
     if os.geteuid() == 0:
         os.chown(own, *sandbox.owner)
