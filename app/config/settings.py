@@ -253,6 +253,8 @@ class Settings(BaseSettings):
     installation_places: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Runs of one installation that are at work at the same time, over all workers. 0: all places
     of a worker but one, where the App is installed more than once."""
+    database_connections: Annotated[int, Field(ge=14, le=1000)] = 20
+    """Connections that this process opens to PostgreSQL at most."""
     inbox_limit: Annotated[int, Field(ge=1)] = 10_000
     """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
     connection_limit: Annotated[int, Field(ge=10)] = 1_000

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import structlog
+
 from agents.errors import FettleError, RunError, TransientError
 from app.secrets.redaction import Redactor
 
 _LONGEST = 2000
+
+log = structlog.get_logger()
 
 _TRANSIENT = re.compile(
     r"could not resolve host|couldn't resolve|failed to connect|couldn't connect|"
@@ -18,6 +22,8 @@ _TRANSIENT = re.compile(
     r"temporary failure|network is unreachable|no route to host|http/2 stream|curl (?:18|52|56|92)",
     re.IGNORECASE,
 )
+_DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+DISK_FULL = "the disk of the machine that runs Fettle is full"
 _REFUSED = re.compile(
     r"authentication failed|could not read (?:username|password)|returned error: 40[13]|"
     r"terminal prompts disabled|write access .* not granted",
@@ -48,13 +54,16 @@ def clean_error(stderr: bytes, secret: str | None) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip())[-_LONGEST:]
 
 
-def local_fault(command: str, code: int, said: str) -> GitFailed:
+def local_fault(command: str, code: int, said: str) -> FettleError:
     """Return the error for a git command without network."""
+    if _DISK.search(said):
+        return TransientError(DISK_FULL)
     return GitFailed(f"`git {command}` failed with exit code {code}: {said or 'no message'}", code)
 
 
 def network_fault(command: str, place: str, code: int, said: str) -> FettleError:
     """Return the error for a git command that talks to `place`; its class says who must act."""
+    log.info("git failed", command=command, place=place, code=code, said=said)
     if _MOVED.search(said):
         return RunError(
             f"`{place}` has moved, and git follows no redirects. Ask again: the new address comes "
@@ -62,11 +71,12 @@ def network_fault(command: str, place: str, code: int, said: str) -> FettleError
         )
     if _REFUSED.search(said):
         return RunError(
-            f"`{place}` refused our token for `git {command}`: {said}\nCheck that the App is "
-            f"installed on this repository with write access to contents, then ask again."
+            f"`{place}` refused our token for `git {command}`. Check that the App is installed on "
+            f"this repository with write access to contents, then ask again."
         )
-    if _TRANSIENT.search(said):
-        return TransientError(f"`git {command}` could not reach `{place}`: {said}")
+    if (trouble := _TRANSIENT.search(said)) is not None:
+        why = trouble[0].lower()
+        return TransientError(f"`git {command}` could not reach `{place}`: {why}")
     if _MISSING.search(said):
         return RunError(
             f"`{place}` does not exist, or the App may not see it. Check the installation, then "

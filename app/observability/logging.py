@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, Protocol, TextIO, cast
@@ -14,6 +15,9 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 CHATTY = ("aiohttp", "alembic", "anthropic", "asyncio", "dbos", "httpx2", "sqlalchemy")
 """Libraries whose news below a warning is of no use to an operator."""
+QUIET_SECONDS = 60.0
+KIND_LENGTH = 40
+MOST_KINDS = 200
 TRACES = frozenset({"exception", "stack"})
 
 _ARRIVED = re.compile(r"[0-9a-f]{16}-(.+?)(?:-\d{1,2})?")
@@ -138,3 +142,27 @@ class _UnbreakableStream:
     def flush(self) -> None:
         with suppress(OSError, ValueError):
             self._stream.flush()
+
+
+class Sparingly(logging.Filter):
+    """Lets each kind of line of a library through once a minute, and some kinds never.
+
+    While a database is away, all threads of an engine say so again and again. Lines that begin
+    alike are one kind; `never` is how those begin that say nothing.
+    """
+
+    def __init__(self, *never: str) -> None:
+        super().__init__()
+        self._never = never
+        self._quiet_until: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written."""
+        kind = str(record.msg)[:KIND_LENGTH]
+        now = time.monotonic()
+        if kind.startswith(self._never) or now < self._quiet_until.get(kind, 0.0):
+            return False
+        if len(self._quiet_until) >= MOST_KINDS:
+            self._quiet_until.clear()
+        self._quiet_until[kind] = now + QUIET_SECONDS
+        return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,7 @@ from agents.ports import Json
 STEP_ATTEMPTS = 6
 RETRY_SECONDS = 2.0  # doubled each time: 62 s of waiting in all
 LONGEST_WAIT = 900.0
+DISK_FULL = "the disk of the machine that runs Fettle is full, or takes no writes"
 LOOK_SECONDS = 300.0
 """After which a waiting run looks by itself, in case nobody woke it."""
 
@@ -27,6 +29,13 @@ class LetGo(asyncio.CancelledError):
     """The run leaves this process: whoever has a place for it takes it up where it stands."""
 
 
+class PutOff(LetGo):
+    """Something that a step needs is away; the run is parked, and tries again by itself.
+
+    The text is the reason.
+    """
+
+
 class StepGivenUp(Exception):
     """A step cannot be done: what it depends on kept failing. The text is the last reason."""
 
@@ -35,6 +44,8 @@ class StepBroken(Exception):
     """A step raised what it must not raise: a mistake of ours. The log has the details."""
 
 
+PutOffRun = Callable[[str], Awaitable[float | None]]
+"""Parks the run of this id, and returns for how many seconds; None: it is not put off any more."""
 Record = Callable[[str, Callable[[], Coroutine[Any, Any, Json]]], Awaitable[Json]]
 """Does something once, keeps its JSON under a name, and returns it ever after."""
 
@@ -43,10 +54,15 @@ class StepPool:
     """What the steps of all runs of one process share."""
 
     def __init__(
-        self, record: Record, *, parks: bool, retry_seconds: float, look_seconds: float
+        self,
+        record: Record,
+        *,
+        put_off: PutOffRun | None,
+        retry_seconds: float,
+        look_seconds: float,
     ) -> None:
-        self.parks = parks
-        """A run that waits leaves the process; else it waits here, as beside a terminal."""
+        self.put_off = put_off
+        """None: a run that waits stays in the process, as beside a person at a terminal."""
         self.gate = asyncio.Event()
         """Set while steps may begin."""
         self.record = record
@@ -93,15 +109,16 @@ class DurableSteps:
                     await pool.gate.wait()
                     pool.working.add(self)
                     return {"value": await work()}
-                except TransientError as error:
-                    if number == STEP_ATTEMPTS:
+                except Exception as raised:
+                    error = _find_outside(raised)
+                    if error is None:  # the boundary where our own mistakes end a step
+                        log.exception("step broke", step=name)
+                        return {"broken": type(raised).__name__}
+                    if number >= STEP_ATTEMPTS and await self._may_give_up(error):
                         log.warning("step given up", step=name, reason=str(error))
                         return {"given_up": str(error)}
-                    pause = pool.pause_after(number, error)
+                    pause = pool.pause_after(min(number, STEP_ATTEMPTS), error)
                     log.warning("step interrupted", step=name, reason=str(error), seconds=pause)
-                except Exception as error:  # the boundary where our own mistakes end a step
-                    log.exception("step broke", step=name)
-                    return {"broken": type(error).__name__}
                 pool.working.discard(self)  # a shutdown need not wait for the waiting
                 await asyncio.sleep(pause)
             raise AssertionError("unreachable")
@@ -109,6 +126,20 @@ class DurableSteps:
         async with self._hold_turn(name):
             record = await pool.record(name, attempt)
         return _value_of(record)
+
+    async def _may_give_up(self, error: TransientError) -> bool:
+        """Tell whether the step has failed for good. Raises PutOff where it is tried again later.
+
+        While not even the database can be reached, it is neither.
+        """
+        if self._pool.put_off is None:
+            return True
+        try:
+            if await self._pool.put_off(self._run_id) is None:
+                return True
+        except TransientError:
+            return False
+        raise PutOff(str(error)) from error
 
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
@@ -159,7 +190,7 @@ class DurableSteps:
                 try:
                     if await over():
                         return
-                    if self._pool.parks:
+                    if self._pool.put_off is not None:
                         raise LetGo
                 except TransientError as error:
                     log.warning("run goes on waiting", run=self._run_id, reason=str(error))
@@ -168,6 +199,18 @@ class DurableSteps:
                         await woken.wait()
         finally:
             del self._pool.waiting[self._run_id]
+
+
+def _find_outside(error: Exception) -> TransientError | None:
+    """Return what something outside did not do, which may be well later; None: it is our mistake.
+
+    A full disk can come up in any write.
+    """
+    if isinstance(error, TransientError):
+        return error
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return TransientError(DISK_FULL)
+    return None
 
 
 def _value_of(record: Any) -> Json:

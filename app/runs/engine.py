@@ -27,11 +27,13 @@ from dbos._serialization import DefaultSerializer
 from sqlalchemy import Connection, make_url, update
 
 from agents.ports import Json, Steps
+from app.observability.logging import Sparingly
 from app.runs.durable_steps import (
     LOOK_SECONDS,
     RETRY_SECONDS,
     DurableSteps,
     LetGo,
+    PutOffRun,
     StepBroken,
     StepPool,
 )
@@ -49,6 +51,9 @@ VERSION = "1"
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
 POLL_SECONDS = 0.25
 LET_GO_SECONDS = 5.0
+CONNECTIONS = 14
+"""To PostgreSQL, at most: one listens for news, one looks at each queue, the others are the steps'.
+The lease has one of its own."""
 ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 FORGET_AT_ONCE = 500
 HIDING: dict[str, Any] = {"hide_parameters": True}
@@ -96,14 +101,15 @@ class Engine:
         database_url: str,
         *,
         executor: str,
-        parks: bool = False,
+        put_off: PutOffRun | None = None,
         retry_seconds: float = RETRY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
         seal: Cipher = OPEN,
         silent_seconds: float = SILENT_SECONDS,
+        connections: int = CONNECTIONS,
     ) -> None:
         self.pool = StepPool(
-            _record, parks=parks, retry_seconds=retry_seconds, look_seconds=look_seconds
+            _record, put_off=put_off, retry_seconds=retry_seconds, look_seconds=look_seconds
         )
         self._conducting: dict[asyncio.Task[Any], str] = {}
         """What is at work, or waits, in this process; a routine's run has no id."""
@@ -128,6 +134,7 @@ class Engine:
             "executor_id": executor,
             "serializer": _JsonSerializer(seal),
             "db_engine_kwargs": HIDING,
+            "sys_db_pool_size": connections - 1,  # the listener's is beside the pool
             "max_executor_threads": 16,
             "log_level": "WARNING",
             "notification_listener_polling_interval_sec": 0.2,  # on SQLite a stop waits for it
@@ -149,7 +156,7 @@ class Engine:
             self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
-        logging.getLogger("dbos").addFilter(_is_news)
+        logging.getLogger("dbos").addFilter(Sparingly("Asyncio task cancelled"))
         DBOS(config=self._config)
         DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
@@ -176,7 +183,7 @@ class Engine:
             on_conflict="always_update",
         )
         self._taking = (_Taking(await register(QUEUE, partition_concurrency=1)),)
-        if self.pool.parks:
+        if self.pool.put_off is not None:
             self._taking = (*self._taking, _Taking(await register(self._own_queue)))
         if self._lease is not None:
             self._renewing = asyncio.create_task(self._keep_lease(self._lease))
@@ -387,11 +394,6 @@ class _Taking:
         self._watch.set()
         self._thread.join(LET_GO_SECONDS)
         self._look.close()
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Tell whether a line of DBOS's says something: each run that leaves to wait is cancelled."""
-    return not str(record.msg).startswith("Asyncio task cancelled for workflow or step")
 
 
 def _put_by(run_id: str, executor: str) -> None:

@@ -27,8 +27,11 @@ from app.runs.admission import (
     refuse_unchecked,
     require_models,
 )
-from app.runs.durable_steps import StepGivenUp
+from app.runs.durable_steps import PutOff, StepGivenUp
 from app.store.runs import LOOKS, Runs
+
+STAGE = "stage/"
+_AWAY = "something that Fettle depends on: {reason}"
 
 log = structlog.get_logger()
 
@@ -89,7 +92,15 @@ class RunLifecycle:
                 log.info("step done", seconds=round(seconds, 1))
                 return result
 
-        return await self._steps.step(name, record_start)
+        try:
+            return await self._steps.step(name, record_start)
+        except PutOff as put_off:
+            self._release()
+            log.warning("run put off", step=name, reason=str(put_off))
+            if name.startswith(STAGE):
+                stage = name.removeprefix(STAGE).partition("~")[0]
+                self._reporter.report_pause(stage, _AWAY.format(reason=put_off))
+            raise
 
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None

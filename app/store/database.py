@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from agents.errors import ConfigError, TransientError
 from app.secrets.encryption import OPEN, Cipher
@@ -32,6 +32,8 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 READERS = 4
+CONNECTIONS = READERS + 1
+"""To PostgreSQL, at most: the readers', and the writer's."""
 BUSY_SECONDS = 10
 
 PRAGMAS = (
@@ -44,6 +46,10 @@ PRAGMAS = (
 )
 SOON = 256 * 2**20
 """Bytes of a file that is rewritten in seconds: GitHub waits ten for the answer to a delivery."""
+NO_DATABASE = (
+    "Fettle cannot begin: {trouble}. It said: {said}\nSee that the server of FETTLE_DATABASE_URL is"
+    " up, takes writes and has room; `fettle doctor` looks at it in full."
+)
 WRITES_PER_CHECKPOINT = 16
 """Rarer ones move less in sum, but the disk is busy for longer at a time."""
 
@@ -69,13 +75,18 @@ class Database:
     def migrate(self, worker: str = TERMINAL) -> None:
         """Migrate the tables to this version's schema; blocks until done.
 
-        Raises ConfigError when the database holds texts encrypted with a key that this process
-        lacks.
+        Raises ConfigError when the database cannot be written, or holds texts encrypted with a key
+        that this process lacks.
         """
-        writing = self.engine.connect().execution_options(writes=True)
-        with writing as connection, connection.begin():
-            upgrade(connection)
-            enrol(connection, self.seal, worker)
+        try:
+            writing = self.engine.connect().execution_options(writes=True)
+            with writing as connection, connection.begin():
+                upgrade(connection)
+                enrol(connection, self.seal, worker)
+        except DBAPIError as error:
+            if (trouble := describe_trouble(error)) is None:
+                raise
+            raise ConfigError(NO_DATABASE.format(trouble=trouble, said=error.orig)) from error
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Return what `fn` returns, run in a reader thread.
@@ -193,8 +204,38 @@ def _checkpoint(connection: Connection, mode: str) -> None:
 async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connection], T]) -> T:
     try:
         return await asyncio.get_running_loop().run_in_executor(pool, run, fn)
-    except (OperationalError, InterfaceError) as error:
-        raise TransientError(f"The database did not do its part: {error.orig}") from error
+    except DBAPIError as error:
+        if (trouble := describe_trouble(error)) is None:
+            raise
+        log.info("database in trouble", error=str(error.orig))
+        raise TransientError(trouble) from error
+
+
+def describe_trouble(error: DBAPIError) -> str | None:
+    """Return what is wrong with the database, without its own words; None: with the statement.
+
+    https://www.postgresql.org/docs/current/errcodes-appendix.html
+    """
+    said, code = str(error.orig).lower(), getattr(error.orig, "sqlstate", None)
+    for sign, trouble in _TROUBLES.items():
+        if code == sign or sign in said:
+            return trouble
+    known = isinstance(error, (OperationalError, InterfaceError))
+    return "Fettle's database did not do its part" if known else None
+
+
+_TROUBLES = {
+    "53100": "the disk of Fettle's database is full",
+    "database or disk is full": "the disk of Fettle's database is full",
+    "no space left on device": "the disk of Fettle's database is full",
+    "53300": "Fettle's database takes no more connections",
+    "too many clients": "Fettle's database takes no more connections",
+    "remaining connection slots": "Fettle's database takes no more connections",
+    "25006": "Fettle's database is read-only for now",
+    "readonly database": "Fettle's database is read-only for now",
+    "database is locked": "Fettle's database is locked by another process",
+}
+"""SQLSTATE or words of the driver, and what they mean."""
 
 
 def overwriting_connection() -> type[Any]:
@@ -248,7 +289,9 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    return create_engine(url, pool_size=READERS + 1, pool_pre_ping=True, hide_parameters=True)
+    return create_engine(
+        url, pool_size=CONNECTIONS, max_overflow=0, pool_pre_ping=True, hide_parameters=True
+    )
 
 
 def _create_private(path: Path) -> None:

@@ -75,6 +75,7 @@ runs = Table(
     Column("waits", String(12)),  # for what it is parked: approval | answer | pause
     Column("wake_at", Float),  # when that is over by itself; unix seconds
     Column("heard", Integer),  # number of the last steer that it knew of when it was parked
+    Column("put_off_at", Float),  # since when its step is put off, as something it needs is away
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)

@@ -33,6 +33,7 @@ from app.runs.conductor import (
     TakeNote,
     keep_request,
 )
+from app.runs.durable_steps import PutOffRun
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.runs.reaper import Reaper, kept_of
@@ -40,6 +41,7 @@ from app.runs.restored_outcome import RestoredOutcome
 from app.runs.steering import SteerSignals
 from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
+from app.store.database import CONNECTIONS
 from app.store.runs import RunPlaces, StoredSteers
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
@@ -181,7 +183,8 @@ async def work(
     measure(parts.metrics)
     runs = RunPortsFactory(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
-    engine, places = make_engine(parts, parks=True), _make_places(parts)
+    engine = make_engine(parts, put_off=parts.runs.put_off)
+    places = _make_places(parts)
     waited = parts.metrics.queued.observe
     queue = RunQueue(parts.database, engine, places, tell=runs.tell_place, waited=waited)
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
@@ -232,13 +235,19 @@ async def _dispatch_while_held(dispatcher: Dispatcher, engine: Engine) -> None:
         lost.cancel()
 
 
-def make_engine(parts: SharedResources, *, parks: bool = False) -> Engine:
+def make_engine(parts: SharedResources, *, put_off: PutOffRun | None = None) -> Engine:
     """Return the engine of this machine's database, not yet launched.
 
-    `parks`: a run that waits leaves the process, and a queue has it taken up again.
+    With `put_off` a run that waits leaves the process, and a queue has it taken up again.
     """
     settings = parts.settings
-    return Engine(settings.database, executor=settings.worker, parks=parks, seal=settings.seal)
+    return Engine(
+        settings.database,
+        executor=settings.worker,
+        put_off=put_off,
+        seal=settings.seal,
+        connections=settings.database_connections - CONNECTIONS - 1,  # the lease has one
+    )
 
 
 def _make_places(parts: SharedResources) -> RunPlaces:

@@ -19,7 +19,7 @@ from sqlalchemy import text
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.store.database import Database
-from app.store.runs import RunPlaces
+from app.store.runs import RunPlaces, Runs
 from tests.fakes.requests import build_resolve_issue
 
 CROWD, ALONE = 1, 2
@@ -38,7 +38,7 @@ async def measure(folder: Path, crowd: int, places: int, seconds: float) -> tupl
     database.migrate()
     for each in (CROWD, ALONE):
         await database.write(lambda c, n=each: c.execute(KNOWN, {"id": n}))
-    engine = Engine(url, executor="bench", parks=True)
+    engine = Engine(url, executor="bench", put_off=Runs(database).put_off)
     queue = RunQueue(database, engine, RunPlaces(database, "bench", places=places))
     ended: dict[str, float] = {}
 

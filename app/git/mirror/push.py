@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import structlog
+
 from agents.errors import Moved, RunError
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
+
+log = structlog.get_logger()
 
 
 async def push(
@@ -41,7 +47,8 @@ async def push(
             raise _branch_moved_error(ref, _place(now), expected) from error
         if "stale info" in str(error):  # it moved, and is back by now
             raise _branch_moved_error(ref, "another commit", expected) from error
-        raise RunError(f"GitHub did not take `{ref}`: {_reason(str(error))}") from error
+        log.warning("push refused", ref=ref, said=str(error))
+        raise RunError(describe_refusal(ref.removeprefix("refs/heads/"), str(error))) from error
 
 
 async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
@@ -66,6 +73,72 @@ def _place(commit: str | None) -> str:
     return commit[:12] if commit else "no commit"
 
 
-def _reason(text: str) -> str:
-    told = [line for line in text.splitlines() if "rejected" in line or "remote:" in line]
-    return " ".join(told) or text
+def describe_refusal(branch: str, said: str) -> str:
+    """Return who refused a push, by which rule, where the commits are, and what helps.
+
+    `said`: what git printed.
+    https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository
+    """
+    who, remedy = next(
+        ((who, remedy) for pattern, who, remedy in _RULES if re.search(pattern, said)), _UNKNOWN
+    )
+    listed = list(_RULE.finditer(said)) or list(_SAID.finditer(said))
+    rules = dict.fromkeys(found[1].strip() for found in listed)
+    named = "; ".join(
+        f"`{each[:LONGEST_RULE].replace('`', '')}`" for each in list(rules)[:MOST_RULES]
+    )
+    return (
+        f"GitHub did not take the branch `{branch}`: {who}{f' ({named})' if named else ''}. "
+        f"{remedy} {KEPT}"
+    )
+
+
+LONGEST_RULE = 160
+MOST_RULES = 5
+KEPT = (
+    "The commits are not lost: Fettle keeps them in its database, and `/bot retry from <stage>`"
+    " goes on with them."
+)
+_UNKNOWN = ("it was refused", "GitHub did not say by which rule; your administrators may know it.")
+_EXEMPT = (
+    "Let the branches `bot/**` be an exception, or let the App bypass the rule: in the repository's"
+    " settings, under {where}."
+)
+_RULES = (
+    (
+        r"GITHUB PUSH PROTECTION|GH009|contain secrets",
+        "its protection of secrets found one in a commit",
+        "Somebody has to see whether it is one: nothing is published before.",
+    ),
+    (
+        r"without `?workflows`? permission",
+        "the App may not change workflows",
+        "Grant it the permission to write workflows, or make that part of the change by hand.",
+    ),
+    (r"GH001|Large files detected", "a file is larger than GitHub takes", "Leave it out."),
+    (
+        r"verified signatures|signed commits|[Ss]ignatures? (?:is|are) required",
+        "it takes signed commits only, and Fettle's are not",
+        _EXEMPT.format(where="Rules or Branches, Require signed commits"),
+    ),
+    (
+        r"GH006|protected branch",
+        "its branch protection refused it",
+        _EXEMPT.format(where="Branches"),
+    ),
+    (
+        r"GH013|repository rule violations",
+        "a ruleset refused it",
+        _EXEMPT.format(where="Rules, Rulesets"),
+    ),
+    (
+        r"pre-receive hook declined",
+        "a hook of the server refused it",
+        "Its administrators know the rule.",
+    ),
+)
+"""What git's words have in them, who refused, and the remedy; the first that fits."""
+_RULE = re.compile(r"^remote:\s*(?:error:\s*)?[-*•]\s+(.+)$", re.MULTILINE)
+"""GitHub lists the rules that were broken, one a line."""
+_SAID = re.compile(r"^remote:\s*(?:error:\s*)?(?!\s|GH\d|Review all)(\S.+)$", re.MULTILINE)
+"""A hook of an Enterprise Server says it in its own words."""

@@ -17,6 +17,11 @@ from app.store.database import Database
 from app.store.tables import approvals, runs, steers
 
 AT_ONCE = 500
+FIRST_PAUSE = 60.0
+LONGEST_PAUSE = 900.0
+LONGEST_PUT_OFF = 86_400.0
+"""For how long a step is tried again, in seconds, and how long the pauses are: each as long as all
+before it."""
 OPEN = ("queued", "running", "parked")
 _FINAL = {
     "pull_request": "done",
@@ -73,8 +78,10 @@ class Runs:
 
     async def record_stage(self, run_id: str, step: str) -> None:
         """Record that the run works on this step; a new step counts as progress."""
-        starts = case((runs.c.stage == step, runs.c.starts), else_=0)
-        await self._set(run_id, state="running", stage=step, starts=starts)
+        again = runs.c.stage == step
+        starts = case((again, runs.c.starts), else_=0)
+        put_off = case((again, runs.c.put_off_at), else_=None)
+        await self._set(run_id, state="running", stage=step, starts=starts, put_off_at=put_off)
 
     async def record_parked(
         self, run_id: str, waits: str, *, wake_at: float | None = None, heard: int = 0
@@ -86,6 +93,28 @@ class Runs:
         """
         parked = {"waits": waits, "wake_at": wake_at, "heard": heard, "holder": None}
         await self._set(run_id, state="parked", starts=0, **parked)
+
+    async def put_off(self, run_id: str) -> float | None:
+        """Park a run whose step cannot be done for now; return for how many seconds.
+
+        None: it has been put off for a day without getting anywhere, or is a command or notice.
+        """
+        now = time.time()
+
+        def put_off(connection: Connection) -> float | None:
+            this = runs.c.id == run_id
+            since = connection.scalar(select(runs.c.put_off_at).where(this)) or now
+            if now - since > LONGEST_PUT_OFF:
+                return None
+            pause = min(max(FIRST_PAUSE, now - since), LONGEST_PAUSE)
+            heard = select(func.max(steers.c.number)).where(steers.c.run_id == run_id)
+            parked = {"state": "parked", "waits": "pause", "starts": 0, "holder": None}
+            values = {**parked, "put_off_at": since, "wake_at": now + pause, "updated_at": now}
+            known = func.coalesce(heard.scalar_subquery(), 0)
+            change = update(runs).where(this).values(**values, heard=known)
+            return pause if connection.execute(change).rowcount else None
+
+        return await self._database.write(put_off)
 
     async def last_steer(self, run_id: str) -> int:
         """Return the number of the newest thing that was said to the run; 0: nothing was."""

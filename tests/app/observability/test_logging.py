@@ -10,7 +10,7 @@ import pytest
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from app.observability.logging import configure_logging
+from app.observability.logging import Sparingly, configure_logging
 
 
 class Cleaner:
@@ -133,3 +133,19 @@ def test_a_stream_that_nobody_reads_stops_nothing(start):
     log, out = start()
     out.close()
     log.info("into the void")
+
+
+def test_a_librarys_lines_of_one_kind_come_once_a_minute(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("app.observability.logging.time.monotonic", lambda: now[0])
+    quiet = Sparingly("Nothing to see")
+
+    def passes(text):
+        return quiet.filter(logging.LogRecord("dbos", logging.WARNING, "", 0, text, (), None))
+
+    lines = [f"Exception in the queue thread for the queue runs: {each}" for each in range(3)]
+    assert [passes(line) for line in lines] == [True, False, False]
+    assert passes("Another kind of line")
+    assert not passes("Nothing to see here")
+    now[0] += 61
+    assert passes(lines[0])

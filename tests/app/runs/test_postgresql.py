@@ -172,3 +172,29 @@ async def test_a_worker_that_stops_while_it_takes_over_stops_cleanly(stores, pos
 
     assert await stores[0].read(count) > 1, "all were taken over before: nothing is proved"
     await asyncio.to_thread(str)  # the loop's threads are there for whoever comes after
+
+
+async def test_a_worker_opens_no_more_connections_than_it_was_given(stores, postgresql_url):
+    most = 0
+
+    async def conduct(run_id, request, steps):
+        async def work():
+            nonlocal most
+            query = text(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = 'dbos_transact'"
+            )
+            most = max(most, await stores[0].read(lambda c: c.scalar(query)))
+            return most
+
+        for number in range(3):
+            await steps.step(f"stage/work/{number}", work)
+
+    engine = Engine(postgresql_url, executor="one", connections=8)
+    await engine.launch(conduct)
+    for number in range(40):
+        await engine.enqueue(f"{number:02}", f"{number}", {})
+    for number in range(40):
+        await engine.result(f"{number:02}")
+    await engine.drain(1)
+    assert 4 < most <= 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from contextlib import asynccontextmanager
 
@@ -55,13 +56,13 @@ class Machine:
     def __init__(self, url, name="one", **places):
         self.database = Database(url)
         self.runs, self.steers = Runs(self.database), StoredSteers(self.database)
-        self.engine = Engine(url, executor=name, parks=True, retry_seconds=0.01)
+        self.engine = Engine(url, executor=name, put_off=self.runs.put_off, retry_seconds=0.01)
         self.places = RunPlaces(self.database, name, **{"places": 2, **places})
         self.queue = RunQueue(self.database, self.engine, self.places, tell=self.tell)
         self.name, self.waits, self.decided = name, set(), set()
         self.hold, self.began, self.told = asyncio.Event(), [], []
         self.hold.set()
-        self.refused, self.failing = set(), []
+        self.refused, self.failing, self.away = set(), [], []
 
     async def conduct(self, run_id, request, steps):
         if not await self.places.holds(run_id):
@@ -72,6 +73,8 @@ class Machine:
             self.began.append((run_id, number))
             await self.runs.record_stage(run_id, f"stage/work/{number}")
             await self.hold.wait()
+            if self.away:
+                raise self.away[0]
             return number
 
         async def is_decided():
@@ -261,3 +264,33 @@ async def test_what_was_at_work_goes_on_after_a_restart(sqlite_url, graceful):
             await machine.database.write(lambda c: c.execute(text(row)))
     async with at_work(sqlite_url) as machine:
         await machine.wait_for(_1="done", _2="done", **({} if graceful else {"_3": "done"}))
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [TransientError("could not resolve host"), OSError(errno.ENOSPC, "No space left on device")],
+    ids=["lost DNS", "full disk"],
+)
+async def test_what_a_run_needs_is_away_and_it_waits_and_goes_on(sqlite_url, monkeypatch, trouble):
+    monkeypatch.setattr("app.runs.durable_steps.STEP_ATTEMPTS", 2)
+    monkeypatch.setattr("app.store.runs.runs.FIRST_PAUSE", 0.0)
+    async with at_work(sqlite_url) as machine:
+        machine.away = [trouble]
+        await machine.ask("1")
+        await machine.wait_until(lambda: len(machine.began) > 4)  # put off more than once
+        machine.away.clear()
+        await machine.wait_for(_1="done")
+
+
+async def test_after_a_day_without_it_the_run_gives_up(database):
+    runs = Runs(database)
+    await runs.create("1", build_resolve_issue())
+    assert await runs.put_off("1") == 60
+    for seconds, pause in ((300, 300), (5000, 900), (90_000, None)):
+        row = f"UPDATE runs SET state = 'running', put_off_at = {time.time() - seconds}"
+        await database.write(lambda c, row=row: c.execute(text(row)))
+        found = await runs.put_off("1")
+        assert found == pause if pause is None else found == pytest.approx(pause, abs=5)
+    await runs.record_stage("1", "stage/next/1")  # it got somewhere
+    assert await runs.put_off("1") == 60
+    assert await runs.put_off("a command") is None

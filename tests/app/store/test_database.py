@@ -14,13 +14,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import insert, inspect
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import create_engine, insert, inspect
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from agents.errors import ConfigError, TransientError
 from app.store import database as module
 from app.store import migrations
-from app.store.database import Database, sqlite_module
+from app.store.database import Database, describe_trouble, sqlite_module
 from app.store.tables import deliveries, metadata
 
 ROW = {
@@ -174,7 +174,7 @@ async def test_close_finishes_what_was_asked_for(tmp_path):
 
 async def test_errors_of_the_database_are_transient_and_tell_no_values(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
-    with pytest.raises(TransientError, match="no such table"):
+    with pytest.raises(TransientError, match="did not do its part"):
         await database.read(count)
     database.migrate()
     await database.write(lambda c: c.execute(insert(deliveries), ROW | {"body": b"hush"}))
@@ -225,3 +225,47 @@ def test_the_files_of_the_migrations_are_named_like_their_revisions(database):
     known = tuple(each.revision for each in script.walk_revisions())
     with database.engine.connect() as connection:
         assert migrations.revisions(connection) == (known[0], known)
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["at the start", "while at work"])
+async def test_a_read_only_postgresql_is_said_in_words(postgresql_url, started):
+    """As after a failover, or where a disk is full and the operator has stopped all writes."""
+    database = Database(postgresql_url)
+    if started:
+        database.migrate()
+    database.close()
+    plain = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
+    with plain.connect() as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar()
+        connection.exec_driver_sql(
+            f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'
+        )
+    plain.dispose()
+    database = Database(postgresql_url)
+    if started:
+        with pytest.raises(TransientError, match=r"^Fettle's database is read-only for now$"):
+            await database.write(lambda c: c.execute(insert(deliveries).values(ROW)))
+    else:
+        with pytest.raises(ConfigError, match=r"Fettle cannot begin: .* is read-only for now\."):
+            database.migrate()
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("database or disk is full", "disk of Fettle's database is full"),
+        ("attempt to write a readonly database", "read-only"),
+        ('FATAL: sorry, too many clients already at "10.0.0.7", port 5432', "no more connections"),
+        ('could not translate host name "db.internal"', "did not do its part"),
+    ],
+)
+def test_the_words_of_the_driver_are_not_for_everybody(said, told):
+    trouble = describe_trouble(OperationalError("SELECT 1", {}, Exception(said)))
+    assert told in trouble
+    assert "10.0.0.7" not in trouble
+    assert "internal" not in trouble
+
+
+def test_a_statement_that_is_wrong_is_no_trouble_of_the_database():
+    assert describe_trouble(IntegrityError("INSERT", {}, Exception("not unique"))) is None

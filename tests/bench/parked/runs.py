@@ -155,7 +155,7 @@ class Parked:
             worker="bench",
             holds=(places := RunPlaces(self.database, "bench", places=8)).holds,
         )
-        self.engine = Engine(url, executor="bench", parks=True)
+        self.engine = Engine(url, executor="bench", put_off=self.runs.put_off)
         self.queue = RunQueue(self.database, self.engine, places)
 
     async def conduct(self, run_id, request, steps):

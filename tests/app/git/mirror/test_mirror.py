@@ -14,6 +14,7 @@ from agents.errors import Moved, RunError, TransientError
 from app.git.errors import GitFailed
 from app.git.locks import file_lock
 from app.git.mirror.mirror import Mirror
+from app.git.mirror.push import describe_refusal
 
 
 def git(folder, *args, stdin=b""):
@@ -255,7 +256,7 @@ async def test_a_refusing_hook_of_the_server_is_told(estate):
         "#!/bin/sh\necho refusing to allow an App without workflows permission\nexit 1\n"
     )
     hook.chmod(0o755)
-    with pytest.raises(RunError, match="without workflows permission"):
+    with pytest.raises(RunError, match="may not change workflows"):
         await estate.mirror.push(estate.url, None, estate.base, "bot/r1", None)
 
 
@@ -372,3 +373,39 @@ asyncio.run(main())
     os.close(hold)  # git reads the end of its input and ends
     async with file_lock(path, timeout=10) as held:
         assert held.abandoned
+
+
+RULESET = """remote: error: GH013: Repository rule violations found for refs/heads/bot/issue-1.
+remote: Review all repository rules at http://github.com/o/r/rules?ref=refs%2Fheads%2Fbot
+remote:
+remote: - Cannot create ref due to creations being restricted.
+To https://github.com/o/r.git
+!\tabc:refs/heads/bot/issue-1\t[remote rejected] (push declined due to rule violations)"""
+SIGNED = RULESET.replace(
+    "Cannot create ref due to creations being restricted", "Commits must have verified signatures"
+)
+PROTECTED = """remote: error: GH006: Protected branch update failed for refs/heads/bot/issue-1.
+remote: error: - Required status check "build" is expected.
+!\tabc:refs/heads/bot/issue-1\t[remote rejected] (protected branch hook declined)"""
+WORKFLOW = """!\tabc:refs/heads/bot/issue-1\t[remote rejected] (refusing to allow a GitHub App \
+to create or update workflow `.github/workflows/x.yml` without `workflows` permission)"""
+
+
+@pytest.mark.parametrize(
+    ("said", "who", "rule", "remedy"),
+    [
+        (RULESET, "a ruleset refused it", "Cannot create ref due to", "under Rules, Rulesets"),
+        (SIGNED, "signed commits only", "verified signatures", "Require signed commits"),
+        (PROTECTED, "branch protection refused it", '"build" is expected', "under Branches"),
+        (WORKFLOW, "may not change workflows", "", "permission to write workflows"),
+        ("fatal: something new at /srv/mirrors/9.git", "it was refused", "", "did not say"),
+    ],
+    ids=["ruleset", "signatures", "branch protection", "workflows", "anything else"],
+)
+def test_a_refused_push_names_the_rule_the_commits_and_the_remedy(said, who, rule, remedy):
+    text = describe_refusal("bot/issue-1", said)
+    assert text.startswith("GitHub did not take the branch `bot/issue-1`: ")
+    for part in (who, rule, remedy, "keeps them in its database", "/bot retry from"):
+        assert part in text
+    assert "remote:" not in text
+    assert "/srv" not in text

@@ -167,7 +167,7 @@ async def test_a_push_that_github_declines_tells_its_reason_and_ends_its_token(
     scene, publisher, commits
 ):
     scene.repository.app_branches = "refs/heads/elsewhere/"
-    with pytest.raises(RunError, match="rule violations"):
+    with pytest.raises(RunError, match="a ruleset refused it"):
         await publisher.push(BRANCH, commits[-1])
 
     live = scene.server.tokens._live.values()
