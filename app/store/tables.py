@@ -322,6 +322,12 @@ workers = Table(
     Column("seen", Float, nullable=False),  # likewise; 0: it has stopped in good order
 )
 
+contractions = Table(
+    "contractions",
+    metadata,
+    Column("revision", String(32), primary_key=True),  # of a migration that took something away
+)
+
 page_logins = Table(
     "page_logins",
     metadata,

@@ -30,7 +30,7 @@ def resources(deploy):
 
 @pytest.fixture
 def pod(resources):
-    return resources["StatefulSet", "fettle"]["spec"]["template"]["spec"]
+    return resources["Deployment", "fettle"]["spec"]["template"]["spec"]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_kustomize_puts_it_together_with_the_profile_that_is_tested(deploy, kust
     images = {
         container["image"]
         for each in made
-        if each["kind"] in {"StatefulSet", "DaemonSet"}
+        if each["kind"] in {"Deployment", "DaemonSet"}
         for container in each["spec"]["template"]["spec"]["containers"]
     }
     assert images == {f"fettle:{kustomization['images'][0]['newTag']}"}
@@ -154,7 +154,7 @@ def test_ports_and_health_paths_are_the_servers(resources, server, port):
 def test_everything_that_selects_pods_selects_those_that_there_are(resources):
     labels = [
         resources[kind, name]["spec"]["template"]["metadata"]["labels"]
-        for kind, name in (("StatefulSet", "fettle"), ("DaemonSet", "fettle-seccomp"))
+        for kind, name in (("Deployment", "fettle"), ("DaemonSet", "fettle-seccomp"))
     ]
     for kind, name in resources:
         spec = resources[kind, name].get("spec", {})
@@ -174,3 +174,17 @@ def test_the_way_out_leads_to_no_credentials_of_the_cloud(resources):
 def test_stopping_waits_for_the_drain_and_machines_can_be_emptied(resources, pod):
     assert pod["terminationGracePeriodSeconds"] >= 2 * DRAIN_SECONDS
     assert resources["PodDisruptionBudget", "fettle"]["spec"]["maxUnavailable"] == 1
+
+
+def test_an_update_rolls_and_a_pod_keeps_nothing(resources, pod, server):
+    spec = resources["Deployment", "fettle"]["spec"]
+    assert spec["replicas"] > 1, "one alone has nobody to hand its runs to"
+    assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    assert "emptyDir" in volumes["data"]
+    (mount,) = [each for each in server["volumeMounts"] if each["name"] == "data"]
+    env = {each["name"]: each for each in server["env"]}
+    assert mount["mountPath"] == env["FETTLE_DATA_DIR"]["value"]
+    assert env["FETTLE_WORKER"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+    stop = int(server["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert stop + 2 * DRAIN_SECONDS <= pod["terminationGracePeriodSeconds"]

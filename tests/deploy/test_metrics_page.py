@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 import yaml
@@ -128,3 +129,15 @@ def test_promtool_finds_nothing_wrong(deploy, tmp_path):
     (tmp_path / "panels.yml").write_text(yaml.dump({"groups": [{"name": "g", "rules": rules}]}))
     for file in (deploy / "alerts.yml", tmp_path / "panels.yml"):
         subprocess.run(["promtool", "check", "rules", str(file)], check=True)
+
+
+def test_the_simulation_waits_as_a_queue_does(deploy):
+    """Nobody waits while places are free; at the limit those wait who ask for much."""
+    command = [sys.executable, str(deploy / "simulate_queue.py"), "5", "58", "--hours", "60"]
+    fleet = ["--workers", "3", "--installations", "20", "--minutes", "12"]
+    ran = subprocess.run([*command, *fleet], capture_output=True, text=True, check=True)
+    _, calm, full = [line.split("|") for line in ran.stdout.splitlines()]
+    assert [float(cell) for cell in calm[2:]] == [0, 0, 0, 0]
+    everybody, modest = float(full[3]), float(full[5])
+    assert everybody > 3 * modest
+    assert full[1].strip() == "97%"

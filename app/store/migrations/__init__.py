@@ -1,12 +1,20 @@
-"""How the tables came to be what they are: one file per change, applied in order at start."""
+"""How the tables came to be what they are: one file per change, applied in order at start.
+
+Tables expand first and contract one version later: a new column may be absent or has a default, and
+nothing that the version before uses goes. So workers of two versions work side by side, and the
+older one can come back. A migration that contracts puts its revision into the table `contractions`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import structlog
 from sqlalchemy import Connection, inspect, text
 
 from agents.errors import ConfigError
+
+log = structlog.get_logger()
 
 # ruff: noqa: PLC0415 - Alembic takes 10 MiB, and most starts find the tables as they should be
 
@@ -17,15 +25,20 @@ ADVISORY_LOCK = 7730
 def upgrade(connection: Connection) -> None:
     """Apply what is missing, in the transaction that the connection is in.
 
-    Raises ConfigError for tables that a newer Fettle has made: there is no way back for them.
+    Tables of a newer Fettle stay as they are. Raises ConfigError where they lack something that
+    this one needs.
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
     present, ours = revisions(connection)
     if present is not None and present not in ours:
+        if _find_contractions(connection) <= set(ours):
+            log.warning("tables of a newer version", tables=present, known=ours[0])
+            return
         raise ConfigError(
             f"The database is of a newer Fettle (its tables are at {present}, this one knows "
-            f"{ours[0]}). Start that version; or restore the backup from before the upgrade."
+            f"{ours[0]}), and lacks something that this one needs. Start that version; or restore "
+            "the backup from before the upgrade."
         )
     if present == ours[0]:
         return
@@ -37,6 +50,11 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def _find_contractions(connection: Connection) -> set[str]:
+    """Return the migrations that took something away."""
+    return set(connection.scalars(text("SELECT revision FROM contractions")))
 
 
 def revisions(connection: Connection) -> tuple[str | None, tuple[str, ...]]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, insert, inspect
+from sqlalchemy import MetaData, create_engine, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from agents.errors import ConfigError, TransientError
@@ -86,12 +88,50 @@ async def test_migrating_again_changes_nothing(database):
     assert await database.read(count) == 1
 
 
-async def test_tables_of_a_newer_fettle_are_left_alone_and_said_with_what_to_do(database):
-    await database.write(
-        lambda connection: connection.exec_driver_sql("UPDATE alembic_version SET version_num='x9'")
-    )
+async def test_tables_of_a_newer_fettle_that_took_something_away_are_left_alone(database):
+    newer = "UPDATE alembic_version SET version_num='x9'"
+    await database.write(lambda c: c.exec_driver_sql(newer))
+    database.migrate()  # nothing was taken away: this version works on them
+    gone = "INSERT INTO contractions VALUES ('x8')"
+    await database.write(lambda c: c.exec_driver_sql(gone))
     with pytest.raises(ConfigError, match=r"of a newer Fettle \(its tables are at x9.*restore the"):
         database.migrate()
+
+
+LAST = "0015"
+"""The revision of the last version whose workers may work beside those of this one."""
+
+
+def test_the_statements_of_the_last_version_work_on_the_tables_of_this_one(store_url):
+    """What an expanding migration adds may be absent, and nothing that was there is gone."""
+    older = MetaData()
+    plain = create_engine("sqlite://")
+    with plain.begin() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+        config.attributes["connection"] = connection
+        command.upgrade(config, LAST)
+        older.reflect(connection)
+    plain.dispose()
+    ordered = [each for each in older.sorted_tables if each.name != "alembic_version"]
+    assert len(ordered) > 15
+    engine = create_engine(store_url)
+    with engine.begin() as connection:
+        for table in ordered:
+            connection.execute(insert(table).values(sample_row(table)))
+        for table in reversed(ordered):
+            key, value = next(iter(sample_row(table).items()))
+            here = table.c[key] == value
+            assert len(connection.execute(select(table).where(here)).all()) == 1, table.name
+            assert connection.execute(table.update().where(here).values({key: value})).rowcount
+            assert connection.execute(table.delete().where(here)).rowcount == 1
+    engine.dispose()
+
+
+def sample_row(table):
+    """A value for each column, by its type; the same in each table, so that keys lead somewhere."""
+    by_type = {str: "1", int: 1, float: 1.0, bool: False, bytes: b"1"}
+    return {column.name: by_type[column.type.python_type] for column in table.columns}
 
 
 async def test_file_and_its_companions_are_private(database, tmp_path):

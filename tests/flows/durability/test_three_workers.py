@@ -136,6 +136,19 @@ async def test_a_server_that_loses_its_connection_stops_at_once(make_place, post
         assert await place.runs() == []
 
 
+async def restart_database(place, postgresql, servers):
+    """End each connection, as a restart of the database does; and start the workers, which end."""
+    name = place.server.database_url.rpartition("/")[2]
+    with psycopg.connect(str(postgresql.url("postgres")), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+    for server in [each for each in servers.values() if each.running]:
+        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 1
+        lose_folders(server)
+        await server.start(place.app)
+
+
 async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_place, postgresql):
     async with make_place(FETTLE_DATABASE_URL=postgresql.database()) as place:
         await place.label()
@@ -156,8 +169,11 @@ async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_plac
 
         place.model.on_request(note)
         await place.label()
-        for number, how in ((2, "kill"), (4, "stop"), (6, "kill")):
+        for number, how in ((2, "kill"), (4, "stop"), (6, "database")):
             await asyncio.wait_for(reached[number].wait(), PATIENCE)
+            if how == "database":
+                await restart_database(place, postgresql, servers)
+                continue
             name = await holder(place, servers)
             servers[name].running = False
             await getattr(servers[name], how)()
