@@ -234,6 +234,8 @@ class Settings(BaseSettings):
     """Memory that one command and all it starts may use, where cgroups can be used."""
     sandbox_disk_mb: Annotated[int, Field(ge=64)] = 10_240
     """Disk that one run may fill; the command that goes beyond is stopped."""
+    sandbox_files: Annotated[int, Field(ge=10_000)] = 1_000_000
+    """Files and folders that one run may make; the command that goes beyond is stopped."""
     disk_reserve_mb: Annotated[int, Field(ge=0)] = 1024
     """Free disk below which no command starts."""
     setup_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()

@@ -1,7 +1,8 @@
-"""The disk that commands may fill: bytes for each run, and a reserve that stays free for Fettle.
+"""The disk that commands may fill: bytes and files for each run, and a reserve that stays free.
 
 To walk a run's folders is dear, to ask the disk how much is free costs nothing (statvfs(3)). So
-the folders are walked only when more of the disk is gone than the run may still take.
+the folders are walked only when more of the disk is gone than the run may still take. What a walk
+does not find, because its name is gone, counts as well.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ LOOK_EVERY = 0.25
 """Seconds between two looks at what a command has taken."""
 
 _UNSEEN = 64 * MB  # what may vanish from the disk before a folder that nobody measured is walked
+_UNSEEN_FILES = 20_000  # the same of files
 _OLDEST = 30.0  # seconds after which a long command's folders are walked in any case
 _RUNS = 10_000  # folders whose size is remembered
 _RETRY = 60.0
@@ -34,10 +36,14 @@ _FEWEST = 200  # one in so many names for files (inodes) stays free
 
 @dataclass
 class _DiskUsage:
-    """The bytes of a run's folders, and the bytes free on the disk then; `known` once walked."""
+    """What a run's folders take, and what was free on the disk then; `known` once walked."""
 
     size: int
+    """Bytes."""
+    files: int
     free: int
+    """Bytes."""
+    free_files: int
     measured_at: float
     walk_seconds: float = 0.0
     known: bool = False
@@ -50,14 +56,19 @@ class DiskQuota:
         self.bounds = bounds
         self._usage: LRUCache[Path, _DiskUsage] = LRUCache(_RUNS)
 
-    def allow(self, command: SandboxCommand) -> DiskAllowance:
-        """Return what a command may still fill. Raises TransientError when the disk is full."""
+    def allow(
+        self, command: SandboxCommand, count_deleted: Callable[[], int] = lambda: 0
+    ) -> DiskAllowance:
+        """Return what a command may still fill. Raises TransientError when the disk is full.
+
+        `count_deleted`: tells how many bytes its processes hold in files without a name.
+        """
         written = (m.changes or (m.source if m.writable else None) for m in command.mounts)
         folders = tuple(folder for folder in written if folder)
         if folders:
             folders += command.kept
             self.require_free(folders[0], self.bounds.reserve)
-        return DiskAllowance(self, folders)
+        return DiskAllowance(self, folders, count_deleted)
 
     def require_free(self, folder: Path, reserve: int) -> None:
         """Raise TransientError, with the remedy, unless `reserve` bytes are free on the disk."""
@@ -80,8 +91,13 @@ class DiskQuota:
     def get_usage(self, folder: Path) -> _DiskUsage:
         """Return what is known of the run whose first folder this is."""
         if folder not in self._usage:
-            unseen = max(0, self.bounds.disk - _UNSEEN)
-            self._usage[folder] = _DiskUsage(unseen, _read_free_bytes(folder), time.monotonic())
+            self._usage[folder] = _DiskUsage(
+                size=max(0, self.bounds.disk - _UNSEEN),
+                files=max(0, self.bounds.files - _UNSEEN_FILES),
+                free=_read_free_bytes(folder),
+                free_files=_read_free_files(folder),
+                measured_at=time.monotonic(),
+            )
         return self._usage[folder]
 
     def remember(self, folder: Path, seen: _DiskUsage) -> None:
@@ -92,14 +108,18 @@ class DiskQuota:
 class DiskAllowance:
     """What one command may fill of the disk, watched from its beginning to its end."""
 
-    def __init__(self, disk: DiskQuota, folders: Sequence[Path]) -> None:
+    def __init__(
+        self, disk: DiskQuota, folders: Sequence[Path], count_deleted: Callable[[], int]
+    ) -> None:
         self._disk = disk
         self._folders = folders
-        self._most = disk.bounds.disk
+        self._count_deleted = count_deleted
+        self._most, self._most_files = disk.bounds.disk, disk.bounds.files
         if folders:
             seen = disk.get_usage(folders[0])
             # What is too large already may be worked on, so that somebody can clean up.
             self._most = max(self._most, seen.size if seen.known else 0)
+            self._most_files = max(self._most_files, seen.files if seen.known else 0)
 
     async def watch(self) -> None:
         """Return when the command has taken more than its run may have; see `is_exceeded`."""
@@ -128,20 +148,29 @@ class DiskAllowance:
         if not patient and age < 10 * seen.walk_seconds:
             return False
         gone = seen.free - _read_free_bytes(self._folders[0])
-        return seen.size + gone > self._most or (not patient and age > _OLDEST)
+        old = not patient and age > _OLDEST
+        return seen.size + gone > self._most or self._may_have_too_many_files(seen) or old
+
+    def _may_have_too_many_files(self, seen: _DiskUsage) -> bool:
+        gone = seen.free_files - _read_free_files(self._folders[0])
+        return seen.files + gone > self._most_files
 
     async def _measure(self) -> bool:
-        started = time.monotonic()
-        free = _read_free_bytes(self._folders[0])
-        size, whole = await _measure(self._folders)
-        now = time.monotonic()
-        before = self._disk.get_usage(self._folders[0])
+        started, first = time.monotonic(), self._folders[0]
+        free = _read_free_bytes(first)
+        before, free_files = self._disk.get_usage(first), _read_free_files(first)
+        size, whole = await _measure("-k", self._folders)
+        size *= 1024
         if not whole:  # what the command hides from us is still missing from the disk
             size = max(size, (before.size if before.known else 0) + before.free - free)
-        self._disk.remember(
-            self._folders[0], _DiskUsage(size, free, now, now - started, known=True)
-        )
-        return size > self._most
+        files = before.files + before.free_files - free_files
+        if files > self._most_files or not before.known:
+            files, _ = await _measure("--inodes", self._folders)
+        held = await asyncio.to_thread(self._count_deleted)
+        now = time.monotonic()
+        usage = _DiskUsage(size, files, free, free_files, now, now - started, known=True)
+        self._disk.remember(first, usage)
+        return size + held > self._most or files > self._most_files
 
 
 def _read_free_bytes(folder: Path) -> int:
@@ -149,18 +178,24 @@ def _read_free_bytes(folder: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
-async def _measure(folders: Sequence[Path]) -> tuple[int, bool]:
-    """Return the bytes that the folders take, and whether all of them could be looked into.
+def _read_free_files(folder: Path) -> int:
+    """Return for how many more files there is room; 0 where the disk does not count them."""
+    return os.statvfs(folder).f_favail
 
-    `du` is used to trees as deep and as quickly changing as agents make them.
+
+async def _measure(unit: str, folders: Sequence[Path]) -> tuple[int, bool]:
+    """Return what the folders take, and whether all of them could be looked into.
+
+    `unit`: `-k` for kilobytes, `--inodes` for files. `du` is used to trees as deep and as quickly
+    changing as agents make them.
     """
     said, faults = HeadTailBuffer(10_000, 1_000_000), HeadTailBuffer(10_000, 100 * MB)
     await run_group(
-        ["du", "-skxc", "--", *map(str, folders)],
+        ["du", "-sxc", unit, "--", *map(str, folders)],
         environment={"PATH": os.defpath, "LC_ALL": "C"},
         timeout=600,
         out=said,
         err=faults,
     )
     last = said.text().rstrip().rpartition("\n")[2].split("\t")[0]
-    return int(last) * 1024 if last.isdigit() else 0, "Permission denied" not in faults.text()
+    return int(last) if last.isdigit() else 0, "Permission denied" not in faults.text()

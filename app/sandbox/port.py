@@ -66,6 +66,8 @@ class OperatorLimits:
     """Bytes of memory for one command and all that it starts."""
     disk: int = 10_240 * 1024**2
     """Bytes of disk for the folders that one run may write."""
+    files: int = 1_000_000
+    """Files and folders that one run may have in those folders."""
     reserve: int = 1024 * 1024**2
     """Bytes that stay free on the disk: with less, no command begins."""
 

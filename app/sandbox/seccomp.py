@@ -86,6 +86,8 @@ def _build_program(machine: Architecture) -> list[_Instruction]:
     # What these ask for lies behind a pointer, where no filter sees it; libraries have a way back.
     for number in (CLONE3, OPENAT2):
         steps += _match_call(number, _refuse(errno.ENOSYS))
+    # Room on the disk is taken by writing, at a pace that can be watched; all know this answer.
+    steps += _match_call(machine.fallocate, _refuse(errno.EOPNOTSUPP))
     steps += _match_call(machine.clone, _refuse_bits(_FIRST, _NEW_NAMESPACES))
     steps += _match_call(machine.unshare, _refuse_bits(_FIRST, _NEW_NAMESPACES | _NEW_TIME))
     steps += _match_call(machine.ioctl, _refuse_values(_SECOND, (_TIOCSTI, _TIOCLINUX)))

@@ -93,6 +93,7 @@ def make_backend(name: str, settings: Settings) -> Sandbox:
     bounds = OperatorLimits(
         memory=settings.sandbox_memory_mb * _MB,
         disk=settings.sandbox_disk_mb * _MB,
+        files=settings.sandbox_files,
         reserve=settings.disk_reserve_mb * _MB,
     )
     given = (settings.sandbox_uid, settings.toolchains, bounds)

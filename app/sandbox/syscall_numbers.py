@@ -32,6 +32,7 @@ class Architecture:
     unshare: int
     ioctl: int
     socket: int
+    fallocate: int
     become: tuple[int, int, int]
     """The calls setgroups, setresgid and setresuid."""
     chmod: dict[int, int]
@@ -51,6 +52,7 @@ ARCHITECTURES = {
         unshare=272,
         ioctl=16,
         socket=41,
+        fallocate=285,
         become=(116, 119, 117),
         chmod={90: 1, 91: 1, 268: 2, 452: 2},  # chmod, fchmod, fchmodat, fchmodat2
         mknod={85: 1, 133: 1, 259: 2},  # creat, mknod, mknodat
@@ -101,6 +103,7 @@ ARCHITECTURES = {
         unshare=97,
         ioctl=29,
         socket=198,
+        fallocate=47,
         become=(159, 149, 147),
         chmod={52: 1, 53: 2, 452: 2},  # fchmod, fchmodat, fchmodat2
         mknod={33: 2},  # mknodat

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -27,6 +27,7 @@ from app.sandbox.bubblewrap.layers import LayerMounter
 from app.sandbox.cgroups.cgroup import CgroupFactory, CgroupLimits
 from app.sandbox.cgroups.delegation import find_cgroups
 from app.sandbox.cgroups.scope import CommandCgroup, open_cgroup
+from app.sandbox.deleted_files import CommandProcesses
 from app.sandbox.disk_quota import LOOK_EVERY, MB, DiskAllowance, DiskQuota
 from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output_buffer import HeadTailBuffer
@@ -157,11 +158,12 @@ class Bubblewrap:
         """
         command = replace(command, mounts=await self._layers.settle(command.mounts))
         self._writable_paths.check(command.mounts)
-        disk = self._disk.allow(command)
+        processes = CommandProcesses()
+        disk = self._disk.allow(command, processes.count_deleted)
         make_mount_points(profile.list_mounts(command, self._toolchains), self.owner)
         with (
             open_cgroup(self._cgroups, self._build_limits(command)) as cgroup,
-            open_lifeline(cgroup.add, cgroup.threads) as line,
+            open_lifeline(partial(_hold, cgroup, processes), cgroup.threads) as line,
             self._build_argv(command) as (start, fds),
         ):
             guard = build_guard(
@@ -248,6 +250,12 @@ class Bubblewrap:
             f"The sandbox `{self.name}` does not start: {text[-500:].strip()}\n"
             f"Likely cause: {cause}\nRemedy: {remedy}"
         )
+
+
+def _hold(cgroup: CommandCgroup, processes: CommandProcesses, pid: int) -> None:
+    """Put a command's first process into its control group, and know the others by it."""
+    processes.note(pid)
+    cgroup.add(pid)
 
 
 class _MemoryFiles:

@@ -210,6 +210,48 @@ async def test_limits_that_are_higher_than_our_own_are_no_mistake(bash):
 # --- disk -----------------------------------------------------------------------------------------
 
 
+HELD = """
+import os, time
+kept = []
+for number in range(6):
+    name = f"/workspace/{number}"
+    kept.append(os.open(name, os.O_RDWR | os.O_CREAT))
+    os.unlink(name)
+    for _ in range(40):
+        os.write(kept[-1], b"x" * 1_000_000)
+time.sleep(60)
+"""
+EMPTY = "for ((i = 0; i < 100000; i++)); do : >/workspace/$i; done; sleep 60"
+
+
+@pytest.mark.parametrize(
+    ("argv", "bounds"),
+    [
+        (("python3", "-c", HELD), {"disk": 150 * MB}),
+        (("bash", "-c", EMPTY), {"files": 10_000}),
+    ],
+    ids=["what has no name", "empty files"],
+)
+async def test_what_no_size_shows_counts_as_well(sandbox, open_folder, argv, bounds):
+    tree = open_folder / "tree"
+    tree.mkdir()
+    tree.chmod(0o777)
+    bounded = Bubblewrap(sandbox.owner[0], bounds=OperatorLimits(reserve=0, **bounds))
+    mounts = (Mount(tree, "/workspace", writable=True),)
+    result = await bounded.run(SandboxCommand(argv, mounts=mounts, timeout=50))
+    assert (result.exit_code, result.why) == (137, "disk")
+
+
+async def test_no_room_is_taken_at_a_stroke(bash):
+    """What wants room in advance gets it by writing, as on disks that cannot reserve any."""
+    result = await bash(
+        "cd /tmp; fallocate -l 2M a; python3 -c 'import os; "
+        'os.posix_fallocate(os.open("b", os.O_RDWR | os.O_CREAT), 0, 4096)\'; stat -c %s b'
+    )
+    assert "not supported" in result.output
+    assert result.output.endswith("4096\n")
+
+
 async def test_a_command_that_fills_the_disk_is_stopped(sandbox, open_folder, none_left):
     tree = open_folder / "tree"
     tree.mkdir()
