@@ -5,9 +5,10 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick attack check gates bench charts lock clean setup-runtime setup-dev
+.PHONY: help demo test quick attack check gates bench charts lock sbom audit clean setup-runtime setup-dev
 
 BIN := .venv/bin
+AUDIT := .cache/audit/bin
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 UV := $(BIN)/python deploy/uv_like_pip.py
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --universal --python-version 3.11
@@ -47,9 +48,26 @@ lock: setup-dev ## Resolve the dependencies anew (ARGS=--upgrade: to the newest)
 		-o requirements-extras.lock
 	@printf 'editables\nhatchling\nuv\n' | $(COMPILE) $(ARGS) - -c requirements-dev.lock \
 		-o deploy/requirements-setup.lock
+	@printf 'cyclonedx-bom\npip-audit\n' | $(COMPILE) $(ARGS) - -c requirements-dev.lock \
+		-o deploy/requirements-audit.lock
+
+sbom: $(AUDIT) ## Write what Fettle is made of to fettle.cdx.json (CycloneDX)
+	@$(AUDIT)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+		--output-reproducible -o fettle.cdx.json requirements-extras.lock
+	@echo "fettle.cdx.json: $$(grep -c '"purl":' fettle.cdx.json) packages"
+
+audit: $(AUDIT) ## Hold all that is installed against what is known of it (asks the public index)
+	@for lock in requirements-dev.lock deploy/requirements-*.lock; do \
+		$(AUDIT)/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$lock || exit 1; done
+
+# Apart from what runs and what tests: neither needs these tools.
+$(AUDIT): deploy/requirements-audit.lock | setup-runtime
+	@rm -rf .cache/audit && $(BIN)/python -m venv .cache/audit
+	@$(AUDIT)/pip install --quiet --require-hashes --no-deps -r $<
+	@touch $@
 
 clean: ## Remove everything that was made here
-	@rm -rf .venv .cache .demo .coverage .*_cache .hypothesis tests/referees/node_modules
+	@rm -rf .venv .cache .demo .coverage fettle.cdx.json .*_cache .hypothesis tests/referees/node_modules
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
 gates: setup-dev

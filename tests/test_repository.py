@@ -21,6 +21,7 @@ LOCKS = (
     "requirements-extras.lock",
     "requirements-dev.lock",
     "deploy/requirements-setup.lock",
+    "deploy/requirements-audit.lock",
 )
 PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[a-z,-]+\])?==([^ ;]+)", re.MULTILINE)
 
@@ -147,3 +148,39 @@ def test_each_make_target_has_one_recipe():
     )
     assert targets
     assert len(targets) == len(set(targets))
+
+
+FETCHED_SHELL = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?(?:ba|da|z)?sh\b")
+INSTALLS = re.compile(
+    r"^(?![^\n]*--(?:require-hashes|no-index|offline))[^#\n]*\bpip3? install\b[^\n]*$", re.MULTILINE
+)
+BINARY = {".png", ".xz"}
+"""What is no text here: the pages' pictures, and what an earlier version left behind."""
+
+
+def test_security_is_told_where_people_look_for_it():
+    said = (ROOT / ".github/SECURITY.md").read_text("utf-8")
+    assert "Report a vulnerability" in said
+    assert "Do not open an issue" in said
+    assert "Apache License" in (ROOT / "LICENSE").read_text("utf-8")
+
+
+def test_nothing_that_nobody_can_read_is_kept_here():
+    binary = [n for n in files() if b"\0" in (ROOT / n).read_bytes()[:8000]]
+    assert {Path(name).suffix for name in binary} <= BINARY, binary
+
+
+def test_scripts_run_nothing_that_was_just_fetched():
+    scripts = [n for n in files() if n.endswith((".sh", "Dockerfile", "Makefile", ".ci/run"))]
+    assert scripts
+    for name in scripts:
+        text = (ROOT / name).read_text("utf-8").replace("\\\n", " ")
+        assert not FETCHED_SHELL.search(text), name
+        assert not INSTALLS.findall(text), name
+
+
+def test_the_image_runs_as_nobody_in_particular():
+    lines = (ROOT / "deploy/Dockerfile").read_text("utf-8").splitlines()
+    [user] = [line.split()[1] for line in lines if line.startswith("USER ")]
+    assert user not in {"root", "0"}
+    assert not any(line.startswith("ADD ") for line in lines)
