@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -138,6 +138,22 @@ class Builder:
 
         A failed recipe does not stop the others, and a slow one does not take their time.
         """
+        run = folder / "run" / checkout_of(folder)
+        own = replace(self, sandbox=self.sandbox.for_run(run))
+        try:
+            return await own.build_here(mirror, folder, base, plan, toolchains)
+        finally:
+            self.sandbox.release(run)
+
+    async def build_here(
+        self,
+        mirror: Mirror,
+        folder: Path,
+        base: str,
+        plan: InstallPlan,
+        toolchains: ToolchainChoice,
+    ) -> Manifest:
+        """Do it as the user of this very sandbox."""
         for name in PLACES:
             _make(folder / name, self.sandbox.owner)
         began = time.monotonic()

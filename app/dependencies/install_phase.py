@@ -13,7 +13,7 @@ import platform
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -112,9 +112,11 @@ class RunSetUp:
 
     @asynccontextmanager
     async def open_addition(
-        self, base: str, policy: Policy, argv: Sequence[str]
+        self, base: str, policy: Policy, sandbox: Sandbox, argv: Sequence[str]
     ) -> AsyncIterator[RunAddition]:
         """Lend a copy for this command to change; without `keep`, it is dropped at the end.
+
+        `sandbox`: that of the run, whose user the copy is for.
 
         Raises ToolError where no sandbox can restrict a command to the package indexes.
         """
@@ -125,7 +127,7 @@ class RunSetUp:
         entry = self._found[base][0] if base in self._found else None
         manifest = entry.manifest if entry else _make_empty_manifest(base, plan)
         folder = self._all.store.make_addition_folder(self._name, self._owner)
-        async with self._all.adder.open_copy(
+        async with replace(self._all.adder, sandbox=sandbox).open_copy(
             folder,
             entry.folder if entry else None,
             manifest,

@@ -41,7 +41,7 @@ async def _open_streams(
         read_from,
         write_to,
         write_from,
-        open_session(sandbox, command) as talk,
+        open_session(sandbox.for_run(files.parent) if files else sandbox, command) as talk,
         anyio.create_task_group() as group,
     ):
         group.start_soon(_hear, talk, read_to)

@@ -6,8 +6,10 @@ bwrap itself says only that a path could not be found.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+import subprocess
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -49,6 +51,20 @@ def lay_files(folder: Path, files: Mapping[str, bytes], owner: tuple[int, int]) 
             os.chown(path, *owner)
 
 
+def give_copy(original: Path, copied: Path, owner: tuple[int, int]) -> None:
+    """Make a copy, files and folders, that belongs to this user; all of it is there or nothing."""
+    make_passable(copied.parent)
+    made = copied.with_name(f"{copied.name}.new")
+    shutil.rmtree(made, ignore_errors=True)
+    options = ("-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto")
+    for command in (
+        ("/bin/cp", *options, "--", str(original), str(made)),
+        ("/bin/chown", "-hR", f"{owner[0]}:{owner[1]}", "--", str(made)),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    made.rename(copied)
+
+
 def make_data_folder(folder: Path) -> None:
     """Make the operator's data folder. Raises ConfigError, which says what to do."""
     try:
@@ -87,8 +103,10 @@ class WritablePaths:
     would show what the link points at.
     """
 
-    def __init__(self, owner: tuple[int, int]) -> None:
-        self._agents_uid = owner[0] if owner[0] != os.geteuid() else None
+    def __init__(self, owner: tuple[int, int], users: Container[int] = ()) -> None:
+        """`users`: the numbers of all who run commands, where those are several."""
+        own = os.geteuid()
+        self._agents = users or ([owner[0]] if owner[0] != own else [])
         self._known: LRUCache[Path, None] = LRUCache(10_000)
 
     def check(self, mounts: Sequence[Mount]) -> None:
@@ -109,7 +127,7 @@ class WritablePaths:
 
     def _belongs_to_agents(self, folder: Path) -> bool:
         try:
-            return folder.stat().st_uid == self._agents_uid
+            return folder.stat().st_uid in self._agents
         except OSError:
             return False
 

@@ -148,6 +148,18 @@ class Sandbox(Protocol):
         """Return the user and group id, on this machine, of the files that commands write."""
         ...
 
+    def for_run(self, folder: Path, like: Path | None = None) -> Sandbox:
+        """Return the same for the run with this folder, as a user of its own where there are any.
+
+        The run's files belong to that user, so whoever works on them asks for it again. `like`: a
+        file whose owner it is to be, if no other run is that user.
+        """
+        ...
+
+    def release(self, folder: Path) -> None:
+        """Let another run have the user of the run with this folder, whose files are gone."""
+        ...
+
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""
         ...

@@ -23,8 +23,10 @@ _DROP_BOUND, _NO_NEW_PRIVS = 24, 38
 _CAPABILITIES_V3 = 0x20080522
 
 
-def choose_owner(sandbox_uid: int) -> tuple[int, int]:
+def choose_owner(sandbox_uid: int, group: int | None = None) -> tuple[int, int]:
     """Return user and group id of commands: the sandbox's when Fettle is root, else Fettle's own.
+
+    `group`: where it is another number than the user's.
 
     Raises ConfigError for root.
     """
@@ -34,7 +36,7 @@ def choose_owner(sandbox_uid: int) -> tuple[int, int]:
             "nothing else uses, such as 58999."
         )
     drop = os.geteuid() == 0
-    return (sandbox_uid, sandbox_uid) if drop else (os.geteuid(), os.getegid())
+    return (sandbox_uid, group or sandbox_uid) if drop else (os.geteuid(), os.getegid())
 
 
 class UnprivilegedLauncher:

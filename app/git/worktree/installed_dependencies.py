@@ -11,7 +11,7 @@ from typing import Protocol
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Kit, SetupResult
-from app.sandbox.port import Mount, SandboxCommand
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 _WITH_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
 
@@ -96,9 +96,11 @@ class DependencyInstaller(Protocol):
         ...
 
     def open_addition(
-        self, base: str, policy: Policy, argv: Sequence[str]
+        self, base: str, policy: Policy, sandbox: Sandbox, argv: Sequence[str]
     ) -> AbstractAsyncContextManager[DependencyCopy]:
         """Lend a copy for this command to change; without `keep`, it is dropped at the end.
+
+        `sandbox`: that of the run, whose user the copy is for.
 
         Raises ToolError where no sandbox can restrict a command to the package indexes.
         """

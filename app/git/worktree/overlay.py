@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -20,7 +21,7 @@ from app.git.worktree.installed_dependencies import CommandMounts
 from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.safe_open import is_absent, make_folder, write_file
 from app.git.worktree.untrusted_git import RunFolders
-from app.sandbox.path_permissions import give, lay_files
+from app.sandbox.path_permissions import give, give_copy, lay_files
 from app.sandbox.port import HOME, SCRATCH, UPPER, Mount
 
 
@@ -29,7 +30,8 @@ def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, in
 
     Those two are kept from command to command; a furnishing that brings its own takes their place.
     What it only shows at home, like the packages that a compiler has fetched, the run adds to in a
-    layer of its own.
+    layer of its own; in a copy, where it belongs to another user, as whom the kernel writes no
+    layer. Copying may take seconds.
     """
     brought = {mount.target for mount in furnishing.mounts}
     room = {HOME: places.home, SCRATCH: places.tmp}
@@ -39,13 +41,19 @@ def lay_room(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, in
             if folder == places.home:
                 lay_files(folder, places.home_files, owner)
     own = (Mount(room[at], at, writable=True) for at in room if at not in brought)
-    return [*own, *(_add_layer(places, mount) for mount in furnishing.mounts)]
+    return [*own, *(_add_layer(places, mount, owner) for mount in furnishing.mounts)]
 
 
-def _add_layer(places: RunFolders, mount: Mount) -> Mount:
+def _add_layer(places: RunFolders, mount: Mount, owner: tuple[int, int]) -> Mount:
     if mount.writable or not mount.target.startswith(f"{HOME}/"):
         return mount
-    return replace(mount, changes=places.layers / quote(mount.target, safe=""))
+    name = quote(mount.target, safe="")
+    if os.geteuid() != 0 or mount.source.stat().st_uid == owner[0]:
+        return replace(mount, changes=places.layers / name)
+    copied = places.layers / f"{name}.copy" / mount.source.name
+    if not copied.exists():
+        give_copy(mount.source, copied, owner)
+    return replace(mount, source=copied, writable=True)
 
 
 @contextlib.asynccontextmanager

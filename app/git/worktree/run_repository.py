@@ -17,7 +17,7 @@ from app.git.worktree.installed_dependencies import DependencyInstaller
 from app.git.worktree.run_folders import remove_tree
 from app.git.worktree.untrusted_git import RunFolders
 from app.git.worktree.worktree import GitWorkTree, open_work_tree
-from app.sandbox.port import Sandbox
+from app.sandbox.port import HOME, Sandbox
 from app.secrets.bait import RunBait
 
 
@@ -143,21 +143,31 @@ class GitSource:
     async def open(self, base: str, policy: Policy) -> GitWorkTree:
         """Return the run's work tree, created from `base` or as an earlier process left it."""
         await self._hold(base)
+        sandbox = await self._find_sandbox(base, policy)
         return await open_work_tree(
             self._objects,
             self._root,
             self._run_id,
             base,
-            sandbox=self._sandbox,
+            sandbox=sandbox,
             policy=policy,
             identity=await self._identity(),
             furnish=partial(self._furnisher.find_mounts, base, policy),
-            add=partial(self._furnisher.open_addition, base, policy),
+            add=partial(self._furnisher.open_addition, base, policy, sandbox),
             lend=partial(self._furnisher.lend_kits, base),
             conceal=self._conceal,
             on_command=self._on_command,
             bait=self._bait,
         )
+
+    async def _find_sandbox(self, base: str, policy: Policy) -> Sandbox:
+        """Return the run's sandbox: as whom its packages were installed, if no other run is that.
+
+        What lies in the home folder it then adds to in layers; as another user, in copies.
+        """
+        installed = (await self._furnisher.find_mounts(base, policy)).mounts
+        at_home = (each.source for each in installed if each.target.startswith(f"{HOME}/"))
+        return self._sandbox.for_run(self._root / self._run_id, next(at_home, None))
 
     async def recover(self) -> None:
         """Have here what earlier processes of the run have made, on whatever machine.
@@ -190,5 +200,6 @@ class GitSource:
         if not parked:
             await self._furnisher.forget()
         await asyncio.to_thread(remove_tree, self._root / self._run_id)
+        self._sandbox.release(self._root / self._run_id)
         if forget:
             await self._objects.forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -83,7 +84,9 @@ class SandboxCommands:
     ) -> CommandResult:
         owner = self.sandbox.owner
         script = argv[0] == _SHELL  # else it is a search of Fettle's, which writes nothing
-        laid = lay_room(self.places, furnishing, owner) if room and script else furnishing.mounts
+        laid: Sequence[Mount] = furnishing.mounts
+        if room and script:
+            laid = await asyncio.to_thread(lay_room, self.places, furnishing, owner)
         added, notes = lay_folders(self.places, furnishing, owner)
         layered = script and not writable
         async with lay_tree(self.places, writable=writable, layered=layered) as tree:

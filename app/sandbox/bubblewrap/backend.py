@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import re
 import shutil
 import tempfile
@@ -37,6 +38,7 @@ from app.sandbox.port import NO_LAYERS, OperatorLimits, ProbeReport, SandboxComm
 from app.sandbox.privilege_drop import UnprivilegedLauncher, choose_owner
 from app.sandbox.process_group import FLOOD, build_result, make_memory_file, run_group
 from app.sandbox.seccomp import build_filter
+from app.sandbox.user_slots import COUNT, UserSlots
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _ANYWHERE = Path(tempfile.gettempdir())
@@ -90,15 +92,20 @@ class Bubblewrap:
         bounds: OperatorLimits | None = None,
         find: Callable[[], tuple[CgroupFactory | None, str]] = find_cgroups,
         place: Path = _ANYWHERE,
+        *,
+        group: int | None = None,
     ) -> None:
-        self.owner = choose_owner(sandbox_uid)
+        """`group`: of the user, where it is another number than `sandbox_uid`."""
+        self.owner = choose_owner(sandbox_uid, group)
         self._launcher = UnprivilegedLauncher(self.owner) if os.geteuid() == 0 else None
         self._place = place
         self._layers = LayerMounter(self.owner, self._launcher)
         self._toolchains = tuple(toolchains)
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
-        self._writable_paths = WritablePaths(self.owner)
+        self._slots = UserSlots(self.owner[1]) if self._launcher is not None else None
+        self._of_runs: dict[int, Bubblewrap] = {}
+        self._writable_paths = WritablePaths(self.owner, self._slots.users if self._slots else ())
         self._find = find
         self._found: tuple[CgroupFactory | None, str] | None = None
         self._filter = build_filter()
@@ -109,6 +116,30 @@ class Bubblewrap:
             *profile.build_fresh_options(),
         ]
         self._report: ProbeReport | None = None
+
+    def for_run(self, folder: Path, like: Path | None = None) -> Bubblewrap:
+        """Return the same for the run with this folder, as a user of its own where Fettle is root.
+
+        All have one group, by which they read what Fettle shows to each of them.
+        """
+        if self._slots is None:
+            return self
+        uid = self._slots.choose(folder, like)
+        if uid not in self._of_runs:
+            self._of_runs[uid] = Bubblewrap(
+                uid,
+                self._toolchains,
+                self._bounds,
+                lambda: (self._cgroups, ""),
+                self._place,
+                group=self.owner[1],
+            )
+        return self._of_runs[uid]
+
+    def release(self, folder: Path) -> None:
+        """Let another run have the user of the run with this folder, whose files are gone."""
+        if self._slots is not None:
+            self._slots.release(folder)
 
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""
@@ -205,7 +236,24 @@ class Bubblewrap:
                 f"Limits are held by {cgroups.version} ({', '.join(cgroups.controllers)}): "
                 f"{memory} of memory for a command as a whole."
             )
-        return (note,)
+        return (note, self._describe_users())
+
+    def _describe_users(self) -> str:
+        if self._slots is None:
+            return (
+                "All runs are one user: one can use up what the kernel allows a user, such as"
+                " inotify instances and message queues. Started as root, in a container or by"
+                " systemd, Fettle gives each a user of its own."
+            )
+        first, *_, last = self._slots.users
+        taken = [each for each in self._slots.users if _is_somebody(each)]
+        note = f"Each run at work is a user of its own, between {first} and {last}."
+        if not taken:
+            return note
+        return (
+            f"{note} {taken[0]} is somebody on this machine: set FETTLE_SANDBOX_UID to a number"
+            f" after which {COUNT} belong to nobody."
+        )
 
     @contextmanager
     def _build_argv(self, command: SandboxCommand) -> Iterator[tuple[list[str], list[int]]]:
@@ -256,6 +304,14 @@ def _hold(cgroup: CommandCgroup, processes: CommandProcesses, pid: int) -> None:
     """Put a command's first process into its control group, and know the others by it."""
     processes.note(pid)
     cgroup.add(pid)
+
+
+def _is_somebody(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
 
 
 class _MemoryFiles:

@@ -69,6 +69,13 @@ class Container:
         self._finding = asyncio.Lock()
         self._report: ProbeReport | None = None
 
+    def for_run(self, folder: Path, like: Path | None = None) -> Container:  # noqa: ARG002 the port
+        """Return itself: all commands are one user's."""
+        return self
+
+    def release(self, folder: Path) -> None:
+        """Hold nothing."""
+
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""
         if self._report is None:

@@ -85,6 +85,13 @@ class NoSandbox:
         self._writable_paths = WritablePaths(self.owner)
         self._report: ProbeReport | None = None
 
+    def for_run(self, folder: Path, like: Path | None = None) -> NoSandbox:  # noqa: ARG002 the port
+        """Return itself: all commands are one user's."""
+        return self
+
+    def release(self, folder: Path) -> None:
+        """Hold nothing."""
+
     async def probe(self) -> ProbeReport:
         """Attack as an agent would; what is not held becomes a note, kept until restart."""
         if self._report is None:

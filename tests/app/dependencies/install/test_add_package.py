@@ -240,7 +240,9 @@ async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):
     weak = ground.set_ups(sandbox=Weak(ground.sandbox.owner)).for_run("1", ground.mirror, "run-1")
 
     with pytest.raises(ToolError, match="was not run although it was approved"):
-        async with weak.open_addition(ground.base, NOTHING, ["bash", "-c", "pip install x"]):
+        async with weak.open_addition(
+            ground.base, NOTHING, ground.sandbox, ["bash", "-c", "pip install x"]
+        ):
             raise AssertionError("it was let in")
 
 

@@ -60,7 +60,7 @@ class Bare:
         return CommandMounts()
 
     @asynccontextmanager
-    async def open_addition(self, base, policy, argv):
+    async def open_addition(self, base, policy, sandbox, argv):
         async with nothing_to_add_to(argv) as addition:
             yield addition
 
