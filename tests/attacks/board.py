@@ -27,7 +27,10 @@ PROPERTY = "attacks"
 
 
 def tell(node, number, blocked):
-    """Have the test's report say of each attack of this class whether it was blocked."""
+    """Have the test's report say of each attack of this class whether it was blocked.
+
+    None stands for one that does not bite where nothing is defended: it proves nothing.
+    """
     node.user_properties.append((PROPERTY, [number, blocked]))
 
 
@@ -49,7 +52,9 @@ class Board:
         """Print the block rate of each class that was attacked."""
         if not self._blocked:
             return
-        terminalreporter.section("attacks blocked, by class")
+        terminalreporter.section("attacks, by class")
+        head = "".join(f"{each:>10}" for each in ("tried", "blocked", "through", "could not"))
+        terminalreporter.write_line(f"    {'':36} {head}")
         for number in sorted(self._blocked):
             line = f"{number:3} {CLASSES[number]:36} {_rate(self._blocked[number])}"
             terminalreporter.write_line(line)
@@ -60,4 +65,6 @@ class Board:
 def _rate(blocked):
     if not blocked:  # its tests came to no attack, and have failed for that
         return "   nothing was attacked"
-    return f"{sum(blocked):4} of {len(blocked):4}  {sum(blocked) / len(blocked):6.1%}"
+    tried = [held for held in blocked if held is not None]
+    numbers = (len(tried), sum(tried), len(tried) - sum(tried), len(blocked) - len(tried))
+    return "".join(f"{each:10}" for each in numbers)

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import io
 import json
+import re
 import uuid
 
 import aiohttp
@@ -182,3 +183,36 @@ async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
         alive = await place.redeliver(place.github.webhooks.log[-1])
     for name in BOMBS:
         attempts.note(name, blocked=outcome.kind == "pull_request" and alive.ok, detail=outcome)
+
+
+GREEDY = """import ctypes, os, time
+libc, held, kept = ctypes.CDLL(None), 0, []
+while libc.inotify_init() >= 0:
+    held += 1
+for number in range(40):
+    kept.append(os.open(f"x{number}", os.O_RDWR | os.O_CREAT))
+    os.unlink(f"x{number}")
+    os.write(kept[-1], b"x" * 1_000_000)
+print("held", held, flush=True)
+time.sleep(5)
+"""
+
+
+@pytest.mark.attack(15)
+async def test_two_hostile_runs_take_nothing_from_each_other(hostile, attempts):
+    """Each takes all that the kernel allows a user, and holds it while the other one does the same.
+
+    What comes of it where both are one user: tests/app/sandbox/bubblewrap/test_users.py.
+    """
+    command = f"cat >greedy.py <<'END'\n{GREEDY}END\npython3 greedy.py; rm greedy.py"
+    script = make_script(inside={"# Implement step 1 of 2": [[{"bash": {"command": command}}]]})
+    async with hostile(script=script) as place:
+        other = await place.file("Sums are off as well", "It adds wrong.")
+        await place.label()
+        await place.label(issue=other)
+        await place.all_done(2)
+        told = re.findall(r"held (\d+)", "\n".join(read_turns(place)))
+        pulls = place.pulls()
+    held = [int(each) for each in told]
+    attempts.note("what a user may hold", blocked=len(held) >= 2 and min(held) > 50, detail=held)
+    attempts.note("pull requests", blocked=len(pulls) == 2)
