@@ -28,6 +28,7 @@ from agents.policy.parts import (
     Toolset,
     Web,
     Who,
+    WorkPath,
 )
 from agents.policy.whole import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
 
@@ -55,6 +56,7 @@ __all__ = [
     "ValidPolicy",
     "Web",
     "Who",
+    "WorkPath",
     "describe_changes",
     "examine",
     "found_in",

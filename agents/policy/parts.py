@@ -105,6 +105,8 @@ AnySession = SessionName | Literal["*"]
 JUDGES = ("evaluation", "verify")
 Tier = Literal["strong", "fast", "judge"]
 """Which of the models answers."""
+WorkPath = Literal["whole", "fast"]
+"""How an issue becomes a change."""
 
 
 class Models(Strict):

@@ -25,6 +25,7 @@ from agents.policy.parts import (
     Triggers,
     Web,
     Who,
+    WorkPath,
 )
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ class Policy(Strict):
     """Who may start work, approve, and steer what is under way."""
     models: Models = Models()
     """Which models are used."""
+    path: WorkPath | None = None
+    """How an issue becomes a change: `whole`, each stage by itself, or `fast`, where whoever has
+    understood the issue goes on to make a change of one step. Absent: the operator's."""
     quality: tuple[Check, ...] | None = None
     """The commands that must pass. Absent: found by looking at the repository."""
     protected_paths: tuple[PathPattern, ...] = PROTECTED_PATHS

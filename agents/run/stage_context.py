@@ -25,7 +25,7 @@ from agents.loop.conversation import begin_query, render, root_of, tier_of
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
-from agents.policy import Effort, Tier
+from agents.policy import Effort, Tier, WorkPath
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
 from agents.run.state import Record, Standing
@@ -53,6 +53,8 @@ class StageContext(RunWorkspace):
     """How hard models think, by the conversation that begins; `*` is all others."""
     tiers: Mapping[str, Tier] = field(default_factory=dict)
     """Which model holds a conversation, where that is not our choice."""
+    path: WorkPath = "whole"
+    """How an issue becomes a change, where the policy does not say it."""
     limits: RunLimits
     clock: Callable[[], float] = time.monotonic
     learned: Json = None
@@ -241,6 +243,11 @@ class StageContext(RunWorkspace):
         effort = self.efforts.get(head.name) or self.efforts.get("*", head.effort)
         tier = tier_of(head, self.conversations, self.tiers)
         return begin_query(self.models[tier], self.conversations, more, effort=effort)
+
+    def asks_alike(self, one: AnyConversation, other: AnyConversation) -> bool:
+        """Return whether both begin with the same model that thinks equally hard."""
+        first, second = self._query(one), self._query(other)
+        return (first.model, first.effort) == (second.model, second.effort)
 
     def _asks_another(self, conversation: AnyConversation) -> bool:
         """Return whether another model holds it than the one whose session it goes on with."""

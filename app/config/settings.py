@@ -154,6 +154,9 @@ class Settings(BaseSettings):
     """How hard models think, as JSON by the conversation (* is all others): low, medium or high.
     {"*": "medium", "implement": "high"}; absent: medium, low for words, and high for a large or
     risky change."""
+    path: Literal["whole", "fast"] = "whole"
+    """How an issue becomes a change where a policy does not say it. fast costs about half: whoever
+    has understood the issue goes on to make a change of one step."""
     tiers: Annotated[dict[str, Tier], AfterValidator(known_tiers)] = {}
     """Which model holds a conversation, as JSON: strong, fast or judge. {"craft_pr": "strong"};
     absent: fast for sorting and for words, judge for judging, strong for all others."""

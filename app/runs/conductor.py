@@ -13,7 +13,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
-from agents.policy import Effort, Models, Tier
+from agents.policy import Effort, Models, Tier, WorkPath
 from agents.ports import Json, Steps
 from agents.requests import Command, RemediateAlert, Request, request_of
 from agents.run import Outcome, Standing
@@ -75,6 +75,8 @@ class RunConductor:
     """How hard models think, by conversation, where the policy does not say it."""
     tiers: Mapping[str, Tier] = field(default_factory=dict)
     """Which of them holds a conversation, where the policy does not say it."""
+    path: WorkPath = "whole"
+    """How an issue becomes a change, where the policy does not say it."""
     noreply: str
     """The host of GitHub's no-reply addresses."""
     obey: Obey | None = None
@@ -208,6 +210,7 @@ class RunConductor:
             models={**self.models, **chosen.named},
             efforts={**self.efforts, **chosen.efforts},
             tiers={**self.tiers, **chosen.chosen_tiers},
+            path=self.path,
             limits=self.limits,
             noreply=self.noreply,
             standing=Standing(tainted=admission.tainted),

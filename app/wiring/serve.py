@@ -293,6 +293,7 @@ def make_conductor(
         models=parts.models,
         efforts=parts.settings.effort,
         tiers=parts.settings.tiers,
+        path=parts.settings.path,
         limits=parts.limits,
         noreply=noreply,
         obey=obey,

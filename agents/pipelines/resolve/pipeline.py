@@ -32,7 +32,13 @@ from agents.pipelines.resolve.triage.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideWork, SubIssueWork
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
 from agents.pipelines.stages.evaluation import EVALUATION, REVISE
-from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
+from agents.pipelines.stages.implement import (
+    IMPLEMENT,
+    IMPLEMENT_HERE,
+    ChangeGoal,
+    StepResult,
+    implement,
+)
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
 from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
@@ -51,6 +57,7 @@ CONVERSATIONS = (
     RECORD_DECISION,
     CRAFT_DECISION_PR,
     DECOMPOSE,
+    IMPLEMENT_HERE,
     IMPLEMENT,
     EVALUATION,
     EVAL_COMMENT,
@@ -88,7 +95,12 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
     if order.held_up:
         return await run.stage(held_up, order)
     baseline = await run.stage(measure_base, setup)
-    facts = KnownFacts(baseline=baseline, discussion=material.discussion, excerpts=finding.excerpts)
+    facts = KnownFacts(
+        baseline=baseline,
+        discussion=material.discussion,
+        excerpts=finding.excerpts,
+        path=material.path,
+    )
     return await change(run, request, finding, facts, order)
 
 
@@ -111,7 +123,7 @@ async def make_steps(
     run: Run, request: ResolveIssue, finding: Triage, facts: KnownFacts
 ) -> ResolveWork:
     """Make the change in one to five steps, each by an engineer who starts fresh."""
-    plan = await run.stage(decompose)
+    plan = await run.stage(decompose, finding, facts)
     made: tuple[StepResult, ...] = ()
     for assignment in plan.assignments(request, finding.risk):
         step = await run.stage(implement, assignment, facts)
@@ -119,10 +131,17 @@ async def make_steps(
     if run.unchanged:
         return ResolveWork(finding=finding, made=made)
     if facts.baseline.documents_first:
-        await run.stage(docs_review)
+        await run.stage(docs_review, made[-1].documentation)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
     judged = await judge(run, finding.aim(request, run.base), facts, made)
-    return ResolveWork(finding=finding, made=made, judged=judged)
+    return ResolveWork(
+        finding=finding,
+        made=made,
+        judged=judged,
+        path=facts.path,
+        fast=plan.fast,
+        why_whole=plan.why_whole,
+    )
 
 
 async def make_parts(
@@ -142,7 +161,7 @@ async def make_parts(
         if not part.done:
             aside = await run.stage(set_aside, part, before)
             break
-    work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
+    work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside, path=facts.path)
     if run.unchanged or work.stuck or not facts.baseline.documents_first:
         return work
     before = run.head
@@ -150,7 +169,9 @@ async def make_parts(
     if run.head == before:
         return work
     judged = await judge(run, finding.aim(request, before), facts, work.all_made)
-    return ResolveWork(finding=finding, parts=parts, order=order, aside=aside, documentation=judged)
+    return ResolveWork(
+        finding=finding, parts=parts, order=order, aside=aside, documents=judged, path=facts.path
+    )
 
 
 async def open_pull_request(

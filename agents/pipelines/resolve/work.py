@@ -86,7 +86,13 @@ class ResolveWork(Frozen):
     order: Order = Order()
     aside: SetAsideWork | None = None
     """Where the work went on the sub-issue that could not be done."""
-    documentation: Judgement | None = None
+    path: str = ""
+    """On which path it was to be made."""
+    fast: bool = False
+    """Whether triage's conversation went on to make the only step."""
+    why_whole: str = ""
+    """What spoke against that where it was asked for: untrusted."""
+    documents: Judgement | None = None
     """That of sub-issues; None where none was changed for them."""
 
     @property
@@ -97,12 +103,26 @@ class ResolveWork(Frozen):
     @property
     def documented(self) -> EvaluationFindings | None:
         """Return the verdict on the documentation of sub-issues."""
-        return self.documentation.verdict if self.documentation else None
+        return self.documents.verdict if self.documents else None
+
+    @property
+    def words(self) -> StepResult | None:
+        """Return the step whose words are those of the whole change, if there is such a one."""
+        return self.made[-1] if self.fast else None
+
+    @property
+    def path_note(self) -> str:
+        """Return on which path it was made, where the fast one was asked for: untrusted."""
+        if self.fast:
+            return "Made on the fast path: whoever understood the issue made the change."
+        why = self.why_whole or "the issue has sub-issues"
+        asked = f"The fast path was asked for; this took the whole one, because {why}."
+        return asked if self.path == "fast" else ""
 
     @property
     def judgement(self) -> Judgement | None:
         """Return what was said of the whole change last, if it was judged."""
-        return self.judged or self.documentation
+        return self.judged or self.documents
 
     @property
     def stuck(self) -> EvaluationFindings | None:

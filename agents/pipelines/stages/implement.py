@@ -52,6 +52,9 @@ class StepDone(Submission, tool="submit_step"):
     """What you ran, and what it printed; what you could not check."""
     proof: str = Field(default="", max_length=500)
     """A command that runs just the tests you added or changed."""
+    documentation: str = ""
+    rejected: str = ""
+    notes: str = ""
 
 
 class Assignment(Frozen):
@@ -71,6 +74,8 @@ class Assignment(Frozen):
     """The number of the sub-issue that it resolves; 0 for a step of a plan."""
     risk: str = ""
     """What could break, in the words of whoever found out before; empty: nothing special."""
+    goes_on: bool = False
+    """Whether the conversation that planned it goes on to make it."""
 
     @property
     def heading(self) -> str:
@@ -109,6 +114,12 @@ class StepResult(Frozen):
     """A command that runs its tests; the model's, so it has to pass the gate."""
     commit: str | None
     """None when the step changed no file."""
+    documentation: str = ""
+    """What was done about the documentation, where that was part of the step; else empty."""
+    rejected: str = ""
+    """Other ways, where the words of the pull request were part of the step."""
+    notes: str = ""
+    """What a reviewer should look at twice."""
 
     @property
     def report(self) -> str:
@@ -124,20 +135,18 @@ IMPLEMENT = Conversation(
     max_turns=60,
 )
 RISKY = replace(IMPLEMENT, effort="high")
+IMPLEMENT_HERE = replace(
+    IMPLEMENT, prompt=prompt_path(__file__, "implement_here.md"), resumes="triage"
+)
+
+
+WORDS = ("documentation", "rejected", "notes")
 
 
 @stage
 async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepResult:
     """Make the step and commit it."""
-    done = await run.converse(
-        RISKY if assignment.risk.strip() else IMPLEMENT,
-        **assignment.model_dump(exclude={"wish"}),
-        heading=assignment.heading,
-        setup=describe_setup(run, facts.baseline.setup),
-        facts=await describe_facts(run, facts),
-        instructions=await read_instructions(run, find_paths(assignment.brief)),
-        wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
-    )
+    done = await (_go_on if assignment.goes_on else _begin)(run, assignment, facts)
     commit = await run.commit(assignment.subject, done.summary)
     run.summarize(f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}")
     return StepResult(
@@ -146,4 +155,29 @@ async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts
         tried=done.tried,
         proof=done.proof,
         commit=commit,
+        **({name: getattr(done, name) for name in WORDS} if assignment.goes_on else {}),
+    )
+
+
+async def _begin(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepDone:
+    return await run.converse(
+        RISKY if assignment.risk.strip() else IMPLEMENT,
+        **assignment.model_dump(exclude={"wish"}),
+        heading=assignment.heading,
+        setup=describe_setup(run, facts.baseline.setup),
+        facts=await describe_facts(run, facts),
+        instructions=await read_instructions(run, find_paths(assignment.brief)),
+        wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
+    )
+
+
+async def _go_on(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepDone:
+    """Make it in the conversation that has read the issue and the code."""
+    checks = facts.model_copy(update={"discussion": "", "excerpts": ()})
+    nearby = await read_instructions(run, find_paths(assignment.brief), nearby_alone=True)
+    return await run.converse(
+        IMPLEMENT_HERE,
+        title=assignment.title,
+        facts=await describe_facts(run, checks),
+        instructions=nearby,
     )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from agents.pipelines.stages.onboarding import PLACE, Place
 from agents.pipelines.stages.quality import Baseline, CheckResult
+from agents.policy import WorkPath
 from agents.requests import Frozen
 from agents.run import StageContext
 from agents.text import clean_apart, one_line
@@ -48,6 +49,8 @@ class KnownFacts(Frozen):
     """What people with write access had said on the issue: untrusted."""
     excerpts: tuple[Place, ...] = ()
     """Lines of the files as the run found them."""
+    path: WorkPath = "whole"
+    """How the issue becomes a change."""
 
 
 async def describe_facts(run: StageContext, facts: KnownFacts) -> str:

@@ -116,19 +116,22 @@ def _summary(setup: SetupResult) -> str:
     return f"installed in {setup.seconds:.0f} s"
 
 
-async def read_instructions(run: StageContext, touched: Iterable[str] = ()) -> str:
+async def read_instructions(
+    run: StageContext, touched: Iterable[str] = (), *, nearby_alone: bool = False
+) -> str:
     """Return them for a prompt, bounded, each text once.
 
     They are taken from the default branch alone: those of a pull request's branch are part of what
     is worked on. Who may write there may also tell Fettle how to work. `touched`: paths that the
-    work is about; the instructions of their folders come after those of the whole.
+    work is about; the instructions of their folders come after those of the whole, or stand alone
+    where those are known: then the text is empty if there are none.
     """
     parts: list[str] = []
     texts: set[str] = set()
     room = FILES_LIMIT
     folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
     nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
-    for path in (*FILES, *await _list_there(run, nearby)):
+    for path in (*(() if nearby_alone else FILES), *await _list_there(run, nearby)):
         text = await _read_text(run, path)
         if not text or text in texts or text in FILES:  # a link to one of the others is its name
             continue
@@ -138,7 +141,9 @@ async def read_instructions(run: StageContext, touched: Iterable[str] = ()) -> s
             break
         room -= len(shown)
         parts.append(f"# {path}\n\n{shown}{_CUT if shown != text else ''}")
-    return "\n\n".join([_HEADING, *parts]) if parts else _NO_INSTRUCTIONS
+    if not parts:
+        return "" if nearby_alone else _NO_INSTRUCTIONS
+    return "\n\n".join([_HEADING, *parts])
 
 
 def find_paths(text: str) -> list[str]:

@@ -37,6 +37,7 @@ HEADINGS = {
     "infeasible_comment": "# Say why nothing changed",
     "decompose": "# Plan the steps",
     "implement": "# Implement one step",
+    "implement_here": "# Make the planned change",
     "docs_review": "# Review the documentation",
     "quality_fix": "# Fix the checks",
     "craft_pr": "# Write the pull request",
@@ -135,6 +136,7 @@ VARIABLES = {
     "results": "tests: exit 0 before, 0 after",
     "words": "It was moved.",
     "measured": "",
+    "fast": True,
     "risk": "",
 }
 PAIRS = [(CHECK, CHECK)]  # before and after

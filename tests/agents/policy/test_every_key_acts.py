@@ -39,6 +39,8 @@ ACTS = {
     "models.fast": A_TIER,
     "models.effort": CHOSEN,
     "models.tiers": CHOSEN,
+    "path": "tests/agents/pipelines/resolve/test_fast_path.py"
+    "::test_one_step_goes_on_in_triages_conversation_and_each_stage_is_recorded",
     "quality[].name": f"{HERE}::test_quality_is_what_it_says",
     "quality[].run": f"{HERE}::test_quality_is_what_it_says",
     "quality[].timeout": "tests/app/git/test_quality_stage.py"

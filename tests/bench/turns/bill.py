@@ -10,19 +10,20 @@ from pathlib import Path
 
 from anthropic.types import Usage as ReportedUsage
 
-from agents.loop.prices import cost_of, usage_of
+from agents.loop.prices import PriceList, usage_of
 from agents.ports import Usage
 from app.config.settings import load_settings
 from app.evaluation.case import find_cases
 from app.evaluation.evaluate import EvaluationPlan, Evaluator
 from tests.bench.npm import CACHE
-from tests.bench.turns.engineer import write_cases
+from tests.bench.turns.engineer import FAST, write_cases
 from tests.bench.turns.place import Work
 from tests.bench.turns.review import address
 
 MODEL = "claude-opus-5-5"
 BASELINE_COMMIT = "092468d"
 DOLLARS_AIM, SHORT_AIM, LONG_AIM = 0.60, 0.85, 0.95
+FAST_DOLLARS, FAST_ANSWERS = 0.45, 8
 
 
 def _tokens(output: int, minutes: int, hour: int, read: int) -> Usage:
@@ -55,6 +56,8 @@ BASELINE: Mapping[str, Bill] = {
     )
 }
 """What the same work took at `BASELINE_COMMIT`, by this file's own measure."""
+SAME_WORK = {FAST: "one-file"}
+"""Work that is another piece's, on another path: both are held against the one before."""
 
 
 async def bills() -> list[Bill]:
@@ -77,7 +80,8 @@ async def _evaluate() -> list[Bill]:
 def _sum_up(name: str, work: Work) -> Bill:
     answered = [asked for asked in work.asked if asked.answered]
     usages = [usage_of(ReportedUsage.model_validate(asked.usage)) for asked in answered]
-    usd = sum(cost_of(asked.model, usage) for asked, usage in zip(answered, usages, strict=True))
+    costs = map(PriceList().cost_of, (asked.model for asked in answered), usages)
+    usd = sum(cost for cost in costs if cost is not None)
     return Bill(name, len(answered), usd, sum(usages, Usage()))
 
 
@@ -90,8 +94,8 @@ def print_bills(found: Sequence[Bill]) -> None:
         f"{'output':>8}{'$':>8}{'cached':>8}{'of before':>10}"
     )
     for bill in found:
-        before = BASELINE.get(bill.work)
-        if before is not None:
+        before = BASELINE.get(SAME_WORK.get(bill.work, bill.work))
+        if before is not None and bill.work not in SAME_WORK:
             print(_row(f"{bill.work}, before", before))
         share = f"{bill.usd / before.usd * 100:8.0f} %" if before else ""
         print(_row(f"{bill.work}, now", bill) + share)
@@ -100,6 +104,11 @@ def print_bills(found: Sequence[Bill]) -> None:
         _print_aim(
             "dollars of one-file", by_work["one-file"].usd / BASELINE["one-file"].usd, DOLLARS_AIM
         )
+    if FAST in by_work:
+        fast = by_work[FAST]
+        _print_aim("dollars of its fast path", fast.usd / BASELINE["one-file"].usd, FAST_DOLLARS)
+        said = "met" if fast.answers <= FAST_ANSWERS else "missed"
+        print(f"   answers of its fast path: {fast.answers}, aim {FAST_ANSWERS}: {said}")
     for work, aim in (("one-file", SHORT_AIM), ("long", LONG_AIM)):
         if work in by_work:
             _print_aim(f"read from the cache, {work}", -by_work[work].cached, -aim)

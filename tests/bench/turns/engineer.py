@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 CASES = Path(__file__).parents[3] / "app" / "evaluation" / "cases"
-ONE_FILE = "humanize"
+ONE_FILE, FAST = "humanize", "one-file-fast"
 LOOKS = 40  # calls more in the long run
 LINES = 25
 SOURCE, TESTS = "src/humanize/filesize.py", "tests/test_filesize.py"
@@ -20,16 +20,38 @@ Part = dict[str, Any]
 
 
 def write_cases(folder: Path) -> None:
-    """Write the one-file bug three times: as it is, in three steps, and drawn out."""
+    """Write the one-file bug: as it is, on the fast path, in three steps, and drawn out."""
     parts = yaml.safe_load((CASES / ONE_FILE / "script.yml").read_text("utf-8"))
     for name, script in (
         ("one-file", parts),
+        (FAST, _in_one_go(parts)),
         ("three-step", _in_three_steps(parts)),
         ("long", _drawn_out(parts)),
     ):
         place = folder / name
         shutil.copytree(CASES / ONE_FILE, place)
         (place / "script.yml").write_text(yaml.safe_dump(script, allow_unicode=True), "utf-8")
+        if name == FAST:
+            policy = place / "fettle.yml"
+            said = policy.read_text("utf-8") if policy.is_file() else ""
+            policy.write_text(f"{said}path: fast\n", "utf-8")
+
+
+def _in_one_go(parts: Sequence[Part]) -> list[Part]:
+    """Return the same work by whoever understood the issue, who reads nothing a second time."""
+    script = copy.deepcopy(list(parts))
+    triage = next(part for part in script if part["when"] == "# Triage")
+    at = next(n for n, part in enumerate(script) if part["when"].startswith("# Implement"))
+    [plan] = [_call(part, "submit_plan") for part in script if part["when"] == "# Plan the steps"]
+    _call(triage, "submit_triage")["steps"] = plan["steps"]
+    whole, docs = script[at], next(part for part in script if part["when"].startswith("# Review"))
+    look, make, run, done = whole["turns"]
+    triage["turns"][1]["call"].append(look["call"][1])
+    make["call"].append(docs["turns"][0]["call"][0])
+    said = _call(docs, "submit_docs")["summary"]
+    done["call"][0]["submit_step"] |= {"documentation": said, "rejected": "", "notes": ""}
+    script[at] = {"when": "# Make the planned change", "turns": [make, run, done]}
+    return script
 
 
 def _in_three_steps(parts: Sequence[Part]) -> list[Part]:

@@ -56,7 +56,7 @@ def pull_request_body(
         _section("What fresh eyes found", format_verdict(work, safe)),
         _section("For the reviewer", safe(text.notes)),
         _section("What triage found", safe(work.finding.reasoning)),
-        _section("Cost", _cost(spent)),
+        _section("Cost", f"{_cost(spent)} {safe(work.path_note)}"),
     ]
     return "\n\n".join(section for section in sections if section)
 

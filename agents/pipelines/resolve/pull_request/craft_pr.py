@@ -12,6 +12,7 @@ from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
+from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.quality import format_output
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -69,6 +70,10 @@ async def craft_pr(
     run: StageContext, checked: MeasuredChange, work: ResolveWork
 ) -> PullRequestText:
     """Write the pull request."""
+    step = work.words
+    if step is not None and step.commit == checked.quality.commit:  # nothing was added to it
+        run.summarize(step.title)
+        return _words_of_step(step)
     return await _write_text(run, CRAFT_PR, checked, work, {})
 
 
@@ -120,15 +125,28 @@ async def _write_text(
     return text
 
 
-def _words_of_engineers(wish: str, work: ResolveWork, reason: str) -> PullRequestText:
-    titles = [each.title for each in work.all_made if each.commit] or [wish]
-    title = one_line(titles[0], 90)
+def _name(title: str) -> dict[str, str]:
+    """Return title and branch of a change that is called so."""
+    title = one_line(title, 90)
     title = title if len(title) >= 8 else f"Resolve: {title}"
     words = re.findall(r"[a-z0-9]+", title.lower())[:5]
+    return {"title": title, "branch": "-".join(words)[:LONGEST].strip("-") or "change"}
+
+
+def _words_of_step(step: StepResult) -> PullRequestText:
+    return PullRequestText(
+        **_name(step.title),
+        why=step.summary.ljust(20),
+        rejected=step.rejected,
+        notes=step.notes,
+    )
+
+
+def _words_of_engineers(wish: str, work: ResolveWork, reason: str) -> PullRequestText:
+    titles = [each.title for each in work.all_made if each.commit] or [wish]
     summaries = [each.summary for each in work.all_made if each.commit and each.summary.strip()]
     return PullRequestText(
-        branch="-".join(words)[:LONGEST].strip("-") or "change",
-        title=title,
+        **_name(titles[0]),
         why="\n\n".join(summaries).ljust(20) if summaries else f"It was asked for: {wish:<20}",
         rejected="",
         notes=f"The description was put together from the steps' own words. {reason}",

@@ -6,6 +6,7 @@ from agents.pipelines.resolve.decision.decided_before import decided_before
 from agents.pipelines.resolve.sub_issues.order import Order, in_order
 from agents.pipelines.stages.onboarding import read_instructions
 from agents.pipelines.stages.prepare import Beginning
+from agents.policy import WorkPath
 from agents.ports import EarlierPull, LinkedIssue
 from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext, stage
@@ -27,16 +28,21 @@ class Material(Frozen):
     """Its sub-issues."""
     earlier: EarlierPull | None = None
     """The pull request that is brought up to date."""
+    path: WorkPath = "whole"
+    """How the issue becomes a change, unless something speaks for the whole path."""
 
 
 @stage
 async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning) -> Material:
     """Read what belongs to the issue."""
     tracker = run.ports.tracker
+    path = (await run.policy()).path or run.path
     told, decisions = await read_instructions(run), await decided_before(run)
     if tracker is None:
         run.summarize("nothing on GitHub belongs to it")
-        return Material(instructions=told, decisions=decisions, earlier=beginning.earlier)
+        return Material(
+            instructions=told, decisions=decisions, earlier=beginning.earlier, path=path
+        )
     discussion = await tracker.discussion()
     linked = await tracker.find_linked(request.text, limit=MOST_LINKED)
     parts = in_order(await tracker.sub_issues())
@@ -56,6 +62,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
         linked=linked,
         parts=parts,
         earlier=beginning.earlier,
+        path=path,
     )
 
 

@@ -59,6 +59,8 @@ class Triage(Submission, tool="submit_triage"):
     """What a wrong change could break beyond the ordinary, if anything."""
     excerpts: tuple[Place, ...] = Field(default=(), max_length=MOST_EXCERPTS)
     """`path:first-last` of the lines to change, and of those that they depend on."""
+    steps: tuple[PlanStep, ...] = Field(default=(), max_length=MOST_STEPS)
+    """The plan, where the stage asks for it."""
 
     @property
     def actionable(self) -> bool:
@@ -97,9 +99,12 @@ async def triage(
 ) -> Triage:
     """Understand the issue and decide."""
     pictures, left_out = await _pictures(run, request)
+    fast = material.path == "fast" and not material.parts.work
     finding = await run.converse(
         TRIAGE,
         pictures=pictures,
+        objection=_want_plan if fast else None,
+        fast=fast,
         setup=describe_setup(run, setup),
         instructions=material.instructions,
         decisions=material.decisions,
@@ -116,6 +121,12 @@ async def triage(
     run.stands(about=finding.kind)
     run.summarize(format_decision(finding))
     return finding
+
+
+def _want_plan(finding: Triage) -> str | None:
+    if finding.actionable and not finding.steps:
+        return "`steps` is empty: give the plan of the change."
+    return None
 
 
 def format_decision(finding: Triage) -> str:
