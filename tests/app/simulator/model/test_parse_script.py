@@ -34,28 +34,33 @@ def definitions(conversations):
 def answers(part, conversation):
     """Tell whether this part of the script answers the conversation's prompt."""
     prompt = conversation.prompt.read_text(encoding="utf-8")
-    numbered = [prompt.replace("{{ heading }}", f"step {n} of 2") for n in "12"]
-    return any(part.place_in(text) is not None for text in numbered)
+    sources = ("The issue, a/b#1", "What reviewers of the pull request a/b#2 ask for")
+    told = [
+        prompt.replace("{{ heading }}", f"step {n} of 2").replace("{{ source }}", source)
+        for n in "12"
+        for source in sources
+    ]
+    return any(part.place_in(text) is not None for text in told)
 
 
 def test_every_stage_on_the_way_of_the_demo_is_answered():
-    answered = {part.when for part in SCRIPT.root}
+    answered = {part.name for part in SCRIPT.root}
     conversations = resolving.CONVERSATIONS
     found = {c.name for c in conversations for part in SCRIPT.root if answers(part, c)}
     assert found == WAY
     steps = sum(when.startswith("# Implement step") for when in answered)
-    [plan] = [p.turns[-1].call[0]["submit_plan"] for p in SCRIPT.root if "Plan" in p.when]
+    [plan] = [p.turns[-1].call[0]["submit_plan"] for p in SCRIPT.root if "Plan" in p.name]
     assert len(plan["steps"]) == steps == 2
 
 
 def test_every_stage_on_the_way_of_the_review_is_answered():
     both, conversations = (*SCRIPT.root, *REVIEW.root), addressing.CONVERSATIONS
     found = {c.name for c in conversations for part in both if answers(part, c)}
-    assert found == {"analyze_feedback", "implement", "quality_fix", "craft_update"}
-    assert len({part.when for part in both}) == len(both), "both are played as one"
+    assert found == {"analyze_feedback", "implement", "quality_fix", "evaluation", "craft_update"}
+    assert len({part.name for part in both}) == len(both), "both are played as one"
 
 
-@pytest.mark.parametrize(("part", "conversations"), PLAYED, ids=[part.when for part, _ in PLAYED])
+@pytest.mark.parametrize(("part", "conversations"), PLAYED, ids=[part.name for part, _ in PLAYED])
 def test_its_calls_fit_the_tools_and_end_with_the_stages_submission(part, conversations):
     submissions, known = definitions(conversations)
     calls = [pair for turn in part.turns for call in turn.call for pair in call.items()]
