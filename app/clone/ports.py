@@ -129,10 +129,12 @@ class CloneEquipment:
     """Set when the run waits for the person at the terminal."""
     checks: Checks
     """Hears what the run's checks say."""
+    retry: Callable[[Steps, Reporter], Steps] | None = None
+    """Keeps what an earlier run did, where that goes on."""
 
-    def wrap(self, steps: Steps, _reporter: Reporter) -> Steps:
+    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
         """Return the steps with an ear on the checks."""
-        return NotingSteps(steps, self.checks)
+        return NotingSteps(self.retry(steps, reporter) if self.retry else steps, self.checks)
 
     async def admit(self) -> Admission:
         """Let it run: the person at the terminal asks for it themselves, in words of their own."""

@@ -13,7 +13,7 @@ from app.clone.log import logging_to
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult
 from app.clone.run import CloneRequest, CloneRun, RunLocation
-from app.clone.run_folder import run_folder
+from app.clone.run_folder import DONE, FAILED, run_folder
 from app.config.settings import Settings
 from app.git.worktree import remove_tree
 from app.secrets.redaction import Redactor
@@ -33,14 +33,14 @@ async def resolve_clone(
     when it waits for a person who is not there; the same wish goes on from there.
     """
     asked = (str(start.clone.git.gitdir), start.head.commit, *wish.asked)
-    async with run_folder(settings.data_dir, *asked) as folder:
+    async with run_folder(
+        settings.data_dir, *asked, choose=wish.choose_again, again=wish.again
+    ) as folder:
         with logging_to(folder.log, settings, redactor, wish.tell):
             result = await _resolve(settings, redactor, wish, RunLocation(start, folder), stop)
-        if result.outcome.kind == "failed":
-            folder.put_aside(history=bool(result.commits) and result.branch is None)
-            return replace(result, kept=folder.path)
-        folder.remove()
-        return result
+        failed = result.outcome.kind == "failed"
+        folder.put_aside(FAILED if failed else DONE)
+        return replace(result, kept=folder.path if failed else None)
 
 
 async def _resolve(
@@ -70,5 +70,7 @@ async def _resolve(
 
 def _describe_start(place: RunLocation) -> str:
     where = f"{place.start.head.commit[:10]} ({place.start.head.branch or 'no branch checked out'})"
-    how = "Going on with the interrupted run at" if place.folder.resumed else "Working on"
-    return f"{how} {where}; what is not committed there is left out."
+    folder = place.folder
+    which = "failed" if folder.earlier else "interrupted"
+    how = f"Going on with the {which} run at" if folder.resumed else "Working on"
+    return f"{how} {where}, as run {folder.run_id}; what is not committed there is left out."

@@ -22,6 +22,7 @@ class CloneResult:
     """What `fettle resolve PATH` prints."""
 
     outcome: Outcome
+    run_id: str
     base: str
     """The commit that the run began at."""
     branch: str | None
@@ -72,8 +73,16 @@ class CloneResult:
         """Return it as Markdown: the pull request's title and body, or what there is to say."""
         pull = self.outcome.pull_request
         if pull is not None:
-            return f"# {pull.title}\n\n{pull.body}"
-        return "\n\n".join([f"**{self.headline}**", *self.notes])
+            return f"# {pull.title}\n\n{pull.body}\n\n{self.reference}"
+        return "\n\n".join([f"**{self.headline}**", *self.notes, self.reference])
+
+    @property
+    def reference(self) -> str:
+        """Return the names of what came of it: branch and commit, if any, and the run."""
+        made = ""
+        if self.branch and self.commits:
+            made = f"Branch `{self.branch}` at commit `{self.commits[-1][0][:12]}`. "
+        return f"{made}Run `{self.run_id}`: `fettle runs show {self.run_id}` tells all of it."
 
     def json(self) -> str:
         """Return it as one JSON object."""
@@ -82,6 +91,8 @@ class CloneResult:
         about = {
             "outcome": self.outcome.kind,
             "text": self.outcome.text,
+            "run": self.run_id,
+            "commit": self.commits[-1][0] if self.commits else None,
             "base": self.base,
             "branch": self.branch,
             "commits": [{"sha": sha, "subject": subject} for sha, subject in self.commits],

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agents.errors import Cancelled, FettleError
-from agents.ports import Reporter
+from agents.pipelines.stages.save_unfinished import keep_work
+from agents.ports import Reporter, Steps
+from agents.requests import Again as EarlierRun
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.clone.ask_person import Ask, CloneApprovals
@@ -17,11 +19,12 @@ from app.clone.follow_run import CloneRunFollower
 from app.clone.ports import Checks, CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult
-from app.clone.run_folder import RunFolder
+from app.clone.run_folder import Again, Choose, RunFolder
 from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, RunObjects, run_refs
 from app.git.policy_file import policy_of
 from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
+from app.runs.retry_from_stage import RetryFromStage
 from app.runs.wakeup import WakeupPoller
 from app.sandbox.select import build_caution
 from app.store.runs import StoredJournal
@@ -37,6 +40,12 @@ STOPPED = (
 )
 
 
+ONCE_MORE = (
+    "A run of this very thing failed before. This one begins anew; with `--resume` the other goes"
+    " on where it failed."
+)
+
+
 @dataclass(frozen=True)
 class CloneRequest:
     """What is asked for, and where to tell how it goes."""
@@ -49,6 +58,17 @@ class CloneRequest:
     """Asks the person at the terminal about a call; None where nobody sits there."""
     request: Request | None = None
     """What is asked for, where it is more than words."""
+    again: Again | None = None
+    """What becomes of a run of the same that failed; None: `choose` says it."""
+    choose: Choose | None = None
+    """Asks the person at the terminal; None where nobody sits there."""
+
+    async def choose_again(self) -> Again:
+        """Return what becomes of a run of the same that failed."""
+        if self.choose is not None:
+            return await self.choose()
+        self.tell(ONCE_MORE)
+        return "fresh"
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -93,6 +113,9 @@ class CloneRun:
         engine = make_engine(self.parts)
         await engine.launch(conductor.conduct)
         run_id, request = self.place.folder.run_id, self.request
+        if earlier := self.place.folder.earlier:
+            kept = EarlierRun(run_id=earlier, stage=keep_work.name)
+            request = request.model_copy(update={"again": kept})
         await self.parts.runs.create(run_id, request)
         await engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))
         attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
@@ -147,7 +170,21 @@ class CloneRun:
         at_terminal = request.model_copy(update={"via": "terminal"})
         read = partial(policy_of, GitObjects(place.start.clone.git), place.start.head.commit)
         gate = PolicyGate(at_terminal, read, parts.models_allowed)
-        return CloneEquipment(ports, source, gate, self.parked, self.checks)
+        retry = partial(self._retry, request.again, run_id) if request.again else None
+        return CloneEquipment(ports, source, gate, self.parked, self.checks, retry)
+
+    def _retry(
+        self, again: EarlierRun, run_id: str, steps: Steps, reporter: Reporter
+    ) -> RetryFromStage:
+        return RetryFromStage(
+            steps,
+            again,
+            run_id,
+            database=self.parts.database,
+            objects=RunObjects(self.mirror, run_id),
+            recover=_recover_nothing,
+            reporter=reporter,
+        )
 
     async def result(self, outcome: Outcome) -> CloneResult:
         """Return what it came to."""
@@ -160,6 +197,7 @@ class CloneRun:
                 branch = await self._save_unfinished(tip)
         return CloneResult(
             outcome,
+            run_id=self.place.folder.run_id,
             base=base,
             branch=branch,
             commits=await self.mirror.log(base, tip) if tip else [],
@@ -219,6 +257,10 @@ class CloneRun:
             label="",
             url="",
         )
+
+
+async def _recover_nothing() -> None:
+    """Do nothing: the commits of the earlier run are in the same folder."""
 
 
 async def _author() -> CommitIdentity:

@@ -28,6 +28,7 @@ def show(result: CloneResult) -> None:
         console.print(Markdown(note))
     if result.branch:
         console.print(_branch(result, result.branch))
+    console.print(Markdown(result.reference))
 
 
 def _branch(result: CloneResult, branch: str) -> Table:

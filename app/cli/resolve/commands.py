@@ -16,6 +16,7 @@ from app.cli.terminal import PERSON, say, stop_event
 
 if TYPE_CHECKING:
     from app.clone.preconditions import CloneStart
+    from app.clone.run_folder import Again
     from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -47,13 +48,24 @@ def resolve(
             help="For a clone: a file that says what to do; - for standard input.",
         ),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="In a clone: go on with the run of this that failed.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="In a clone: begin anew, whatever is there already.")
+    ] = False,
     json: JsonAtEnd = False,
 ) -> None:
     """Resolve an issue."""
-    sys.exit(asyncio.run(_resolve(what, more, issue, json=json)))
+    if resume and fresh:
+        raise ConfigError("--resume goes on and --fresh begins anew: give one of them.")
+    again: Again | None = "resume" if resume else "fresh" if fresh else None
+    sys.exit(asyncio.run(_resolve(what, more, issue, again, json=json)))
 
 
-async def _resolve(what: str, more: str | None, issue: Path | None, *, json: bool) -> int:
+async def _resolve(
+    what: str, more: str | None, issue: Path | None, again: Again | None, *, json: bool
+) -> int:
     from app.config.settings import load_settings
     from app.operator.issue_reference import issue_named
 
@@ -62,10 +74,15 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
     named = issue_named(what, more, github_url=settings.github_url, repositories=known)
     if named is None:
         return await _begin_in_clone(
-            settings, _find_folder(what), _read_wish(what, more, issue), json=json
+            settings, _find_folder(what), _read_wish(what, more, issue), again, json=json
         )
     if issue is not None:
         raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
+    if again is not None:
+        raise ConfigError(
+            f"`{named}` is an issue on GitHub; --{again} is for clones. `fettle runs retry` has a"
+            " run on an issue done once more, with --from from a stage on."
+        )
     settings = load_settings()
     # These take seconds: a mistake is told before.
     from app.cli.resolve.work_on_issue import work_on
@@ -107,19 +124,24 @@ def _find_folder(what: str) -> Path:
 
 
 async def _begin_in_clone(
-    settings: Settings, path: Path, wish: tuple[str, str], *, json: bool
+    settings: Settings, path: Path, wish: tuple[str, str], again: Again | None, *, json: bool
 ) -> int:
     from app.clone.preconditions import start_at
 
-    return await _work_in_clone(settings, await start_at(path), wish, json=json)
+    return await _work_in_clone(settings, await start_at(path), wish, again, json=json)
 
 
 async def _work_in_clone(
-    settings: Settings, start: CloneStart, asked: tuple[str, str], *, json: bool
+    settings: Settings,
+    start: CloneStart,
+    asked: tuple[str, str],
+    again: Again | None,
+    *,
+    json: bool,
 ) -> int:
     from app.cli.progress import TerminalProgress  # these take seconds: a mistake is told before
     from app.cli.resolve.clone_result import show
-    from app.cli.runs.approval_prompt import ask_here
+    from app.cli.runs.approval_prompt import ask_here, choose_here
     from app.cli.terminal import redactor_of
     from app.clone.ask_person import CloneWaits
     from app.clone.resolve import resolve_clone
@@ -128,7 +150,15 @@ async def _work_in_clone(
     progress = TerminalProgress(Console(stderr=True))
     stop = stop_event(progress.announce_stop)
     try:
-        wish = CloneRequest(*asked, say, progress, ask_here if sys.stdin.isatty() else None)
+        seated = sys.stdin.isatty()
+        wish = CloneRequest(
+            *asked,
+            say,
+            progress,
+            ask_here if seated else None,
+            again=again,
+            choose=choose_here if seated else None,
+        )
         done = await resolve_clone(settings, redactor_of(settings), start, wish, stop)
         progress.end("failed" if done.exit_code == 1 else "done")
     except CloneWaits as waits:

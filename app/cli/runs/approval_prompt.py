@@ -16,6 +16,7 @@ from app.cli.terminal import say
 
 if TYPE_CHECKING:
     from app.clone.ask_person import Answer
+    from app.clone.run_folder import Again
     from app.records.approvals import StoredApproval
 
 
@@ -53,6 +54,17 @@ async def ask_here(stored: StoredApproval) -> Answer | None:
                 return "denied", (await _read_line()).strip()
             case "l" | "later" | "":
                 return None
+
+
+async def choose_here() -> Again:
+    """Ask whoever sits at the terminal what becomes of a run that failed."""
+    while True:
+        say("A run of this very thing failed before. Go on there, or begin anew? go, new: ")
+        match (await _read_line()).strip().lower():
+            case "g" | "go" | "go on" | "":
+                return "resume"
+            case "n" | "new" | "anew":
+                return "fresh"
 
 
 async def _read_line() -> str:

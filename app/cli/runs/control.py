@@ -32,7 +32,7 @@ BY_ALERT = (
 )
 BY_HAND = (
     "That is a run of `fettle resolve` on a clone. Ctrl-C stops it where it was started, and the"
-    " same command goes on with it."
+    " same command goes on with it; where it failed, with `--resume`."
 )
 
 AFRESH = (

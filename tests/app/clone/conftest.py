@@ -125,8 +125,13 @@ class Bench:
         return self.place / "data"
 
     def list_folders(self):
-        """Return the run folders that are there."""
-        return sorted((self.data / "clones").glob("*"))
+        """Return the folders of runs that are not done."""
+        found = sorted((self.data / "clones").glob("*"))
+        return [path for path in found if not path.name.startswith("done-")]
+
+    def list_done(self):
+        """Return the folders of runs that are done."""
+        return sorted((self.data / "clones").glob("done-*"))
 
     def issue(self, text=ISSUE):
         file = self.place / "issue.md"
@@ -149,11 +154,11 @@ class Bench:
             **more,
         }
 
-    async def resolve(self, path, text=ISSUE, stop=None, decide=None, **more):
+    async def resolve(self, path, text=ISSUE, stop=None, decide=None, again=None, **more):
         """Do what the command does, in this process: the start of another takes seconds."""
         settings = load_settings(self.settings(**more), serving=False)
         progress = TerminalProgress(Console(file=self.shown))
-        wish = CloneRequest(*read_issue(text), self.told.append, progress, decide)
+        wish = CloneRequest(*read_issue(text), self.told.append, progress, decide, again=again)
         return await resolve_clone(
             settings, Redactor(), await start_at(path), wish, stop or asyncio.Event()
         )

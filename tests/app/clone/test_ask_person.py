@@ -25,10 +25,13 @@ STEP = {
 SCRIPT = (TRIAGE, PLAN, STEP, JUDGE, DOCS, PULL)
 
 
+OVER = ("failed-", "done-")
+
+
 def databases(data):
-    """Return the URLs of the databases of all runs that have not failed."""
+    """Return the URLs of the databases of all runs that are not over."""
     found = sorted(data.glob("clones/*/run.db"))
-    return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith("failed-")]
+    return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith(OVER)]
 
 
 def open_only_database(data):

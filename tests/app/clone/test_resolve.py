@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import stat
 import subprocess
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from tests.app.clone.conftest import (
     GOOD,
     JUDGE,
     PLAN,
-    STEP,
     TRIAGE,
     WORDS,
     git,
@@ -230,32 +228,6 @@ async def test_a_question_is_told_and_leaves_no_branch(bench, calc):
     assert "then start again" in done.text
     assert git(calc, "branch", "--list", "bot/*") == ""
     assert bench.list_folders() == []
-
-
-async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, calc):
-    await bench.play(
-        (TRIAGE, PLAN, STEP, JUDGE, DOCS)
-    )  # to the rest the model answers with an error
-
-    done = await bench.resolve(calc)
-
-    assert done.exit_code == 1
-    assert done.branch.startswith("bot/unfinished-")
-    assert git(calc, "rev-parse", done.branch) == done.commits[-1][0]
-    assert done.branch in done.text
-    [kept] = bench.list_folders()
-    assert done.kept == kept
-    assert str(kept) in done.text
-    assert {path.name for path in kept.iterdir()} >= {"run.db", "run.log"}
-    assert not (kept / "mirror.git").exists()
-    assert {stat.S_IMODE((kept / name).stat().st_mode) for name in ("run.db", "run.log")} == {0o600}
-    assert "outcome=failed" in (kept / "run.log").read_text()
-
-    await bench.play(GOOD)  # what failed is over: the same question begins anew
-    again = await bench.resolve(calc)
-    assert again.exit_code == 0, again.text
-    assert bench.told[-1].startswith("Working on")
-    assert bench.list_folders() == [kept]
 
 
 async def test_people_may_commit_while_it_works_and_may_be_careful_with_modes(bench, calc):
