@@ -139,7 +139,7 @@ class RunSetUp:
 
     @asynccontextmanager
     async def lend_kits(
-        self, base: str, argv: Sequence[str], kits: Sequence[Kit]
+        self, base: str, sandbox: Sandbox, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AsyncIterator[Loan]:
         """Lend kits to a command of Fettle's; it leaves nothing behind."""
         if self._all.sandbox.level != "full":
@@ -147,7 +147,9 @@ class RunSetUp:
         chosen = await self._choose(base)
         folder = self._all.store.make_addition_folder(self._name, self._owner)
         try:
-            lent = self._all.kits.lend(folder / "tmp", argv, kits, toolchains=chosen)
+            lent = self._all.kits.lend(
+                folder / "tmp", argv, kits, owner=sandbox.owner, toolchains=chosen
+            )
             async with lent as loan:
                 yield loan
         finally:

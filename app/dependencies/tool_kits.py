@@ -92,9 +92,10 @@ class Kits:
         argv: Sequence[str],
         kits: Sequence[Kit],
         *,
+        owner: tuple[int, int],
         toolchains: ToolchainChoice,
     ) -> AsyncIterator[Loan]:
-        """Lend kits, with the caller's folder `scratch` for temporary files.
+        """Lend kits, with the folder `scratch` for temporary files of the command's user, `owner`.
 
         They are made with the machine's own tools: every repository is lent the same ones.
 
@@ -104,7 +105,7 @@ class Kits:
             raise ToolError(_NO_SANDBOX.format(name=self.sandbox.name))
         wanted = list(dict.fromkeys(_with_needs(kits)))
         tools = tools_of({}, " ".join([*argv, *(kit.script for kit in wanted)]))
-        give(scratch, self.sandbox.owner)
+        give(scratch, owner)
         try:
             async with self.open_way(tools) as way:
                 made, missing = await self._gather(wanted, way)

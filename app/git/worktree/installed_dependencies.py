@@ -107,7 +107,7 @@ class DependencyInstaller(Protocol):
         ...
 
     def lend_kits(
-        self, base: str, argv: Sequence[str], kits: Sequence[Kit]
+        self, base: str, sandbox: Sandbox, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AbstractAsyncContextManager[LentTools]:
         """Lend kits to a command of Fettle's that reads from indexes; it leaves nothing behind.
 

@@ -154,7 +154,7 @@ class GitSource:
             identity=await self._identity(),
             furnish=partial(self._furnisher.find_mounts, base, policy),
             add=partial(self._furnisher.open_addition, base, policy, sandbox),
-            lend=partial(self._furnisher.lend_kits, base),
+            lend=partial(self._furnisher.lend_kits, base, sandbox),
             conceal=self._conceal,
             on_command=self._on_command,
             bait=self._bait,

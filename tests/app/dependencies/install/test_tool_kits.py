@@ -116,8 +116,9 @@ async def test_one_that_cannot_be_made_is_said_so_and_is_not_tried_at_every_comm
 
 async def test_without_a_sandbox_that_holds_nobody_asks(ground):
     set_ups = ground.set_ups(sandbox=NoSandbox(SANDBOX_UID))
+    lending = set_ups.for_run("1", ground.mirror, "run-1")
     with pytest.raises(ToolError, match="indexes alone"):
-        async with set_ups.for_run("1", ground.mirror, "run-1").lend_kits("", ["true"], []):
+        async with lending.lend_kits("", ground.sandbox, ["true"], []):
             pass
 
 

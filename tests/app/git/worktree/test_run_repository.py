@@ -65,7 +65,7 @@ class Bare:
             yield addition
 
     @asynccontextmanager
-    async def lend_kits(self, base, argv, kits):
+    async def lend_kits(self, base, sandbox, argv, kits):
         async with nothing_to_lend(argv, kits) as lent:
             yield lent
 
