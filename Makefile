@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick attack check gates bench charts lock sbom audit clean setup-runtime setup-dev
+.PHONY: help demo test quick attack check gates bench soak charts lock sbom audit clean setup-runtime setup-dev
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
@@ -36,6 +36,9 @@ check: gates ## Check format, style, types, layers and sizes
 
 bench: setup-dev ## Measure speed, and print what was measured
 	@$(BIN)/python tests/bench $(ARGS)
+
+soak: setup-dev ## Disturb three workers for 15 minutes, and look whether anything was lost
+	@$(BIN)/pytest -q -s -n 0 tests/bench/soak.py $(ARGS)
 
 charts: setup-dev ## Draw the pipelines' flowcharts anew
 	@$(BIN)/python -m agents.pipelines.flowchart
