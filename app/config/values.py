@@ -218,6 +218,15 @@ def with_driver(value: SecretStr | None) -> SecretStr | None:
     return SecretStr(url.render_as_string(hide_password=False))
 
 
+def cron_of(every: int) -> str:
+    """Return the timetable of each multiple of so many seconds, with the seconds first."""
+    if every < 60:
+        return f"*/{every} * * * * *"
+    if every < 3600:
+        return f"0 */{every // 60} * * * *"
+    return "0 0 * * * *" if every < 86_400 else "0 30 3 * * *"
+
+
 def fits_clock(seconds: int) -> int:
     """Return the seconds; they have to divide a minute, or be minutes that divide an hour."""
     if (seconds < 60 and 60 % seconds == 0) or (seconds % 60 == 0 and 3600 % seconds == 0):

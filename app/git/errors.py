@@ -41,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 class GitFailed(RunError):
     """Git failed for a reason that is neither the network's nor the token's."""
 
-    def __init__(self, text: str, code: int) -> None:
+    def __init__(self, text: str, code: int = 128) -> None:
         super().__init__(text)
         self.code = code
 

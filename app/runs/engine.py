@@ -12,9 +12,10 @@ import asyncio
 import json
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -24,9 +25,11 @@ from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos._dbos import _get_dbos_instance
 from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
-from sqlalchemy import Connection, make_url, update
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from agents.ports import Json, Steps
+from app.config.values import cron_of
 from app.observability.logging import Sparingly
 from app.runs.durable_steps import (
     LOOK_SECONDS,
@@ -39,7 +42,8 @@ from app.runs.durable_steps import (
 )
 from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
-from app.store.database import overwriting_connection, sqlite_module
+from app.store.database import overwriting_connection, sqlite_module, write_ahead
+from app.store.engine_tables import put_by
 from app.store.lease import RENEW_SECONDS, SILENT_SECONDS, Claim, Lease
 
 QUEUE = "runs"
@@ -51,6 +55,7 @@ VERSION = "1"
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
 POLL_SECONDS = 0.25
 LET_GO_SECONDS = 5.0
+STRAY_SECONDS = 30.0
 CONNECTIONS = 14
 """To PostgreSQL, at most: one listens for news, one looks at each queue, the others are the steps'.
 The lease has one of its own."""
@@ -114,6 +119,7 @@ class Engine:
         self._conducting: dict[asyncio.Task[Any], str] = {}
         """What is at work, or waits, in this process; a routine's run has no id."""
         self._executor = executor
+        self._awaited: dict[str, float] = {}
         self._own_queue = f"{QUEUE}/{executor}"
         self._routines: dict[str, Routine] = {}
         self._url = database_url
@@ -151,7 +157,7 @@ class Engine:
         if self._lease is not None:
             await self._lease.begin()
         if make_url(self._url).get_backend_name() == "sqlite":
-            _write_ahead(self._url)
+            write_ahead(self._url)
             made = {"connect_args": {"factory": overwriting_connection()}}
             self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
@@ -166,7 +172,7 @@ class Engine:
                 try:
                     return await conduct(run_id, request, DurableSteps(self.pool, run_id))
                 except LetGo:  # by now it has put away what it worked with
-                    await asyncio.to_thread(_put_by, run_id, self._executor)
+                    await self._put_by(run_id)
                     raise
 
         # DBOS would count every start: a run that waits sees many deploys. The runner counts.
@@ -220,8 +226,10 @@ class Engine:
         if not found:
             with SetWorkflowID(run_id):
                 await DBOS.enqueue_workflow_async(self._own_queue, self._run, run_id, request)
-        elif found[0].status in ENDED or found[0].queue_name == self._own_queue:
-            return  # the reaper sees to the first; the second is polled, or just leaves
+        elif found[0].status in ENDED:
+            return  # the reaper sees to it
+        elif found[0].queue_name == self._own_queue and not self._is_stray(run_id):
+            return  # it is polled, or just leaves
         else:
             await DBOS.resume_workflows_async([run_id], queue_name=self._own_queue)
         self._ring()
@@ -237,12 +245,41 @@ class Engine:
                 {
                     "schedule_name": name,
                     "workflow_fn": self._routine,
-                    "schedule": _cron(every),
+                    "schedule": cron_of(every),
                     "context": name,
                 }
             ]
         )
         await asyncio.to_thread(DBOS.trigger_schedule, name)
+
+    def _is_stray(self, run_id: str) -> bool:
+        """Tell whether the run has been in this process's queue for long and is not at work.
+
+        Where the database went away as it was taken, DBOS lets go of it without another try.
+        """
+        now = time.monotonic()
+        if now - self._awaited.setdefault(run_id, now) <= STRAY_SECONDS:
+            return False
+        del self._awaited[run_id]
+        return True
+
+    async def _put_by(self, run_id: str) -> None:
+        """Put a run that leaves this process where nobody takes it from.
+
+        An error must not become the run's end: it is tried until the database is there.
+        """
+
+        def move() -> None:
+            engine = _get_dbos_instance()._sys_db.engine  # noqa: SLF001 - no public call is as safe
+            with engine.begin() as connection:
+                put_by(connection, run_id, executor=self._executor, queue=PARKED)
+
+        while True:
+            try:
+                return await asyncio.to_thread(move)
+            except SQLAlchemyError as error:
+                log.warning("run not put by yet", run=run_id, reason=type(error).__name__)
+            await asyncio.sleep(self.pool.retry_seconds)
 
     def is_conducting(self) -> bool:
         """Return whether anything is at work, or waits, in this process."""
@@ -368,6 +405,7 @@ class Engine:
         current = asyncio.current_task()
         assert current is not None
         self._conducting[current] = run_id
+        self._awaited.pop(run_id, None)
         try:
             yield
         finally:
@@ -396,20 +434,6 @@ class _Taking:
         self._look.close()
 
 
-def _put_by(run_id: str, executor: str) -> None:
-    """Put a run that left this process where nobody takes it from, unless somebody has it again."""
-    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - the public call asks nobody whose it is
-    status = system.tables.workflow_status
-    mine = (
-        status.c.workflow_uuid == run_id,
-        status.c.status == "PENDING",
-        status.c.executor_id == executor,
-    )
-    fresh = {"queue_name": PARKED, "owner_xid": None, "started_at_epoch_ms": None}
-    with system.engine.begin() as connection:
-        connection.execute(update(status).where(*mine).values(status="ENQUEUED", **fresh))
-
-
 def _record(name: str, work: Callable[[], Coroutine[Any, Any, Json]]) -> Awaitable[Json]:
     return DBOS.run_step_async({"name": name}, work)
 
@@ -421,21 +445,6 @@ def _moment(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
-def _cron(every: int) -> str:
-    """Return the timetable as DBOS reads it, seconds first; `fits_clock` knows what it can say."""
-    if every < 60:
-        return f"*/{every} * * * * *"
-    if every < 3600:
-        return f"0 */{every // 60} * * * *"
-    return "0 0 * * * *" if every < 86_400 else "0 30 3 * * *"
-
-
 def _refuse(_pickle: object, _text: str) -> Any:
     """Stand in for pickle: a stored row names its own format, and none of ours names this one."""
     raise ValueError("A stored value is not JSON.")
-
-
-def _write_ahead(url: str) -> None:
-    """Put the file into WAL mode, in which it stays: a step costs a third of what it would."""
-    with closing(sqlite_module().connect(make_url(url).database)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")

@@ -1,13 +1,24 @@
-"""The durable engine's own tables, as far as Fettle reads and deletes rows there.
+"""The durable engine's own tables, as far as Fettle reads, moves and deletes rows there.
 
-Only the engine writes rows of unfinished work. Fettle encrypts finished rows anew, or deletes them.
+Rows of unfinished work are the engine's, but that a run which waits is moved to a queue that nobody
+polls. Fettle encrypts finished rows anew, or deletes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, String, TableClause, column, inspect, select, table
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    String,
+    TableClause,
+    column,
+    inspect,
+    select,
+    table,
+    update,
+)
 
 SCHEMA = "dbos"
 """The schema of the engine's tables on PostgreSQL."""
@@ -41,6 +52,22 @@ def find_unended(connection: Connection, ids: Collection[str]) -> set[str]:
     status = table("workflow_status", column("workflow_uuid"), column("status"), schema=schema)
     these = (status.c.workflow_uuid.in_(ids), status.c.status.in_(UNENDED))
     return set(connection.scalars(select(status.c.workflow_uuid).where(*these)))
+
+
+def put_by(connection: Connection, run_id: str, *, executor: str, queue: str) -> None:
+    """Move a run to this queue, unless somebody other than this executor has it again."""
+    schema = None if connection.dialect.name == "sqlite" else SCHEMA
+    names = ("workflow_uuid", "status", "executor_id", "queue_name", "owner_xid")
+    texts = (column(each, String) for each in names)
+    began = column("started_at_epoch_ms", BigInteger)
+    status = table("workflow_status", *texts, began, schema=schema)
+    mine = (
+        status.c.workflow_uuid == run_id,
+        status.c.status == "PENDING",
+        status.c.executor_id == executor,
+    )
+    fresh = {"queue_name": queue, "owner_xid": None, "started_at_epoch_ms": None}
+    connection.execute(update(status).where(*mine).values(status="ENQUEUED", **fresh))
 
 
 def engine_table(connection: Connection, name: str) -> TableClause | None:

@@ -214,3 +214,8 @@ async def test_no_message_tells_where_the_server_keeps_a_mirror(tmp_path):
         await Git(tmp_path / "mirrors" / "1009.git").local("cat-file", "-e", "1" * 40)
     assert "not a git repository" in str(raised.value)
     assert str(tmp_path) not in str(raised.value)
+
+
+def test_a_recorded_failure_of_git_can_be_raised_again():
+    """A stage's record has its class and its text; a replay makes the error from these alone."""
+    assert str(GitFailed("`git cat-file` failed")) == "`git cat-file` failed"

@@ -92,7 +92,7 @@ class Machine:
         return run_id
 
     async def tell(self, run_id, request, place, seconds):
-        if self.failing:
+        if self.failing and run_id == "2":
             raise self.failing.pop()
         self.told.append((run_id, place))
         return run_id not in self.refused
