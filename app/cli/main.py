@@ -46,6 +46,7 @@ COMMANDS = {
         "app.cli.evaluate:evaluate",
         "Try how well runs do on cases with known answers.",
     ),
+    "audit": ("app.cli.storage.audit:audit", "List what was done with privilege, and verify it."),
     "doctor": ("app.cli.doctor:doctor", "Check machine, App and settings."),
     "init": ("app.cli.environment:init", "Write a policy with the checks that work here."),
     "policy": ("app.cli.policy.commands:policy", "Check a policy, or try out a changed one."),

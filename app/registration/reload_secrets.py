@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -41,6 +41,7 @@ class SecretReloader:
         self._redactor = redactor
         self._secrets, self._key = secrets, key
         self._stamps: dict[str, tuple[int, ...] | None] = {}
+        self._replaced: list[str] = []
         same_key = _key_in(data_dir) == key
         self.watching = same_key and set(secrets_in(data_dir)) >= set(secrets)
 
@@ -53,6 +54,7 @@ class SecretReloader:
         for secret in found:
             self._redactor.add(secret)
         self._secrets = found
+        self._replaced.append(SECRETS)
         log.info("webhook secrets replaced", accepted=len(found))
         return found
 
@@ -63,6 +65,7 @@ class SecretReloader:
         assert found is not None
         self._redactor.add(found)
         self._key = found
+        self._replaced.append(KEY)
         log.info("private key replaced")
         return found
 
@@ -74,8 +77,16 @@ class SecretReloader:
         before, self._stamps[name] = self._stamps.get(name), stamp
         return stamp is not None and stamp != before
 
-    async def run(self, door: SignatureChecker, renew: Callable[[], object]) -> None:
-        """Look again and again, so that a dropped secret is soon refused."""
+    async def run(
+        self,
+        door: SignatureChecker,
+        renew: Callable[[], object],
+        record: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Look again and again, so that a dropped secret is soon refused.
+
+        `record` is told the name of each secret that was replaced.
+        """
         while self.watching:
             try:
                 if finish_if_due(self._data_dir, time.time()):
@@ -83,6 +94,9 @@ class SecretReloader:
                 if (found := self.new_secrets()) is not None:
                     door.accept(found)
                 renew()
+                while self._replaced:
+                    await record(self._replaced[0])
+                    self._replaced.pop(0)
             except Exception:  # its files are not ours, say: that must not end anything else
                 log.exception("secrets not looked at, will be tried again")
             await asyncio.sleep(LOOK_SECONDS)

@@ -15,6 +15,7 @@ from typing import Any
 import lz4.frame
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select
 
+from app.store.audit import forget_acts
 from app.store.database import Database
 from app.store.encryption.columns import seal_of
 from app.store.engine_tables import OF_A_RUN, engine_table
@@ -209,6 +210,7 @@ def delete_deliveries(connection: Connection, told: Collection[str]) -> None:
 
 def delete_books(connection: Connection, ids: Collection[int]) -> None:
     """Delete what is known of these repositories; the rows of reachable ones stay."""
+    forget_acts(connection, ids)
     connection.execute(delete(flaky_tests).where(flaky_tests.c.repository_id.in_(ids)))
     connection.execute(delete(missed).where(missed.c.repository_id.in_(ids)))
     connection.execute(delete(alert_looks).where(alert_looks.c.repository_id.in_(ids)))

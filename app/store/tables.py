@@ -328,6 +328,19 @@ contractions = Table(
     Column("revision", String(32), primary_key=True),  # of a migration that took something away
 )
 
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3: without a gap
+    Column("at", Float, nullable=False),  # unix seconds
+    Column("kind", String(40), nullable=False),
+    Column("repository_id", BigInteger, index=True),
+    Column("content", Text),  # JSON of the act; null once its repository was forgotten
+    Column("digest", String(64), nullable=False),  # SHA-256 of the content
+    Column("previous", String(64), nullable=False),  # the hash of the entry before
+    Column("hash", String(64), nullable=False),  # SHA-256 over all of this
+)
+
 page_logins = Table(
     "page_logins",
     metadata,

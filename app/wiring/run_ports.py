@@ -36,6 +36,7 @@ from app.store.handled_feedback import Batches
 from app.store.runs import StoredCheckpoints, StoredJournal, StoredSteers
 from app.store.spending import sum_lanes
 from app.webhooks import OwnIdentity
+from app.wiring.audited import record_push
 from app.wiring.github_run import GitHubRun
 from app.wiring.resources import SharedResources
 
@@ -175,7 +176,8 @@ class RunPortsFactory:
         if isinstance(request, RemediateAlert):
             opened = partial(self._about_alerts.record.record_pull, run_id, request)
         about = (self._github, mirror, request, run_id, parts.redactor)
-        return GitHubPublisher(*about, caution=warned, opened=opened)
+        record = partial(record_push, parts.database, run_id, request)
+        return GitHubPublisher(*about, caution=warned, opened=opened, record=record)
 
     def _tracker(self, run_id: str, request: Request) -> GitHubIssues:
         redactor, policy = self._parts.redactor, self._policy_gate(request).read

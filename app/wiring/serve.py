@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import structlog
 
@@ -47,6 +48,7 @@ from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationRouter
 from app.webhooks.server import Readiness, build_server, start_server
+from app.wiring.audited import record_replaced, record_settings, record_token
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
@@ -97,7 +99,8 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
                 connections=settings.connection_limit,
             )
             schedules.open.set()
-            watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew))
+            replaced = partial(record_replaced, parts.database)
+            watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew, replaced))
             log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
             async with _open_pages(parts):
                 await _wait_for_stop(stop, dispatching)
@@ -179,6 +182,8 @@ async def work(
     does this already.
     """
     github = life.github
+    await record_settings(parts.database, parts.settings)
+    github.broker.record_with(partial(record_token, parts.database))
     await life.learn()
     measure(parts.metrics)
     runs = RunPortsFactory(parts, github, identity)

@@ -32,6 +32,8 @@ EDITED_KEY = "pull-request-text"
 PULLS = "/repos/{owner}/{repo}/pulls"
 DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
 
+RecordPush = Callable[[str, str], Awaitable[None]]
+"""Notes durably that a branch is about to be pushed, with the commit that it will have."""
 Opened = Callable[[int], Awaitable[None]]
 """Is told the number of the run's pull request as soon as it is known; maybe more than once."""
 
@@ -50,8 +52,10 @@ class GitHubPublisher:
         settle: float = SETTLE,
         caution: str = "",
         opened: Opened | None = None,
+        record: RecordPush | None = None,
     ) -> None:
         self._opened = opened
+        self._record = record
         self._caution = caution
         self._github = github
         self._mirror = mirror
@@ -99,6 +103,8 @@ class GitHubPublisher:
             name = await self._github.installed.full_name(request.repository)
             url = self._github.urls.clone(name)  # git follows no redirect from an older one
             await self._github.require_writable()
+            if self._record is not None:
+                await self._record(branch, commit)
             await self._mirror.push(url, token.value, commit, branch, expected, of_pull=vouched)
 
     async def open_pull_request(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -108,6 +108,14 @@ class Scope:
         return {"repository_ids": list(self.repository_ids)}
 
 
+RecordToken = Callable[[Scope], Awaitable[None]]
+"""Notes durably that a token of this scope was made."""
+
+
+async def _record_nowhere(_scope: Scope) -> None:
+    return
+
+
 @dataclass(frozen=True)
 class Token:
     """An installation token. Times are unix seconds by GitHub's clock.
@@ -144,6 +152,7 @@ class TokenBroker:
         self, app: AppClient, api: HttpApi, redactor: Redactor, installed: InstallationLookup
     ) -> None:
         self._app = app
+        self._record: RecordToken = _record_nowhere
         self._api = api
         self._redactor = redactor
         self._kept: TLRUCache[Scope, Token] = TLRUCache(
@@ -155,6 +164,10 @@ class TokenBroker:
         )
         self.installed = installed
         """Asked before each token is made."""
+
+    def record_with(self, record: RecordToken) -> None:
+        """Have each token recorded before anybody gets it; where it cannot be, nobody does."""
+        self._record = record
 
     async def token(self, scope: Scope) -> Token:
         """Return a token valid for five more minutes, or a quarter of its life; callers share it.
@@ -243,7 +256,13 @@ class TokenBroker:
         value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()
         # A little longer than it lives: logs are written after the fact.
         self._redactor.add(value, lifetime=max(expires_at - now, 0) + 600)
-        return Token(value, expires_at=expires_at, minted_at=now)
+        token = Token(value, expires_at=expires_at, minted_at=now)
+        try:
+            await self._record(scope)
+        except FettleError:
+            await self.revoke(token)
+            raise
+        return token
 
     def _finish_minting(self, scope: Scope, minting: asyncio.Task[Token]) -> None:
         del self._minting[scope]

@@ -17,6 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agents.errors import RunError
 from agents.ports import Asking
 from app.records.approvals import StoredApproval
+from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database
 from app.store.tables import approvals, runs
 
@@ -95,6 +96,8 @@ class StoredApprovals:
             _expire(connection, now, approvals.c.id == ident)
             counted = _settle(connection, ident, now, **values)
             found = approval_of_id(connection, ident)
+            if found and counted:
+                append_act(connection, _decided(found, verdict))
             return Answered(found, counted) if found else None
 
         return await self._database.write(settle)
@@ -155,6 +158,23 @@ class StoredApprovals:
 
 
 # --- inside one transaction ---------------------------------------------------------------------
+
+
+def _decided(approval: StoredApproval, verdict: Decision) -> PrivilegedAct:
+    return PrivilegedAct(
+        "approval.decided",
+        approval.decided_by,
+        run_id=approval.run_id,
+        repository_id=approval.repository_id,
+        repository=approval.repository,
+        details={
+            "approval": approval.id,
+            "decision": verdict,
+            "via": approval.decided_via,
+            "tool": approval.tool,
+            "binding": approval.binding,
+        },
+    )
 
 
 def _insert_question(connection: Connection, run_id: str, asking: Asking) -> StoredApproval:

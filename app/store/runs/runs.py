@@ -8,11 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, case, func, select, update
+from sqlalchemy import Connection, Row, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.requests import RemediateAlert, Request, request_of
 from agents.run import Outcome
+from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database
 from app.store.tables import approvals, runs, steers
 
@@ -51,14 +52,16 @@ class Runs:
             "repository": request.repository.full_name,
             "number": request.number,
             "asked_by": request.asked_by.login,
-            "unasked": isinstance(request, RemediateAlert) and request.unasked,
+            "unasked": _is_unasked(request),
             "state": "queued",
             **dict.fromkeys(("created_at", "queued_at", "updated_at"), time.time()),
         }
 
         def insert_once(connection: Connection) -> None:
             dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-            connection.execute(dialect.insert(runs).values(row).on_conflict_do_nothing())
+            insert = dialect.insert(runs).values(row).on_conflict_do_nothing()
+            if connection.scalar(insert.returning(runs.c.id)) is not None:
+                append_act(connection, _asked(run_id, request))
 
         await self._database.write(insert_once)
 
@@ -141,10 +144,13 @@ class Runs:
         }
 
         def end(connection: Connection) -> float:
-            this = update(runs).where(runs.c.id == run_id).returning(runs.c.created_at)
-            asked = connection.scalar(this.values(updated_at=now, **ended))
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            this = update(runs).where(runs.c.id == run_id)
+            connection.execute(this.values(updated_at=now, **ended))
             connection.execute(update(approvals).where(*waits).values(**void))
-            return now - (asked or now)
+            if row is not None and row.state in OPEN:
+                append_act(connection, _ended(row, outcome))
+            return now - (row.created_at if row is not None else now)
 
         return await self._database.write(end)
 
@@ -224,3 +230,36 @@ def count_by_state(connection: Connection) -> dict[str, int]:
     """Return how many runs are in each state."""
     query = select(runs.c.state, func.count().label("number")).group_by(runs.c.state)
     return {row.state: row.number for row in connection.execute(query)}
+
+
+def _is_unasked(request: Request) -> bool:
+    return isinstance(request, RemediateAlert) and request.unasked
+
+
+def _asked(run_id: str, request: Request) -> PrivilegedAct:
+    return PrivilegedAct(
+        "run.asked",
+        "fettle" if _is_unasked(request) else request.asked_by.login,
+        run_id=run_id,
+        installation_id=request.installation_id,
+        repository_id=request.repository.id,
+        repository=request.repository.full_name,
+        details={"pipeline": request.kind, "number": request.number},
+    )
+
+
+def _ended(row: Row[Any], outcome: Outcome) -> PrivilegedAct:
+    pull = outcome.pull_request
+    return PrivilegedAct(
+        "run.ended",
+        "fettle",
+        run_id=row.id,
+        installation_id=row.installation_id,
+        repository_id=row.repository_id,
+        repository=row.repository,
+        details={
+            "outcome": outcome.kind,
+            "rule": outcome.rule,
+            "pull_request": pull.number if pull else None,
+        },
+    )

@@ -190,7 +190,12 @@ async def test_what_is_dropped_is_refused_soon(data, app, sender):
     intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     await rotate(data, tell_nobody, window=0.0, now=1000.0)
     new = secrets_in(data)[0]
-    looking = asyncio.create_task(watch.run(intake, lambda: None))
+    recorded = []
+
+    async def record(name):
+        recorded.append(name)
+
+    looking = asyncio.create_task(watch.run(intake, lambda: None, record))
     async with asyncio.timeout(PATIENCE):
         while rotation_in(data) is not None:
             await asyncio.sleep(0.01)
@@ -201,6 +206,7 @@ async def test_what_is_dropped_is_refused_soon(data, app, sender):
     with pytest.raises(DeliveryError):
         intake.admit(*sender.make(secret=OLD))
     assert new not in redactor.clean(f"it is {new}")
+    assert set(recorded) == {"FETTLE_WEBHOOK_SECRETS"}
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ The model knows more than the issue: instructions, decisions, linked issues, pic
 import re
 
 from app.demo.server_process import ServerProcess
+from app.store.audit import read_entries
 from tests.app.github.attachments.image_samples import png
 from tests.flows.conftest import CALC
 
@@ -66,6 +67,7 @@ async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_se
         assert webhook_referee.problems(place.github.webhooks.log) == []
 
         await changes_nothing(place, delivery)
+        await each_privileged_act_is_audited(place, pull)
         await place.server.stop()
         holds_no_secret(place)
 
@@ -80,6 +82,24 @@ async def changes_nothing(place, delivery):
     assert again.status_code == 202
     assert await place.end_state() == before
     assert len(place.model.requests) == asked
+
+
+async def each_privileged_act_is_audited(place, pull):
+    """Who asked, what each token may reach, what was pushed: once each, in a chain that holds."""
+    entries = await place.database().read(lambda c: list(read_entries(c)))
+    pairs = zip([None, *entries], entries, strict=False)
+    assert not [each for before, each in pairs if each.find_fault(before)]
+    acts = [each.act for each in entries]
+    assert [act["actor"] for act in acts if act["kind"] == "run.asked"] == ["mara"]
+    [push] = [act for act in acts if act["kind"] == "push"]
+    assert push["details"] == {"branch": pull.head, "commit": pull.head_sha}
+    minted = [act for act in acts if act["kind"] == "token.minted"]
+    assert len(minted) == len(place.tokens())
+    assert {"contents": "write"} in [act["details"]["permissions"] for act in minted]
+    [ended] = [act for act in acts if act["kind"] == "run.ended"]
+    assert ended["details"]["pull_request"] == pull.issue.number
+    kinds = [act["kind"] for act in acts]
+    assert kinds.index("settings.changed") < kinds.index("run.asked") < kinds.index("push")
 
 
 def holds_no_secret(place):
