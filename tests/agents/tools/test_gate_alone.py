@@ -15,7 +15,7 @@ MODULES = {
     for path in sorted(AGENTS.rglob("*.py"))
 }
 TOOL_MODULES = {tool.__module__ for tool in TOOLS}
-OTHERS_THAT_RUN = {"tree", "session"}  # commands of the work tree, conversations
+OTHERS_THAT_RUN = {"tree", "session", "process"}  # commands, conversations, readers of long texts
 
 
 def find_parts(module, kinds):

@@ -137,7 +137,8 @@ async def test_a_flood_of_replies_costs_no_model_and_makes_no_noise(machine):
     assert {ending.rule for ending in machine.ended} == {"review-has-substance"}
     assert machine.writes() == []
     assert (machine.pull.issue.comments, machine.pull.issue.reactions) == ([], [])
-    assert (len(scene.server.requests) - asked) / FLOOD <= 4, "questions about each of them"
+    each = (len(scene.server.requests) - asked - 3) / FLOOD  # three tokens serve all of them
+    assert each <= 5, "questions about each of them; one asks whose thread it is"
 
 
 async def test_reviews_that_another_run_has_dealt_with_ask_nothing_of_github(machine):
