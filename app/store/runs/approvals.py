@@ -97,7 +97,7 @@ class StoredApprovals:
             counted = _settle(connection, ident, now, **values)
             found = approval_of_id(connection, ident)
             if found and counted:
-                append_act(connection, _decided(found, verdict))
+                append_act(connection, _describe_decision(found, verdict))
             return Answered(found, counted) if found else None
 
         return await self._database.write(settle)
@@ -160,7 +160,7 @@ class StoredApprovals:
 # --- inside one transaction ---------------------------------------------------------------------
 
 
-def _decided(approval: StoredApproval, verdict: Decision) -> PrivilegedAct:
+def _describe_decision(approval: StoredApproval, verdict: Decision) -> PrivilegedAct:
     return PrivilegedAct(
         "approval.decided",
         approval.decided_by,

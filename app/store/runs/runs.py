@@ -61,7 +61,7 @@ class Runs:
             dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
             insert = dialect.insert(runs).values(row).on_conflict_do_nothing()
             if connection.scalar(insert.returning(runs.c.id)) is not None:
-                append_act(connection, _asked(run_id, request))
+                append_act(connection, _describe_request(run_id, request))
 
         await self._database.write(insert_once)
 
@@ -149,7 +149,7 @@ class Runs:
             connection.execute(this.values(updated_at=now, **ended))
             connection.execute(update(approvals).where(*waits).values(**void))
             if row is not None and row.state in OPEN:
-                append_act(connection, _ended(row, outcome))
+                append_act(connection, _describe_end(row, outcome))
             return now - (row.created_at if row is not None else now)
 
         return await self._database.write(end)
@@ -236,7 +236,7 @@ def _is_unasked(request: Request) -> bool:
     return isinstance(request, RemediateAlert) and request.unasked
 
 
-def _asked(run_id: str, request: Request) -> PrivilegedAct:
+def _describe_request(run_id: str, request: Request) -> PrivilegedAct:
     return PrivilegedAct(
         "run.asked",
         "fettle" if _is_unasked(request) else request.asked_by.login,
@@ -248,7 +248,7 @@ def _asked(run_id: str, request: Request) -> PrivilegedAct:
     )
 
 
-def _ended(row: Row[Any], outcome: Outcome) -> PrivilegedAct:
+def _describe_end(row: Row[Any], outcome: Outcome) -> PrivilegedAct:
     pull = outcome.pull_request
     return PrivilegedAct(
         "run.ended",
