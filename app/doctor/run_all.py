@@ -9,14 +9,13 @@ from agents.errors import ConfigError
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials, LoadedSettings, Settings
 from app.doctor.app_identity import app_findings
-from app.doctor.bait import bait_finding
 from app.doctor.database import database_finding
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 from app.doctor.github_client import open_client
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
 from app.doctor.registry import policy_findings, read_registry
-from app.doctor.sandboxes import sandbox_finding
+from app.doctor.sandboxes import bait_finding, sandbox_finding
 from app.doctor.webhook import hook_findings
 from app.secrets.files import CREDENTIALS, app_folder
 

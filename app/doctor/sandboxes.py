@@ -1,11 +1,17 @@
-"""The sandbox: each backend attacked as an agent would, and which one agents would run in."""
+"""The sandbox: which backend holds against attacks, and whether runs came upon the bait in it."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from agents.errors import FettleError
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
 from app.sandbox.select import BACKENDS, BackendTrial, list_candidates, try_backend
+from app.secrets.bait import FOLDER, list_taken
+
+SHOWN = 5
+BAIT = "bait"
 
 
 async def attack(
@@ -46,3 +52,17 @@ async def sandbox_finding(settings: Settings) -> Diagnosis:
             "sandbox", f"{said}, and holds less than others.", "Set FETTLE_SANDBOX=auto."
         )
     return ok("sandbox", said)
+
+
+def bait_finding(data_dir: Path) -> Diagnosis:
+    """Tell whether runs came upon the bait in their sandboxes: then somebody looks for secrets."""
+    taken = list(list_taken(data_dir))
+    if not taken:
+        return ok(BAIT, "No run has read what is laid into sandboxes as bait.")
+    latest = "; ".join(f"run {run}: {where}" for run, where in taken[: -SHOWN - 1 : -1])
+    return report_warning(
+        BAIT,
+        f"{len(taken)} times a run read out what is laid into sandboxes as bait. {latest}.",
+        "Read what the run was asked (`fettle runs show ID`), and what stands in the evidence in"
+        f" `{data_dir / FOLDER}`; delete the file there once you have.",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.doctor.bait import bait_finding
+from app.doctor.sandboxes import bait_finding
 from tests.attacks.conftest import hide_command, make_script
 
 GREEDY = {

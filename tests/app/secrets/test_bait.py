@@ -10,7 +10,7 @@ import pytest
 
 from agents.errors import BaitTaken, RunError
 from agents.ports import Answer, Usage
-from app.doctor.bait import bait_finding
+from app.doctor.sandboxes import bait_finding
 from app.runs.baited_model import BaitedModel
 from app.secrets.bait import BaitKeeper, list_taken
 
