@@ -36,7 +36,7 @@ class UserSlots:
         `like`: what the run will work on, whose owner is taken where nobody else has that user.
         """
         user = _read_owner(folder) or self._given.get(folder)
-        if user is None or user not in self.users[1:]:
+        if user is None or user not in self.users:  # a run of before may have the sandbox's own
             taken = Counter([*self._given.values(), *_list_owners(folder.parent)])
             fewest = min(taken[each] for each in self.users[1:])
             free = [each for each in self.users[1:] if taken[each] == fewest]
