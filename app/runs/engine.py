@@ -43,7 +43,7 @@ from app.runs.durable_steps import (
 from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting_connection, sqlite_module, write_ahead
-from app.store.engine_tables import put_by
+from app.store.engine_tables import put_by, take_up
 from app.store.lease import RENEW_SECONDS, SILENT_SECONDS, Claim, Lease
 
 QUEUE = "runs"
@@ -55,7 +55,7 @@ VERSION = "1"
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
 POLL_SECONDS = 0.25
 LET_GO_SECONDS = 5.0
-STRAY_SECONDS = 30.0
+STRAY_SECONDS = 120.0
 CONNECTIONS = 14
 """To PostgreSQL, at most: one listens for news, one looks at each queue, the others are the steps'.
 The lease has one of its own."""
@@ -217,21 +217,15 @@ class Engine:
     async def take_up(self, run_id: str, request: Json) -> None:
         """Have this process conduct the run, from its beginning or from where it stands.
 
-        Whatever had it before must be gone, or must have let go of it. Done twice, it changes
-        nothing.
+        Whatever had it before must be gone, or must have let go of it.
         """
-        found = await DBOS.list_workflows_async(
-            workflow_ids=[run_id], load_input=False, load_output=False
-        )
-        if not found:
+        asked = {"load_input": False, "load_output": False}
+        if not await DBOS.list_workflows_async(workflow_ids=[run_id], **asked):
             with SetWorkflowID(run_id):
                 await DBOS.enqueue_workflow_async(self._own_queue, self._run, run_id, request)
-        elif found[0].status in ENDED:
-            return  # the reaper sees to it
-        elif found[0].queue_name == self._own_queue and not self._is_stray(run_id):
-            return  # it is polled, or just leaves
-        else:
-            await DBOS.resume_workflows_async([run_id], queue_name=self._own_queue)
+        else:  # one that has ended is the reaper's
+            how = partial(take_up, executor=self._executor, queue=self._own_queue)
+            await self._move(partial(how, run_id=run_id, lost=self._is_stray(run_id)))
         self._ring()
 
     async def schedule(self, name: str, every: int, routine: Routine) -> None:
@@ -268,18 +262,23 @@ class Engine:
 
         An error must not become the run's end: it is tried until the database is there.
         """
+        change = partial(put_by, run_id=run_id, executor=self._executor, queue=PARKED)
+        while True:
+            try:
+                return await self._move(change)
+            except SQLAlchemyError as error:
+                log.warning("run not put by yet", run=run_id, reason=type(error).__name__)
+            await asyncio.sleep(self.pool.retry_seconds)
+
+    async def _move(self, change: Callable[[Connection], None]) -> None:
+        """Have the change made in one transaction of the engine's own database."""
 
         def move() -> None:
             engine = _get_dbos_instance()._sys_db.engine  # noqa: SLF001 - no public call is as safe
             with engine.begin() as connection:
-                put_by(connection, run_id, executor=self._executor, queue=PARKED)
+                change(connection)
 
-        while True:
-            try:
-                return await asyncio.to_thread(move)
-            except SQLAlchemyError as error:
-                log.warning("run not put by yet", run=run_id, reason=type(error).__name__)
-            await asyncio.sleep(self.pool.retry_seconds)
+        await asyncio.to_thread(move)
 
     def is_conducting(self) -> bool:
         """Return whether anything is at work, or waits, in this process."""

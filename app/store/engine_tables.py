@@ -13,8 +13,11 @@ from sqlalchemy import (
     Connection,
     String,
     TableClause,
+    Update,
+    and_,
     column,
     inspect,
+    or_,
     select,
     table,
     update,
@@ -56,18 +59,37 @@ def find_unended(connection: Connection, ids: Collection[str]) -> set[str]:
 
 def put_by(connection: Connection, run_id: str, *, executor: str, queue: str) -> None:
     """Move a run to this queue, unless somebody other than this executor has it again."""
+    status = _workflows(connection)
+    mine = and_(status.c.status == "PENDING", status.c.executor_id == executor)
+    connection.execute(_to_queue(status, queue).where(status.c.workflow_uuid == run_id, mine))
+
+
+def take_up(connection: Connection, run_id: str, *, executor: str, queue: str, lost: bool) -> None:
+    """Move a run to this queue that has not ended and that nobody has.
+
+    What this executor has is left alone, unless it is known to be `lost`: at its start the engine
+    puts back what the last process had, and the thread of another queue may be taking it just now.
+    Conducted twice, a run would be paid for twice, and work on the same files.
+    """
+    status = _workflows(connection)
+    elsewhere = or_(status.c.queue_name.is_(None), status.c.queue_name != queue)
+    waits = and_(status.c.status == "ENQUEUED", elsewhere)
+    of_another = and_(status.c.status == "PENDING", status.c.executor_id != executor)
+    free = status.c.status.in_(("ENQUEUED", "PENDING")) if lost else or_(waits, of_another)
+    connection.execute(_to_queue(status, queue).where(status.c.workflow_uuid == run_id, free))
+
+
+def _to_queue(status: TableClause, queue: str) -> Update:
+    fresh = {"queue_name": queue, "owner_xid": None, "started_at_epoch_ms": None}
+    return update(status).values(status="ENQUEUED", **fresh)
+
+
+def _workflows(connection: Connection) -> TableClause:
     schema = None if connection.dialect.name == "sqlite" else SCHEMA
     names = ("workflow_uuid", "status", "executor_id", "queue_name", "owner_xid")
     texts = (column(each, String) for each in names)
     began = column("started_at_epoch_ms", BigInteger)
-    status = table("workflow_status", *texts, began, schema=schema)
-    mine = (
-        status.c.workflow_uuid == run_id,
-        status.c.status == "PENDING",
-        status.c.executor_id == executor,
-    )
-    fresh = {"queue_name": queue, "owner_xid": None, "started_at_epoch_ms": None}
-    connection.execute(update(status).where(*mine).values(status="ENQUEUED", **fresh))
+    return table("workflow_status", *texts, began, schema=schema)
 
 
 def engine_table(connection: Connection, name: str) -> TableClause | None:
