@@ -215,12 +215,11 @@ class Engine:
         return run_id in self._conducting.values()
 
     async def take_up(self, run_id: str, request: Json) -> None:
-        """Have this process conduct the run, from its beginning or from where it stands.
-
-        Whatever had it before must be gone, or must have let go of it.
-        """
-        asked = {"load_input": False, "load_output": False}
-        if not await DBOS.list_workflows_async(workflow_ids=[run_id], **asked):
+        """Have this process conduct a run that whatever had it before has let go of, if it lives."""
+        known = await DBOS.list_workflows_async(
+            workflow_ids=[run_id], load_input=False, load_output=False
+        )
+        if not known:
             with SetWorkflowID(run_id):
                 await DBOS.enqueue_workflow_async(self._own_queue, self._run, run_id, request)
         else:  # one that has ended is the reaper's
