@@ -215,7 +215,7 @@ class Engine:
         return run_id in self._conducting.values()
 
     async def take_up(self, run_id: str, request: Json) -> None:
-        """Have this process conduct a run that whatever had it before has let go of, if it lives."""
+        """Have this process conduct a run, from where it stands, that no other process has."""
         known = await DBOS.list_workflows_async(
             workflow_ids=[run_id], load_input=False, load_output=False
         )

@@ -46,6 +46,7 @@ def test_who_a_run_was_before_a_restart_its_files_tell(tmp_path):
     slots = UserSlots(70_000)
     assert slots.choose(tmp_path / "new") == 70_000 + COUNT
     assert slots.choose(before[0]) == 70_001
+    assert slots.choose(lay(tmp_path, "before there were slots", 70_000)) == 70_000
     stranger = lay(tmp_path, "of root", 0)
     assert slots.choose(stranger) in slots.users[1:]
 
