@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import platform
 import sqlite3
@@ -207,7 +208,8 @@ async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connec
     except DBAPIError as error:
         if (trouble := describe_trouble(error)) is None:
             raise
-        log.info("database in trouble", error=str(error.orig))
+        # By way of a library: a command has no log, and its output is for what was asked for.
+        logging.getLogger(__name__).info("database in trouble: %s", error.orig)
         raise TransientError(trouble) from error
 
 

@@ -45,7 +45,7 @@ async def fix_by_override(at):
     await at.place.server.start(at.place.app)
     await at.ends("pull_request")
     assert at.place.pulls() == [pull]
-    assert "By an override, which expires (level 4)" in pull.issue.body
+    assert "expires, so that somebody looks whether it is still needed" in pull.issue.body
     [kept] = await comes_to(at, lambda kept: kept[0].state == "open")
     assert kept.override_until is not None
     await at.github.merge_pull(pull, at.place.people["mara"])
