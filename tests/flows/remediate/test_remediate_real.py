@@ -22,7 +22,11 @@ from tests.flows.remediate.remedied import remedied_at
 __all__ = ["sandbox"]  # a fixture
 
 PASSED_ON = ("PIP_", "UV_", "npm_config_", "NPM_CONFIG_", "SSL_CERT", "REQUESTS_CA", "NODE_EXTRA")
-LEVELS = {"sqlparse": "own pin", "jinja2": "lock file alone", "minimist": "lock file alone"}
+LEVELS = {
+    "sqlparse": "own requirement names the new version",
+    "jinja2": "Only the lock file changes",
+    "minimist": "Only the lock file changes",
+}
 POLICY = "quality: []\nsetup: {run: []}\nremediation: {severities: [medium, high, critical]}\n"
 
 
