@@ -10,14 +10,20 @@ BETWEEN_ANSWERS = timedelta(minutes=15)
 
 @asynccontextmanager
 async def time_flying(place):
-    """Let a quarter of an hour pass at GitHub with each answer of the model."""
+    """Let a quarter of an hour pass at GitHub with each answer of the model.
+
+    Never twice before GitHub has let something through: who learns the time from a refusal and
+    asks once more at once would find that it is another one again.
+    """
 
     async def fly():
-        seen = 0
+        seen = since = 0
         while True:
-            if (asked := len(place.model.requests)) > seen:
+            asked, called = len(place.model.requests), place.github.requests
+            let_through = any(each.status and each.status < 400 for each in called[since:])
+            if asked > seen and let_through:
                 place.github.advance_clock(BETWEEN_ANSWERS * (asked - seen))
-                seen = asked
+                seen, since = asked, len(called)
             await asyncio.sleep(0.01)
 
     flying = asyncio.create_task(fly())
