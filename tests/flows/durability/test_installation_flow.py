@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from contextlib import asynccontextmanager
 
 import pytest
 
+from app.store.installations import StoredLabels
 from app.store.runs.runs import Runs
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
 from tests.flows.conftest import LABEL
 from tests.flows.scripted import usual
+from tests.patience import PATIENCE
 
 LABELS = {"bot:resolve", "bot:address", "bot:waiting"}
 SLOW = {"bash": {"command": "sleep 60"}}
@@ -30,6 +34,14 @@ def settled(make_place):
 
 async def wait_for_labels(place, repository):
     await place.wait_until(lambda: repository.labels.keys() >= LABELS)
+
+
+async def wait_for_label_pass(place):
+    """Wait until a pass over the repositories is done: it reads policies after the labels."""
+    stored = StoredLabels(place.database())
+    async with asyncio.timeout(PATIENCE):
+        while await stored.list_due_installations(time.time()):
+            await asyncio.sleep(0.02)
 
 
 def at_work(place):
@@ -118,6 +130,7 @@ async def test_where_the_app_was_removed_nothing_is_asked_of_github_any_more(set
         await questions(place)
         await place.wait_for_parked()
         await wait_for_labels(place, place.repository)
+        await wait_for_label_pass(place)
         before = len(place.github.requests)
         await place.github.uninstall(place.installation, place.people["mara"])
         outcome = await place.ends("cancelled")
