@@ -17,9 +17,14 @@ ROWS = "a|b\n-|-\n" + "a|\n" * (LONGEST // 3 - 3)
 COLUMNS = 2_000
 WIDE = f"|{'a|' * COLUMNS}\n|{'-|' * COLUMNS}\n" + "|\n" * ((LONGEST - 4 * COLUMNS) // 2 - 3)
 UNSEEN = "a\u200b" * (LONGEST // 2)
-SLOW = {"lists and rows": (LIST, ROWS), "columns and what nobody sees": (WIDE, UNSEEN)}
 SHORT_TABLE = f"|{'a|' * 1_000}\n|{'-|' * 1_000}\n|\n|\n"
 """Under 4 kB, and yet it took half a second."""
+SLOW = {
+    "rows": ROWS,
+    "columns": WIDE,
+    "what nobody sees": UNSEEN,
+    "a short table": SHORT_TABLE,
+}
 ORDINARY = "It adds wrong."
 
 
@@ -40,13 +45,14 @@ class Pulse:
                 await asyncio.sleep(0.01)
 
 
-async def measure(place, body, comment):
+async def measure(place, body, *comments):
     """Return how long the slowest answer took beside a run about such an issue."""
     issue = await place.file("Sums are off", body)
     pulse = Pulse(place.server.url)
     beating = asyncio.create_task(pulse.beat())
     before = len(await place.runs())
-    await place.github.comment(place.repository, issue.number, place.people["mara"], comment)
+    for comment in comments:
+        await place.github.comment(place.repository, issue.number, place.people["mara"], comment)
     await place.label(issue=issue)
     await place.all_done(before + 1)
     beating.cancel()
@@ -58,13 +64,14 @@ async def measure(place, body, comment):
 async def test_a_long_text_holds_up_nobody(hostile, attempts):
     """Beside an ordinary issue the same machine was as slow for other reasons: that is the slack.
 
-    What holds the loop holds it each time; what else slows the machine down does not.
+    What holds the loop holds it each time; what else slows the machine down does not. One run has
+    all texts: whichever holds the loop is found.
     """
     async with hostile() as place:
-        for name, (body, comment) in {**SLOW, "a short table": (SHORT_TABLE, SHORT_TABLE)}.items():
-            for _ in range(TRIES):
-                slack = max(1.0, await measure(place, ORDINARY, ORDINARY) / (PROMPT / 2))
-                took = await measure(place, body, comment)
-                if held := took <= PROMPT * slack:
-                    break
-            attempts.note(name, blocked=held, detail=f"{took:.3f} s, slack {slack:.1f}")
+        for _ in range(TRIES):
+            slack = max(1.0, await measure(place, ORDINARY, ORDINARY) / (PROMPT / 2))
+            took = await measure(place, LIST, *SLOW.values())
+            if held := took <= PROMPT * slack:
+                break
+    for name in ("lists", *SLOW):
+        attempts.note(name, blocked=held, detail=f"{took:.3f} s, slack {slack:.1f}")
