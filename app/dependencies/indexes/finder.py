@@ -51,13 +51,21 @@ _SECRET_NAME = re.compile(r"token|secret|passw|_auth|credential|key$", re.IGNORE
 _Names = tuple[tuple[str, str], ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Read:
-    """What tools were found to be configured for."""
+    """What tools were found to be configured for, each asked once."""
 
     at: float
     operator: Operator
-    found: Sequence[Configured]
+    by_reader: dict[Reader, Configured] = dataclasses.field(default_factory=dict)
+
+    async def list_configured(self, tools: Iterable[str]) -> list[Configured]:
+        """Return what these tools are configured for."""
+        readers = dict.fromkeys(reader for tool in tools for reader in READERS.get(tool, ()))
+        for reader in readers:
+            if reader not in self.by_reader:
+                self.by_reader[reader] = await reader(self.operator)
+        return [self.by_reader[reader] for reader in readers]
 
 
 class IndexFinder:
@@ -81,7 +89,7 @@ class IndexFinder:
         self.outbound = outbound
         """The way to indexes."""
         self._lock = asyncio.Lock()
-        self._read: dict[tuple[str, ...], _Read] = {}
+        self._read = _Read(-FRESH, operator)
         self._kept: dict[_Names, tuple[float, Indexes]] = {}
 
     async def find(self, names: Mapping[str, str]) -> Indexes:
@@ -105,23 +113,20 @@ class IndexFinder:
         No index is asked for anything.
         """
         async with self._lock:
-            found = (await self._read_configuration(names)).found
+            _, found = await self._read_configuration(names)
         folders = (f"{each.tool} {folder}" for each in found for folder in each.folders)
         return [*(f"{i.tool} {i.kind} {i.url}" for each in found for i in each.indexes), *folders]
 
-    async def _read_configuration(self, names: Mapping[str, str]) -> _Read:
-        tools, now = tuple(sorted(names)) or _USUAL, time.monotonic()
-        self._read = {k: read for k, read in self._read.items() if now - read.at < FRESH}
-        if tools not in self._read:
-            operator = dataclasses.replace(self._operator)  # a copy, which asks anew
-            readers = dict.fromkeys(reader for tool in tools for reader in READERS.get(tool, ()))
-            found = [await reader(operator) for reader in readers]
-            self._read[tools] = _Read(now, operator, found)
-        return self._read[tools]
+    async def _read_configuration(
+        self, names: Mapping[str, str]
+    ) -> tuple[Operator, Sequence[Configured]]:
+        now = time.monotonic()
+        if now - self._read.at >= FRESH:
+            self._read = _Read(now, dataclasses.replace(self._operator))  # a copy, which asks anew
+        return self._read.operator, await self._read.list_configured(sorted(names) or _USUAL)
 
     async def _find(self, names: Mapping[str, str]) -> Indexes:
-        read = await self._read_configuration(names)
-        operator, found = read.operator, read.found
+        operator, found = await self._read_configuration(names)
         notes = [note for each in found for note in each.notes if names or each.indexes]
         notes += [_unknown(tool) for tool in names if tool not in READERS]
         indexes = _merge_indexes(index for each in found for index in each.indexes)

@@ -272,6 +272,16 @@ async def test_what_was_found_is_remembered(machine, index, finder):
     assert len(made.asked) == 1
 
 
+async def test_a_tool_is_asked_once_whoever_needs_its_answer(machine, index, finder):
+    made = await index()
+    pip_uses(machine, f"{made.url}/simple")
+    found = finder()
+    await found.find({"pip": ""})
+    machine.absent("pip")
+    assert places(await found.find({"pip": "", "npm": ""})) == {made.url}
+    assert f"pip simple {made.url}/simple" in await found.origins({"poetry": ""})
+
+
 async def test_without_names_every_tool_that_is_there_is_meant(machine, index, finder):
     made = await index()
     made.page("/simple/pip/", page("https://files.example/a.whl"))
