@@ -12,9 +12,8 @@ import pytest
 from app.dependencies.index_access import IndexWay
 from app.dependencies.index_proxy import open_proxy
 from app.dependencies.indexes.finder import IndexFinder
-from app.dependencies.indexes.operator_config import Operator
 from app.network.addresses import system_resolver
-from tests.app.dependencies.conftest import index
+from tests.app.dependencies.conftest import KnownOperator, index
 from tests.app.dependencies.install.conftest import ground
 
 __all__ = ["ground", "index"]  # fixtures
@@ -38,7 +37,7 @@ async def online(ground):
             return ["127.0.0.1"] if host in names else await system_resolver(host, port)
 
         variables = {**os.environ, **environ}
-        operator = Operator(variables, tuple(hosts))
+        operator = KnownOperator(variables, tuple(hosts))
         owner = ground.sandbox.owner
         finder = IndexFinder(operator, owner, conceal=lambda _: None, resolver=resolve)
         ground.ways = []

@@ -274,9 +274,9 @@ def held(request, ground):
     """A repository whose commands reach this machine's indexes from the real sandbox alone."""
     from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
     from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
-    from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
+    from tests.app.dependencies.conftest import KnownOperator  # noqa: PLC0415 the same
 
-    finder = IndexFinder(Operator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None)
+    finder = IndexFinder(KnownOperator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None)
     ways = IndexWays(finder, ground.sandbox.owner)
     ground.open_way = ways.open
     ground.open_reading = partial(ways.open, reading_alone=True)
