@@ -276,7 +276,7 @@ class Command(Frozen):
     words: str = ""
     """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
-    via: Literal["comment", "button", "label", "relabel", "issue", "pull_request"]
+    via: Literal["comment", "button", "page", "label", "relabel", "issue", "pull_request"]
     """How: by taking the label off, by closing the issue or pull request, a run is cancelled; by
     putting the label on again, the runs before."""
     comment_id: int | None = None

@@ -294,9 +294,21 @@ class Settings(BaseSettings):
     ] = ()
     """Where clones are, to begin a mirror with: folders, or as JSON {"octo/lib": "/src/lib"}."""
 
-    pages: Literal["off", "operators"] = "off"
+    pages: Literal["off", "operators", "people"] = "off"
     """operators serves pages of runs, approvals and spending, on a port of their own, to whoever
-    logs in with a code of `fettle page`."""
+    logs in with a code of `fettle page`; people also to whoever signs in with GitHub, of the
+    repositories that they can read there."""
+    client_id: Word | None = None
+    """The App's client id, for signing in with GitHub: on the App's page at GitHub."""
+    client_secret: SecretStr | None = None
+    """A client secret made on the same page."""
+    operators: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")], ...],
+        NoDecode,
+        BeforeValidator(split_named),
+    ] = ()
+    """Who of those that sign in with GitHub sees and does everything on the pages, by login or,
+    better, by id: comma or JSON list."""
     pages_host: Word = "127.0.0.1"
     """Address that the pages listen on."""
     pages_port: Annotated[int, Field(ge=0, le=65535)] = 8081

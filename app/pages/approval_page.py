@@ -48,11 +48,17 @@ class ApprovalPage:
                 return refuse(request, 409, "Not done", _DAMAGED)
             if not hmac.compare_digest(typed.encode(), stored.binding[:DIGEST].encode()):
                 return refuse(request, 409, "Not done", _OTHER)
+        login, run = request[LOGIN], await self._ground.history.run(stored.run_id)
+        if run is None:
+            raise web.HTTPNotFound
+        verb = "approve" if verdict == "approved" else "deny"
+        if objection := await self._ground.find_objection(request, verb, run, stored):
+            return refuse(request, 403, "Not done", objection)
         answered = await self._approvals.decide(
             stored.id,
             verdict=verdict,
-            by=request[LOGIN].name,
-            by_id=None,
+            by=login.name,
+            by_id=login.person.id if login.person else None,
             via="page",
             reason=str(form.get("reason", ""))[:LONGEST_REASON],
         )
@@ -63,7 +69,8 @@ class ApprovalPage:
 
     async def _find(self, request: web.Request) -> StoredApproval:
         stored = await self._approvals.get(request.match_info["approval"][:20])
-        if stored is None:
+        access = self._ground.access
+        if stored is None or not await access.can_read(request[LOGIN], stored.repository_id):
             raise web.HTTPNotFound
         return stored
 

@@ -17,7 +17,7 @@ from cachetools import TTLCache
 from app.pages.ground import PageGround
 from app.pages.render import HEADERS, LOGIN, refuse
 from app.store.page_logins import PageLogin
-from app.store.runs import RunProgress
+from app.store.runs import KeptRun, RunProgress
 from app.views.timeline import UNDER_WAY
 
 LOOK_SECONDS = 1.0
@@ -42,23 +42,24 @@ class RunEvents:
             return refuse(request, 503, "Too many pages are open", "Close some, or reload later.")
         self._open[login.name] += 1
         try:
-            return await self._tell(request, run.id, login)
+            return await self._tell(request, run, login)
         except ConnectionError:  # whoever listened has gone
             return web.Response()
         finally:
             self._open[login.name] -= 1
 
     async def _tell(
-        self, request: web.Request, run_id: str, login: PageLogin
+        self, request: web.Request, run: KeptRun, login: PageLogin
     ) -> web.StreamResponse:
+        access = self._ground.access
         stream = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await stream.prepare(request)
         seen = request.headers.get("Last-Event-ID") or request.query.get("after", "")
         spoke = time.monotonic()
         while time.time() < login.expires_at and not _is_gone(request):
-            found = await self._look(run_id)
-            if found is None:
-                break
+            found = await self._look(run.id)
+            if found is None or not await access.can_read(login, run.repository_id):
+                break  # it is gone, or they may not see it any more
             if found.mark != seen:
                 event = f"id: {found.mark}\nevent: news\ndata: {found.state}\n\n"
                 await stream.write(event.encode())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 from aiohttp import web
 
 from app.git import Mirror, Mirrors
+from app.pages.people import PageAccess, PageVerb
+from app.pages.render import LOGIN, OPERATOR
+from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import History, KeptRun
@@ -21,6 +25,7 @@ class PageGround:
     mirrors: Mirrors
     day_budget_usd: float
     run_budget_usd: float
+    access: PageAccess = field(default_factory=PageAccess)
 
     @property
     def history(self) -> History:
@@ -28,11 +33,26 @@ class PageGround:
         return History(self.database)
 
     async def find_run(self, request: web.Request) -> KeptRun:
-        """Return the run that the address names. Raises HTTPNotFound."""
+        """Return the run that the address names.
+
+        Raises HTTPNotFound, also where there is one that they may not see: they learn no more.
+        """
         run = await self.history.run(request.match_info["run"][:100])
-        if run is None:
+        if run is None or not await self.access.can_read(request[LOGIN], run.repository_id):
             raise web.HTTPNotFound
         return run
+
+    async def find_objection(
+        self, request: web.Request, verb: str, run: KeptRun, approval: StoredApproval | None = None
+    ) -> str | None:
+        """Return why whoever asks may not do this to the run, or None."""
+        asked = cast("PageVerb", verb)
+        return await self.access.find_objection(request[LOGIN], asked, run, approval)
+
+    def require_operator(self, request: web.Request) -> None:
+        """Raise HTTPNotFound for others than operators."""
+        if not request[OPERATOR]:
+            raise web.HTTPNotFound
 
     def find_mirror(self, run: KeptRun) -> Mirror | None:
         """Return the mirror of the run's repository, where this machine has one."""

@@ -32,6 +32,8 @@ class LoginPage:
 
     logins: PageLogins
     secure: bool
+    github: bool = False
+    """People can sign in with GitHub besides."""
     tries: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_TRIES))
 
     @property
@@ -42,29 +44,36 @@ class LoginPage:
     async def show(self, request: web.Request) -> web.Response:
         """Ask for a code."""
         wanted = request.query.get("next", "/")
-        return await answer(request, "login", {"wanted": wanted, "wrong": ""})
+        return await answer(request, "login", self._view(wanted))
 
     async def enter(self, request: web.Request) -> web.Response:
         """Take a code, and begin a session with it."""
-        if not self._may_try():
+        if not self.may_try():
             return refuse(request, 429, "Wait a moment", _TRIED)
         form = await request.post()
         token = await self.logins.redeem(str(form.get("code", ""))[:100])
         wanted = str(form.get("next", "/"))
         if token is None:
-            view = {"wanted": wanted, "wrong": _WRONG}
-            return await answer(request, "login", view, status=403)
-        answered = web.Response(status=303, headers={"Location": _find_local(wanted)})
+            return await answer(request, "login", self._view(wanted, _WRONG), status=403)
+        return self.welcome(token, find_local(wanted))
+
+    def welcome(self, token: str, page: str) -> web.Response:
+        """Return the answer that begins a session, and leads to the page that was wanted."""
+        answered = web.Response(status=303, headers={"Location": page})
+        self.set_cookie(answered, self.cookie, token, int(SESSION_SECONDS))
+        return answered
+
+    def set_cookie(self, answered: web.Response, name: str, value: str, seconds: int) -> None:
+        """Have the browser keep a value that no script and no other site gets to see."""
         answered.set_cookie(
-            self.cookie,
-            token,
-            max_age=int(SESSION_SECONDS),
+            name,
+            value,
+            max_age=seconds,
             path="/",
             secure=self.secure,
             httponly=True,
             samesite="Lax",
         )
-        return answered
 
     async def leave(self, request: web.Request) -> web.Response:
         """End the session."""
@@ -73,14 +82,18 @@ class LoginPage:
         answered.del_cookie(self.cookie, path="/", secure=self.secure, httponly=True)
         return answered
 
-    def _may_try(self) -> bool:
+    def may_try(self) -> bool:
+        """Tell whether one more may try to log in now."""
         now = time.monotonic()
         if len(self.tries) == MOST_TRIES and now - self.tries[0] < TRY_SECONDS:
             return False
         self.tries.append(now)
         return True
 
+    def _view(self, wanted: str, wrong: str = "") -> dict[str, object]:
+        return {"wanted": wanted, "wrong": wrong, "github": self.github}
 
-def _find_local(wanted: str) -> str:
+
+def find_local(wanted: str) -> str:
     """Return the page that was wanted, if it is one of ours."""
     return wanted if _LOCAL.match(wanted) else "/"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from aiohttp import web
 
 from app.pages.ground import PageGround
-from app.pages.render import answer
+from app.pages.render import LOGIN, OPERATOR, answer
+from app.records.approvals import StoredApproval
 from app.store.metric_queries import find_midnight, spent_since
-from app.store.runs import StoredApprovals
+from app.store.runs import KeptRun, StoredApprovals
 from app.store.spending import list_dearest, sum_by_day
 from app.views.record import describe_approval, describe_run
 
 LIVE = ("running", "parked", "queued")
 ENDED = ("done", "failed", "cancelled", "refused")
 MOST_LIVE, MOST_ENDED = 200, 30
+LOOKED_AT = 10
+"""Times as many ended runs are looked at for people, who may see some of them."""
 DAYS, DAY = 14, 86_400.0
+About = TypeVar("About", KeptRun, StoredApproval)
 
 
 class OverviewPages:
@@ -32,26 +38,45 @@ class OverviewPages:
         state = request.query.get("state", "")
         history, about = ground.history, repository or None
         live = await history.newest(MOST_LIVE, states=LIVE, repository=about)
+        operator = request[OPERATOR]
         ended = await history.newest(
-            MOST_ENDED, states=[state] if state in ENDED else ENDED, repository=about
+            MOST_ENDED if operator else MOST_ENDED * LOOKED_AT,
+            states=[state] if state in ENDED else ENDED,
+            repository=about,
         )
         waiting = await StoredApprovals(ground.database).list_waiting()
+        if not operator:
+            live, ended = await self._choose(request, live), await self._choose(request, ended)
+            waiting = await self._choose(request, waiting)
         view: dict[str, Any] = {
             "waiting": [
                 {**describe_approval(each, redactor), "run": each.run_id, "about": each.repository}
                 for each in waiting
             ],
             "live": [describe_run(run, redactor, short=run.id, clone=False) for run in live],
-            "ended": [describe_run(run, redactor, short=run.id, clone=False) for run in ended],
-            "spent_today": await ground.database.read(lambda c: spent_since(c, find_midnight())),
+            "ended": [
+                describe_run(run, redactor, short=run.id, clone=False) for run in ended[:MOST_ENDED]
+            ],
+            "spent_today": await ground.database.read(lambda c: spent_since(c, find_midnight()))
+            if operator
+            else None,
             "repository": repository,
             "state": state if state in ENDED else "",
             "states": ENDED,
         }
         return await answer(request, "now", view)
 
+    async def _choose(self, request: web.Request, found: Sequence[About]) -> list[About]:
+        """Return what they may see of it; about each repository GitHub is asked once."""
+        access, login = self._ground.access, request[LOGIN]
+        idents = list({each.repository_id for each in found})
+        known = await asyncio.gather(*(access.can_read(login, ident) for ident in idents))
+        readable = dict(zip(idents, known, strict=True))
+        return [each for each in found if readable[each.repository_id]]
+
     async def show_spending(self, request: web.Request) -> web.Response:
-        """Show dollars by day and repository, and the dearest runs."""
+        """Show operators dollars by day and repository, and the dearest runs."""
+        self._ground.require_operator(request)
         since = find_midnight() - (DAYS - 1) * DAY
         database = self._ground.database
         days = await database.read(lambda c: sum_by_day(c, since))

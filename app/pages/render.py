@@ -35,6 +35,7 @@ HEADERS = {
 }
 LOGIN = web.RequestKey("login", PageLogin)
 CSRF = web.RequestKey("csrf", str)
+OPERATOR = web.RequestKey("operator", bool)
 _FENCE = re.compile(r"(<untrusted-(\w+)>\n.*?\n</untrusted-\2>)", re.DOTALL)
 
 
@@ -59,6 +60,7 @@ def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int
             {
                 "login": request.get(LOGIN),
                 "csrf": request.get(CSRF, ""),
+                "operator": request.get(OPERATOR, False),
                 "version": version("fettle"),
                 **view,
             }

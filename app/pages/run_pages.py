@@ -109,13 +109,17 @@ class RunPages:
         if kind == "budget" and not 0 < usd <= self._ground.run_budget_usd:
             most = format_dollars(self._ground.run_budget_usd)
             return refuse(request, 400, "Not done", f"Name dollars, at most {most}.")
+        if objection := await self._ground.find_objection(request, kind, run):
+            return refuse(request, 403, "Not done", objection)
+        login = request[LOGIN]
         once = run.id if kind == "cancel" else str(form.get("once", ""))[:32]
         heard = await StoredSteers(self._ground.database).insert(
             run.id,
             f"page-{kind}-{once}"[:100],
             kind=cast("SteerKind", kind),
             via="page",
-            by=request[LOGIN].name,
+            by=login.name,
+            by_id=login.person.id if login.person else None,
             words=words,
             usd=usd,
         )

@@ -18,12 +18,15 @@ from app.pages.events import RunEvents
 from app.pages.ground import PageGround
 from app.pages.logins import LoginPage, derive_csrf
 from app.pages.overview import OverviewPages
-from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, refuse
+from app.pages.people import PageAccess
+from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
 from app.pages.run_pages import RunPages
+from app.pages.sign_in import BACK, SignInPage
 from app.store.page_logins import PageLogins
 
 LARGEST_FORM = 64 * 1024
-OPEN = ("/login", "/static/style.css", "/static/live.js", "/static/icon.svg")
+GITHUB = "/login/github"
+OPEN = ("/login", GITHUB, BACK, "/static/style.css", "/static/live.js", "/static/icon.svg")
 """What is shown to who is not logged in."""
 
 log = structlog.get_logger()
@@ -57,7 +60,7 @@ class OpenedPages:
 @asynccontextmanager
 async def open_pages(ground: PageGround, address: PageAddress) -> AsyncIterator[OpenedPages]:
     """Serve the pages while the context lasts. Raises ConfigError."""
-    guard = _Guard(PageLogins(ground.database), address)
+    guard = _Guard(PageLogins(ground.database), address, ground.access)
     runner = web.AppRunner(build_pages(ground, guard), access_log=None, shutdown_timeout=2)
     await runner.setup()
     try:
@@ -98,15 +101,18 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.static("/static", FOLDER / "static"),
         ]
     )
+    if people := ground.access.people:
+        sign_in = SignInPage(login, people)
+        made.add_routes([web.get(GITHUB, sign_in.begin), web.get(BACK, sign_in.finish)])
     return made
 
 
 class _Guard:
     """Lets in who is logged in, and forms of our own pages alone."""
 
-    def __init__(self, logins: PageLogins, address: PageAddress) -> None:
-        self.login = LoginPage(logins, address.is_secure)
-        self._logins, self._address = logins, address
+    def __init__(self, logins: PageLogins, address: PageAddress, access: PageAccess) -> None:
+        self.login = LoginPage(logins, address.is_secure, github=access.people is not None)
+        self._logins, self._address, self._access = logins, address, access
         self.port = address.port
 
     @property
@@ -122,7 +128,7 @@ class _Guard:
             except web.HTTPException as error:
                 answered = refuse(request, error.status, "Not done", error.reason)
             except TransientError:
-                words = "The database does not answer now. Try again in a moment."
+                words = "The database or GitHub does not answer now. Try again in a moment."
                 answered = refuse(request, 503, "Not now", words)
             except Exception:
                 log.exception("page broke", page=request.path)
@@ -150,6 +156,7 @@ class _Guard:
                 return refuse(request, 401, "Log in first", "Open /login in a browser.")
             return web.Response(status=303, headers={"Location": f"/login?next={request.path}"})
         request[LOGIN], request[CSRF] = login, derive_csrf(token)
+        request[OPERATOR] = self._access.is_operator(login)
         if request.method == "POST":
             given = str((await request.post()).get("csrf", ""))
             if not hmac.compare_digest(given.encode(), request[CSRF].encode()):

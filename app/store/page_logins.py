@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select
 
+from agents.requests import Person
 from app.store.database import Database
 from app.store.runs.approvals import ALPHABET
 from app.store.tables import page_logins
@@ -26,9 +27,11 @@ class PageLogin:
     """Somebody who is logged in."""
 
     name: str
-    """The user of the machine who had the code made."""
+    """The user of the machine who had the code made; of people from GitHub, the login."""
     expires_at: float
     """Unix seconds."""
+    person: Person | None = None
+    """Who it is on GitHub; None for operators, who have a code of this machine."""
 
 
 class PageLogins:
@@ -62,15 +65,27 @@ class PageLogins:
 
         return await self._database.write(take)
 
+    async def begin(self, person: Person) -> str:
+        """Return the token of a session of somebody whom GitHub has told us."""
+        token = secrets.token_urlsafe(32)
+        row = _row(token, "github", f"{person.id}/{person.login}", SESSION_SECONDS)
+        await self._database.write(lambda c: _keep(c, row))
+        return token
+
     async def find(self, token: str) -> PageLogin | None:
         """Return whose session it is, while it lasts."""
-        query = select(page_logins.c.name, page_logins.c.expires_at).where(
+        query = select(page_logins.c.kind, page_logins.c.name, page_logins.c.expires_at).where(
             page_logins.c.digest == _digest(token),
-            page_logins.c.kind == "session",
+            page_logins.c.kind.in_(("session", "github")),
             page_logins.c.expires_at > time.time(),
         )
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
-        return PageLogin(row.name, row.expires_at) if row else None
+        if row is None:
+            return None
+        if row.kind == "session":
+            return PageLogin(row.name, row.expires_at)
+        ident, _, login = row.name.partition("/")
+        return PageLogin(login, row.expires_at, Person(id=int(ident), login=login))
 
     async def end(self, token: str) -> None:
         """End the session."""

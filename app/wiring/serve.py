@@ -102,7 +102,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
             replaced = partial(record_replaced, parts.database)
             watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew, replaced))
             log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
-            async with _open_pages(parts):
+            async with _open_pages(parts, github):
                 await _wait_for_stop(stop, dispatching)
             watching.cancel()
             readiness.begin_drain()
@@ -110,21 +110,24 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
 
 
 @asynccontextmanager
-async def _open_pages(parts: SharedResources) -> AsyncIterator[None]:
-    """Serve the pages of operators where they are wanted; a server without them loads none."""
+async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[None]:
+    """Serve the pages where they are wanted; a server without them loads none."""
     settings = parts.settings
     if settings.pages == "off":
         yield
         return
     from app.pages.ground import PageGround  # noqa: PLC0415 - they take megabytes
     from app.pages.server import PageAddress, open_pages  # noqa: PLC0415 - as above
+    from app.wiring.page_people import build_access  # noqa: PLC0415 - as above
 
+    bounds = SpendingBounds(run=settings.run_budget_usd, day=settings.day_budget_usd)
     ground = PageGround(
         parts.database,
         parts.redactor,
         parts.mirrors,
-        day_budget_usd=settings.day_budget_usd,
-        run_budget_usd=settings.run_budget_usd,
+        day_budget_usd=bounds.day,
+        run_budget_usd=bounds.run,
+        access=build_access(settings, github, parts.database, bounds),
     )
     address = PageAddress(settings.pages_host, settings.pages_port, settings.pages_url)
     async with open_pages(ground, address) as opened:

@@ -69,11 +69,12 @@ async def receiver(aiohttp_server) -> str:
 class Caller:
     """An App as an HTTP client: nothing of ours between it and the local GitHub."""
 
-    def __init__(self, github, session, credential):
-        self._github, self._session, self._credential = github, session, credential
+    def __init__(self, github, session, credential, scheme="Bearer"):
+        self._github, self._session = github, session
+        self._authorization = f"{scheme} {credential}"
 
-    def with_credential(self, credential):
-        return Caller(self._github, self._session, credential)
+    def with_credential(self, credential, scheme="Bearer"):
+        return Caller(self._github, self._session, credential, scheme)
 
     async def __call__(self, method, path, body=None, *, follow=True, accept=None):
         return await self._ask(method, f"/api/v3{path}", body, follow, accept)
@@ -82,7 +83,7 @@ class Caller:
         return await self._ask("POST", "/api/graphql", body, follow=True)
 
     async def _ask(self, method, path, body, follow, accept=None):
-        headers = {"Authorization": f"Bearer {self._credential}"}
+        headers = {"Authorization": self._authorization}
         if accept:
             headers["Accept"] = f"application/vnd.github.{accept}+json"
         url = URL(f"{self._github.url}{path}", encoded=True)

@@ -1,5 +1,6 @@
 """GitHub's own descriptions judge what the local GitHub answers and sends, and what Fettle asks."""
 
+import base64
 import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -41,6 +42,27 @@ async def register_app(scene):
         return parse_qs(urlsplit(answer.headers["Location"]).query)["code"][0]
 
 
+async def make_sign_in_calls(scene):
+    """Sign in through the App as somebody, and have the token taken back."""
+    app = scene.github.world.apps[scene.credentials.app_id]
+    app.callback_urls.append("http://127.0.0.1/back")
+    client = {"client_id": app.client_id, "client_secret": app.client_secret}
+    page = f"{scene.github.url}/login/oauth/authorize?client_id={app.client_id}&login=ada&state=x"
+    exchange = f"{scene.github.url}/login/oauth/access_token"
+    async with aiohttp.ClientSession() as session:
+        async with session.get(page, allow_redirects=False) as answer:
+            code = parse_qs(urlsplit(answer.headers["Location"]).query)["code"][0]
+        async with session.post(exchange, data={**client, "code": code}) as answer:
+            token = (await answer.json())["access_token"]
+    theirs = scene.call.with_credential(token)
+    await theirs("GET", "/user")
+    pair = base64.b64encode(f"{app.client_id}:{app.client_secret}".encode()).decode()
+    own = scene.call.with_credential(pair, "Basic")
+    for _ in range(2):
+        await own("DELETE", f"/applications/{app.client_id}/token", {"access_token": token})
+    await theirs("GET", "/user")
+
+
 async def make_every_call(scene):
     """Make each call that is served, most of them in more than one way."""
     repository, installation = scene.repository, scene.installation
@@ -71,6 +93,7 @@ async def make_every_call(scene):
     for plain in ("/users/nobody", "/meta", "/versions", "/rate_limit"):
         await call("GET", plain)
     await call("GET", f"/repositories/{repository.id}")
+    await make_sign_in_calls(scene)
     await make_issue_calls(call)
     await make_git_calls(call)
     await make_pull_calls(call)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypedDict
 
@@ -65,6 +66,8 @@ class App(Thing):
     webhook_url: str | None
     webhook_secret: str
     hook_id: int
+    client_secret: str = field(default_factory=lambda: secrets.token_hex(20))
+    callback_urls: list[str] = field(default_factory=list)
 
     prefix = "A"
 

@@ -38,6 +38,7 @@ class AppCredentials:
     bot_login: str
     private_key: str = field(repr=False)
     webhook_secret: str = field(repr=False)
+    client_secret: str = field(repr=False)
 
 
 class AppsAdmin:
@@ -66,6 +67,7 @@ class AppsAdmin:
         webhook_secret: str = "",
         permissions: Mapping[str, str] = PERMISSIONS,
         events: Sequence[str] = EVENTS,
+        callback_urls: Sequence[str] = (),
     ) -> AppCredentials:
         """Register an App. Its webhook can be set later, once the receiver's port is known."""
         key = _key(len(self.world.apps))
@@ -81,6 +83,7 @@ class AppsAdmin:
             webhook_url=webhook_url,
             webhook_secret=webhook_secret,
             hook_id=next(self.world.ids),
+            callback_urls=list(callback_urls),
         )
         self.world.apps[app.id] = app
         return AppCredentials(
@@ -91,6 +94,7 @@ class AppsAdmin:
             bot_login=bot.login,
             private_key=_private_pem(key),
             webhook_secret=webhook_secret,
+            client_secret=app.client_secret,
         )
 
     async def set_webhook(self, app_id: int, url: str, secret: str | None = None) -> None:

@@ -36,6 +36,7 @@ class Manifest(Input):
     url: str
     redirect_url: str
     hook_attributes: _Hook
+    callback_urls: list[str] = Field(default_factory=list)
     public: bool = False
     default_permissions: dict[str, str] = Field(default_factory=dict)
     default_events: list[str] = Field(default_factory=list)
@@ -47,7 +48,7 @@ async def convert(call: Call) -> Answer:
     made = require_found(call.request.app[MADE].pop(call.request.match_info["code"], None))
     app = call.world.apps[made.app_id]
     shape = app_json(call.world, app) | {
-        "client_secret": secrets.token_hex(20),
+        "client_secret": app.client_secret,
         "webhook_secret": made.webhook_secret,
         "pem": made.private_key,
     }
@@ -70,6 +71,7 @@ def register_form(app: web.Application, admin: AppsAdmin) -> None:
                 webhook_secret=secrets.token_hex(20),
                 permissions=manifest.default_permissions,
                 events=manifest.default_events,
+                callback_urls=manifest.callback_urls,
             )
         except (orjson.JSONDecodeError, ValidationError, ValueError) as error:
             return web.Response(status=422, text=f"Invalid manifest: {error}\n")

@@ -17,6 +17,7 @@ from app.simulator.github.rest import (
     labels,
     links,
     manifests,
+    oauth,
     pulls,
     reading,
     remarks,
@@ -28,6 +29,7 @@ from app.simulator.github.routing import register
 SUBJECTS = (
     apps,
     manifests,
+    oauth,
     repositories,
     contents,
     issues,
@@ -45,8 +47,9 @@ SUBJECTS = (
 
 
 def register_rest(app: web.Application, parts: Parts, admin: AppsAdmin) -> None:
-    """Serve all subjects, the storage of logs and the form that makes an App of a manifest."""
+    """Serve all subjects, the storage of logs, the form that makes an App, and sign-in."""
     for subject in SUBJECTS:
         register(app, parts, subject.routes)
     actions.register_storage(app, parts.world)
     manifests.register_form(app, admin)
+    oauth.register_sign_in(app, admin)

@@ -276,7 +276,9 @@ def held(request, ground):
     from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
     from tests.app.dependencies.conftest import KnownOperator  # noqa: PLC0415 the same
 
-    finder = IndexFinder(KnownOperator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None)
+    finder = IndexFinder(
+        KnownOperator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None
+    )
     ways = IndexWays(finder, ground.sandbox.owner)
     ground.open_way = ways.open
     ground.open_reading = partial(ways.open, reading_alone=True)

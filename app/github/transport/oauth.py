@@ -1,0 +1,129 @@
+"""Who somebody is, by GitHub's own sign-in page for users of the App.
+
+https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-user-access-token-for-a-github-app
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from pydantic import SecretStr
+
+from agents.errors import RunError, TransientError
+from agents.requests import Person
+from app.github.transport.http import API_VERSION, TIMEOUT, USER_AGENT
+from app.github.transport.urls import Urls
+
+_AWAY = "GitHub does not answer now, so nobody can sign in. Try again in a moment."
+_REFUSED = "GitHub did not confirm who you are ({why}). Begin again with /login."
+_MISSET = (
+    "GitHub does not know these pages ({why}). The operator has to compare FETTLE_CLIENT_ID,"
+    " FETTLE_CLIENT_SECRET and the callback address with the App's own page on GitHub."
+)
+_OF_OPERATOR = frozenset({"incorrect_client_credentials", "redirect_uri_mismatch"})
+
+
+@dataclass(frozen=True)
+class OAuthClient:
+    """Sends people to GitHub, and learns from it who came back. No token of theirs is kept."""
+
+    urls: Urls
+    client_id: str
+    client_secret: SecretStr
+
+    def build_sign_in_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        """Return the page of GitHub where somebody says that they want to sign in here."""
+        digest = hashlib.sha256(verifier.encode()).digest()
+        asked = {
+            "client_id": self.client_id,
+            "redirect_uri": redirect_uri,
+            "state": state,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+        return f"{self.urls.web}/login/oauth/authorize?{urlencode(asked)}"
+
+    async def identify(self, code: str, redirect_uri: str, verifier: str) -> Person:
+        """Return who got this code. Raises RunError where GitHub says no, and TransientError."""
+        try:
+            async with self.urls.outbound.open_session(limit=2) as session:
+                token = await self._exchange(session, code, redirect_uri, verifier)
+                try:
+                    return await self._ask_who(session, token)
+                finally:
+                    await self._revoke(session, token)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise TransientError(_AWAY) from error
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, code: str, redirect_uri: str, verifier: str
+    ) -> str:
+        sent = {
+            "client_id": self.client_id,
+            "client_secret": self.client_secret.get_secret_value(),
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+        }
+        url = f"{self.urls.web}/login/oauth/access_token"
+        headers = {"Accept": "application/json", "User-Agent": USER_AGENT}
+        async with session.post(
+            url, data=sent, headers=headers, timeout=TIMEOUT, allow_redirects=False
+        ) as answer:
+            told = await _read(answer)
+        token = told.get("access_token")
+        if isinstance(token, str) and token:
+            return token
+        why = str(told.get("error") or "no token")[:60]
+        raise RunError((_MISSET if why in _OF_OPERATOR else _REFUSED).format(why=why))
+
+    async def _ask_who(self, session: aiohttp.ClientSession, token: str) -> Person:
+        url = f"{self.urls.rest}/user"
+        headers = {**_HEADERS, "Authorization": f"Bearer {token}"}
+        async with session.get(
+            url, headers=headers, timeout=TIMEOUT, allow_redirects=False
+        ) as answer:
+            told = await _read(answer)
+        ident, login = told.get("id"), told.get("login")
+        if not isinstance(ident, int) or not isinstance(login, str) or told.get("type") != "User":
+            raise RunError(_REFUSED.format(why="no user"))
+        return Person(id=ident, login=login)
+
+    async def _revoke(self, session: aiohttp.ClientSession, token: str) -> None:
+        """Make the token worth nothing: who somebody is was all that it was for.
+
+        https://docs.github.com/rest/apps/oauth-applications#delete-an-app-token
+        """
+        url = f"{self.urls.rest}/applications/{self.client_id}/token"
+        login = aiohttp.encode_basic_auth(self.client_id, self.client_secret.get_secret_value())
+        async with session.delete(
+            url,
+            json={"access_token": token},
+            headers={**_HEADERS, "Authorization": login},
+            timeout=TIMEOUT,
+            allow_redirects=False,
+        ) as answer:
+            await answer.read()
+
+
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "User-Agent": USER_AGENT,
+    "X-GitHub-Api-Version": API_VERSION,
+}
+
+
+async def _read(answer: aiohttp.ClientResponse) -> dict[str, Any]:
+    """Return what GitHub said. Raises TransientError where it is out of order."""
+    if answer.status >= 500 or answer.status == 429:
+        raise TransientError(_AWAY)
+    try:
+        told = await answer.json(content_type=None)
+    except ValueError:
+        told = None
+    return told if isinstance(told, dict) else {}
