@@ -92,6 +92,8 @@ class ServerProcess:
             "FETTLE_APP_ID": str(app.app_id),
             "FETTLE_PRIVATE_KEY_FILE": str(self._key),
             "FETTLE_WEBHOOK_SECRETS": self.webhook_secret,
+            "FETTLE_CLIENT_ID": app.client_id,
+            "FETTLE_CLIENT_SECRET": app.client_secret,
             "FETTLE_GITHUB_URL": self.github_url,
             "FETTLE_DATA_DIR": str(self.data),
             "FETTLE_PORT": str(self.port),

@@ -250,7 +250,8 @@ class Place:
 
     def secrets(self):
         """Return the values that must not appear anywhere."""
-        return [self.server.webhook_secret, self.app.private_key.splitlines()[3], *self.tokens()]
+        own = (self.server.webhook_secret, self.app.private_key.splitlines()[3])
+        return [*own, self.app.client_secret, *self.tokens()]
 
 
 @pytest.fixture

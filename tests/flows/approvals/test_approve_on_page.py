@@ -1,4 +1,4 @@
-"""A run asks, an operator says yes on the page, and the same session goes on."""
+"""A run asks, somebody signs in with GitHub and says yes, and the same session goes on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 
 import aiohttp
 
-from app.store.page_logins import PageLogins
 from tests.app.pages.conftest import Browser
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
 
@@ -14,24 +13,28 @@ ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+(?=[^\n]*fettle page)")
 
 
 async def test_a_yes_on_the_page_lets_the_call_run_and_the_run_go_on(make_place):
-    more = {"FETTLE_PAGES": "operators", "FETTLE_PAGES_PORT": "0"}
+    more = {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": "0"}
     async with make_place(script=script(RESET), **more) as place:
         await place.label()
         [question], [ident] = await questions(place)
         run_id = await place.wait_for_parked()
         address = ADDRESS.search(place.server.log.read_text())[0]
-        code = await PageLogins(place.database()).make_code("ada")
+        app = place.github.world.apps[place.app.app_id]
+        app.callback_urls.append(f"{address}/login/github/callback")
         jar = aiohttp.CookieJar(unsafe=True)
         async with aiohttp.ClientSession(cookie_jar=jar) as session:
             browser = Browser(address, session)
-            await browser.post("/login", code=code)
-            _, page = await browser.get(f"/approvals/{ident}")
+            sent, _ = await browser.get(f"/login/github?next=/approvals/{ident}")
+            asked = f"{sent.headers['Location']}&login=mara"
+            async with session.get(asked) as answer:  # to GitHub, back, and on to the question
+                page = await answer.text()
+            await browser.get(f"/approvals/{ident}")
             [mark] = re.findall(r"mark is <code>([0-9a-f]{6})</code>", page)
             await browser.post(f"/approvals/{ident}", verdict="approve", digest=mark)
             assert (await place.wait_for_end()).kind == "pull_request"
             _, done = await browser.get(f"/runs/{run_id}")
 
         assert RESET["bash"]["command"] in page
-        assert "**Approved** by `ada` on Fettle's page" in question.body
+        assert "**Approved** by `mara` on Fettle's page" in question.body
         assert "could not" in await place.read_results("implement/1")
         assert 'class="state done"' in done
