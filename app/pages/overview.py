@@ -1,4 +1,4 @@
-"""The pages about all runs: what is going on now, and what it costs."""
+"""The pages about all runs: what is going on now, what it costs, what was done with privilege."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from aiohttp import web
 from app.pages.ground import PageGround
 from app.pages.render import LOGIN, OPERATOR, answer
 from app.records.approvals import StoredApproval
+from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import find_midnight, spent_since
 from app.store.runs import KeptRun, StoredApprovals
 from app.store.spending import list_dearest, sum_by_day
 from app.views.record import describe_approval, describe_run
+from app.views.text import redact
 
 LIVE = ("running", "parked", "queued")
 ENDED = ("done", "failed", "cancelled", "refused")
 MOST_LIVE, MOST_ENDED = 200, 30
-LOOKED_AT = 10
-"""Times as many ended runs are looked at for people, who may see some of them."""
+MOST_SEARCHED = 1_000
+"""Ended runs among which those are found that somebody may see, or looks for."""
+MOST_ENTRIES = 100
 DAYS, DAY = 14, 86_400.0
 About = TypeVar("About", KeptRun, StoredApproval)
 
@@ -35,12 +38,13 @@ class OverviewPages:
         """Show what waits for people, what is at work, and what has ended."""
         ground, redactor = self._ground, self._ground.redactor
         repository = request.query.get("repository", "")[:200].strip()
+        words = request.query.get("words", "")[:200].strip()
         state = request.query.get("state", "")
         history, about = ground.history, repository or None
         live = await history.newest(MOST_LIVE, states=LIVE, repository=about)
         operator = request[OPERATOR]
         ended = await history.newest(
-            MOST_ENDED if operator else MOST_ENDED * LOOKED_AT,
+            MOST_ENDED if operator and not words else MOST_SEARCHED,
             states=[state] if state in ENDED else ENDED,
             repository=about,
         )
@@ -48,6 +52,7 @@ class OverviewPages:
         if not operator:
             live, ended = await self._choose(request, live), await self._choose(request, ended)
             waiting = await self._choose(request, waiting)
+        live, ended = _find_words(live, words), _find_words(ended, words)
         view: dict[str, Any] = {
             "waiting": [
                 {**describe_approval(each, redactor), "run": each.run_id, "about": each.repository}
@@ -61,10 +66,28 @@ class OverviewPages:
             if operator
             else None,
             "repository": repository,
+            "words": words,
             "state": state if state in ENDED else "",
             "states": ENDED,
         }
         return await answer(request, "now", view)
+
+    async def show_audit(self, request: web.Request) -> web.Response:
+        """Show operators what was done with privilege, the newest first."""
+        self._ground.require_operator(request)
+        kind, before = request.query.get("kind", "")[:40], request.query.get("before", "")
+        number = int(before) if before.isascii() and before.isdecimal() else None
+        entries = await self._ground.database.read(
+            lambda c: list_newest(c, MOST_ENTRIES, before=number, kind=kind)
+        )
+        acts = [{"number": each.number, "at": each.at, **each.act} for each in entries]
+        view = {
+            "entries": redact(acts, self._ground.redactor),
+            "kind": kind,
+            "kinds": ACT_KINDS,
+            "older": entries[-1].number if len(entries) == MOST_ENTRIES else None,
+        }
+        return await answer(request, "audit", view)
 
     async def _choose(self, request: web.Request, found: Sequence[About]) -> list[About]:
         """Return what they may see of it; about each repository GitHub is asked once."""
@@ -88,3 +111,14 @@ class OverviewPages:
             "number": DAYS,
         }
         return await answer(request, "spend", view)
+
+
+def _find_words(found: Sequence[KeptRun], words: str) -> list[KeptRun]:
+    """Return the runs whose subject, title, asker or id has all of these words."""
+    wanted = words.casefold().split()
+
+    def fits(run: KeptRun) -> bool:
+        text = f"{run.id} {run.reference} {run.title} {run.asked_by} {run.kind}".casefold()
+        return all(word in text for word in wanted)
+
+    return [run for run in found if fits(run)] if wanted else list(found)

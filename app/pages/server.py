@@ -20,6 +20,7 @@ from app.pages.logins import LoginPage, derive_csrf
 from app.pages.overview import OverviewPages
 from app.pages.people import PageAccess
 from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
+from app.pages.repository_page import RepositoryPage
 from app.pages.run_pages import RunPages
 from app.pages.sign_in import BACK, SignInPage
 from app.store.page_logins import PageLogins
@@ -89,6 +90,8 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
         [
             web.get("/", overview.show_now),
             web.get("/spend", overview.show_spending),
+            web.get("/audit", overview.show_audit),
+            web.get("/r/{owner}/{name}", RepositoryPage(ground).show),
             web.get("/runs/{run}", runs.show),
             web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
             web.get("/runs/{run}/events", events.stream),

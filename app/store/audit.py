@@ -14,9 +14,9 @@ import secrets
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, Row, insert, select, text, update
 
 from app.store.process_lock import lock_key
 from app.store.tables import audit
@@ -24,7 +24,17 @@ from app.store.tables import audit
 BEGINNING = "0" * 64
 """What stands for the hash before the first entry's."""
 OPERATOR = "operator"
-SETTINGS = "settings.changed"
+SETTINGS: Final = "settings.changed"
+ActKind = Literal[
+    "run.asked",
+    "run.ended",
+    "approval.decided",
+    "push",
+    "token.minted",
+    "secret.replaced",
+    "settings.changed",
+]
+ACT_KINDS: tuple[ActKind, ...] = get_args(ActKind)
 SALT_BYTES = 16
 ROWS_AT_ONCE = 1000
 
@@ -35,9 +45,7 @@ _CHAINING = lock_key("the audit log's next entry")
 class PrivilegedAct:
     """What was done, by whom, about what."""
 
-    kind: str
-    """run.asked | run.ended | approval.decided | push | token.minted | secret.replaced |
-    settings.changed"""
+    kind: ActKind
     actor: str
     """A login on GitHub; `fettle` for what no person asked for; `operator` at this machine."""
     run_id: str | None = None
@@ -128,18 +136,22 @@ def read_entries(connection: Connection, after: int = 0) -> Iterator[AuditEntry]
         some = select(audit).where(audit.c.number > after).order_by(audit.c.number)
         rows = connection.execute(some.limit(ROWS_AT_ONCE)).all()
         for row in rows:
-            yield AuditEntry(
-                number=row.number,
-                at=row.at,
-                kind=row.kind,
-                content=row.content,
-                digest=row.digest,
-                previous=row.previous,
-                hash=row.hash,
-            )
+            yield _entry(row)
             after = row.number
         if len(rows) < ROWS_AT_ONCE:
             return
+
+
+def list_newest(
+    connection: Connection, most: int, *, before: int | None = None, kind: str = ""
+) -> list[AuditEntry]:
+    """Return the newest entries, newest first: of this kind, and with smaller numbers."""
+    query = select(audit).order_by(audit.c.number.desc()).limit(most)
+    if before is not None:
+        query = query.where(audit.c.number < before)
+    if kind:
+        query = query.where(audit.c.kind == kind)
+    return [_entry(row) for row in connection.execute(query)]
 
 
 def append_settings(connection: Connection, described: Mapping[str, str], version: str) -> None:
@@ -159,6 +171,18 @@ def append_settings(connection: Connection, described: Mapping[str, str], versio
     if changed or before.get("version") != version:
         details = {"changed": changed, "settings": digests, "version": version}
         append_act(connection, PrivilegedAct(SETTINGS, OPERATOR, details=details))
+
+
+def _entry(row: Row[Any]) -> AuditEntry:
+    return AuditEntry(
+        number=row.number,
+        at=row.at,
+        kind=row.kind,
+        content=row.content,
+        digest=row.digest,
+        previous=row.previous,
+        hash=row.hash,
+    )
 
 
 def _digest(content: str) -> str:

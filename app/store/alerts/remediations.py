@@ -121,6 +121,11 @@ class Remediations:
         )
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
+    async def list_newest(self, repository_id: int, most: int) -> list[Remediation]:
+        """Return the newest outcomes in the repository, newest first."""
+        mine = _select_remediations().where(remediations.c.repository_id == repository_id)
+        return await self._list(mine.order_by(remediations.c.ended_at.desc()).limit(most))
+
     async def list_later(self, run_id: str) -> list[Remediation]:
         """Return the outcomes in the run's lane since the run was asked for, newest first."""
         asked = select(runs.c.lane, runs.c.created_at).where(runs.c.id == run_id)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from app.pages.render import HEADERS
-from app.store.runs import StoredSteers
+from app.store.runs import Runs, StoredSteers
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.pages.conftest import SECRET, TURNS
 
@@ -205,3 +205,49 @@ async def test_who_is_not_logged_in_sees_nothing(pages, page):
     assert (got.status, got.headers["Location"]) == (303, f"/login?next={page}")
     assert text == ""
     assert asked.status == 401
+
+
+async def test_words_find_runs_by_title_number_and_who_asked(pages):
+    await pages.run("0001-a", state="done", title="Add well")
+    await pages.run("0002-b", state="done", title="Subtract well")
+    async with pages.logged_in() as browser:
+        _, one = await browser.get("/?words=WELL+add")
+        _, none = await browser.get("/?words=well+badly")
+
+    assert "Add well" in one
+    assert "Subtract" not in one
+    assert "No run has ended that fits" in none
+
+
+async def test_a_repository_shows_what_its_runs_came_to(pages):
+    await pages.run("0001-a", *TURNS, state="done", title="Add well")
+    await pages.run("0002-b", *TURNS, state="pull_request", title="Another one")
+    name = (await Runs(pages.database).request("0001-a"))["repository"]
+    path = f"/r/{name['owner']}/{name['name']}"
+    async with pages.logged_in() as browser:
+        _, text = await browser.get(path)
+        _, run = await browser.get("/runs/0001-a")
+        other, _ = await browser.get("/r/octo/other")
+
+    assert "2 of the newest 2 runs have ended: 1 with a pull request, at $1.00 for each" in text
+    assert "$1.00 were spent in 14 days" in text
+    assert "Another one" in text
+    assert f'href="{path}"' in run
+    assert other.status == 404
+
+
+async def test_the_audit_shows_who_did_what_and_no_secret(pages):
+    await pages.run("0001-a")
+    asked = await pages.ask("0001-a")
+    await pages.approvals.decide(asked.id, verdict="denied", by="<b>eve", by_id=1, via="page")
+    async with pages.logged_in() as browser:
+        _, every = await browser.get("/audit")
+        _, decided = await browser.get("/audit?kind=approval.decided")
+        _, older = await browser.get("/audit?before=2")
+        _, told = await browser.get("/audit", Accept="application/json")
+
+    assert every.index("approval.decided</td>") < every.index("run.asked</td>")
+    assert "&lt;b&gt;eve" in decided
+    assert "run.asked</td>" not in decided
+    assert "approval.decided</td>" not in older
+    assert [each["number"] for each in json.loads(told)["entries"]] == [2, 1]

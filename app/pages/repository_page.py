@@ -1,0 +1,73 @@
+"""The page of one repository: what its runs came to and cost, and its vulnerable dependencies."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from aiohttp import web
+
+from app.pages.ground import PageGround
+from app.pages.render import LOGIN, answer
+from app.store.alerts import Remediations
+from app.store.metric_queries import find_midnight
+from app.store.runs import KeptRun
+from app.store.spending import DAY, sum_by_day
+from app.views.record import alerts, describe_run
+from app.views.timeline import UNDER_WAY
+
+MOST_RUNS, MOST_ALERTS, DAYS = 100, 50, 14
+
+
+class RepositoryPage:
+    """One repository, by the name that it has now."""
+
+    def __init__(self, ground: PageGround) -> None:
+        self._ground = ground
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Show it to who may read it, once there was a run."""
+        ground, name = self._ground, "{owner}/{name}".format(**request.match_info)[:200]
+        runs = await ground.history.newest(MOST_RUNS, repository=name)
+        ident = runs[0].repository_id if runs else 0
+        if not runs or not await ground.access.can_read(request[LOGIN], ident):
+            raise web.HTTPNotFound
+        runs = [run for run in runs if run.repository_id == ident]  # another had the name before
+        since = find_midnight() - (DAYS - 1) * DAY
+        days = await ground.database.read(lambda c: sum_by_day(c, since))
+        view: dict[str, Any] = {
+            "repository": runs[0].repository,
+            "number": len(runs),
+            "days": DAYS,
+            "spent": sum(each.usd for each in days if each.repository == runs[0].repository),
+            "runs": [describe_run(run, ground.redactor, short=run.id, clone=False) for run in runs],
+            "alerts": await self._list_alerts(ident, runs),
+            **_sum_up(runs),
+        }
+        return await answer(request, "repository", view)
+
+    async def _list_alerts(self, ident: int, runs: list[KeptRun]) -> list[dict[str, Any]]:
+        found = await Remediations(self._ground.database).list_newest(ident, MOST_ALERTS)
+        names = {run.id: run.reference for run in runs}
+        return [
+            {
+                **alerts(each)["alerts"],
+                "run": each.run_id,
+                "about": names.get(each.run_id, each.run_id),
+                "at": each.ended_at,
+            }
+            for each in found
+        ]
+
+
+def _sum_up(runs: list[KeptRun]) -> dict[str, Any]:
+    """Return how many have ended, and what those that opened a pull request took."""
+    ended = [run for run in runs if run.state not in UNDER_WAY]
+    opened = [run for run in ended if run.outcome and run.outcome.kind == "pull_request"]
+    minutes = [(run.updated_at - run.created_at) / 60 for run in opened]
+    return {
+        "ended": len(ended),
+        "opened": len(opened),
+        "per_pull": sum(run.usd for run in ended) / len(opened) if opened else None,
+        "minutes": round(statistics.median(minutes), 1) if minutes else None,
+    }
