@@ -334,6 +334,11 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     @property
+    def pages_for_people(self) -> str:
+        """Return the address of the pages where people can sign in; empty where they cannot."""
+        return (self.pages_url or "").rstrip("/") if self.pages == "people" else ""
+
+    @property
     def database(self) -> str:
         """Return the database's SQLAlchemy URL, password included: never print it."""
         if self.database_url is None:

@@ -48,9 +48,7 @@ class ApprovalPage:
                 return refuse(request, 409, "Not done", _DAMAGED)
             if not hmac.compare_digest(typed.encode(), stored.binding[:DIGEST].encode()):
                 return refuse(request, 409, "Not done", _OTHER)
-        login, run = request[LOGIN], await self._ground.history.run(stored.run_id)
-        if run is None:
-            raise web.HTTPNotFound
+        login, run = request[LOGIN], await self._ground.load_run(request, stored.run_id)
         verb = "approve" if verdict == "approved" else "deny"
         if objection := await self._ground.find_objection(request, verb, run, stored):
             return refuse(request, 403, "Not done", objection)
@@ -69,9 +67,9 @@ class ApprovalPage:
 
     async def _find(self, request: web.Request) -> StoredApproval:
         stored = await self._approvals.get(request.match_info["approval"][:20])
-        access = self._ground.access
-        if stored is None or not await access.can_read(request[LOGIN], stored.repository_id):
+        if stored is None:
             raise web.HTTPNotFound
+        await self._ground.load_run(request, stored.run_id)
         return stored
 
     async def _view(self, stored: StoredApproval) -> dict[str, Any]:

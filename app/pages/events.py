@@ -58,7 +58,7 @@ class RunEvents:
         spoke = time.monotonic()
         while time.time() < login.expires_at and not _is_gone(request):
             found = await self._look(run.id)
-            if found is None or not await access.can_read(login, run.repository_id):
+            if found is None or not await access.can_see(login, run):
                 break  # it is gone, or they may not see it any more
             if found.mark != seen:
                 event = f"id: {found.mark}\nevent: news\ndata: {found.state}\n\n"

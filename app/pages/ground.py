@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -37,10 +39,21 @@ class PageGround:
 
         Raises HTTPNotFound, also where there is one that they may not see: they learn no more.
         """
-        run = await self.history.run(request.match_info["run"][:100])
-        if run is None or not await self.access.can_read(request[LOGIN], run.repository_id):
+        return await self.load_run(request, request.match_info["run"][:100])
+
+    async def load_run(self, request: web.Request, run_id: str) -> KeptRun:
+        """Return the run of this id. Raises HTTPNotFound as `find_run` does."""
+        run = await self.history.run(run_id)
+        if run is None or not await self.access.can_see(request[LOGIN], run):
             raise web.HTTPNotFound
         return run
+
+    async def choose(self, request: web.Request, runs: Sequence[KeptRun]) -> list[KeptRun]:
+        """Return those of the runs that they may see; about a repository GitHub is asked once."""
+        login, kinds = request[LOGIN], {(run.repository_id, run.kind): run for run in runs}
+        seen = await asyncio.gather(*(self.access.can_see(login, run) for run in kinds.values()))
+        shown = {kind for kind, told in zip(kinds, seen, strict=True) if told}
+        return [run for run in runs if (run.repository_id, run.kind) in shown]
 
     async def find_objection(
         self, request: web.Request, verb: str, run: KeptRun, approval: StoredApproval | None = None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import web
 
 from app.pages.ground import PageGround
-from app.pages.render import LOGIN, OPERATOR, answer
-from app.records.approvals import StoredApproval
+from app.pages.render import OPERATOR, answer
 from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import find_midnight, spent_since
 from app.store.runs import KeptRun, StoredApprovals
@@ -25,7 +23,6 @@ MOST_SEARCHED = 1_000
 """Ended runs among which those are found that somebody may see, or looks for."""
 MOST_ENTRIES = 100
 DAYS, DAY = 14, 86_400.0
-About = TypeVar("About", KeptRun, StoredApproval)
 
 
 class OverviewPages:
@@ -50,8 +47,9 @@ class OverviewPages:
         )
         waiting = await StoredApprovals(ground.database).list_waiting()
         if not operator:
-            live, ended = await self._choose(request, live), await self._choose(request, ended)
-            waiting = await self._choose(request, waiting)
+            live, ended = await ground.choose(request, live), await ground.choose(request, ended)
+            seen = {run.id for run in live}  # what waits for an answer is under way
+            waiting = [each for each in waiting if each.run_id in seen]
         live, ended = _find_words(live, words), _find_words(ended, words)
         view: dict[str, Any] = {
             "waiting": [
@@ -88,14 +86,6 @@ class OverviewPages:
             "older": entries[-1].number if len(entries) == MOST_ENTRIES else None,
         }
         return await answer(request, "audit", view)
-
-    async def _choose(self, request: web.Request, found: Sequence[About]) -> list[About]:
-        """Return what they may see of it; about each repository GitHub is asked once."""
-        access, login = self._ground.access, request[LOGIN]
-        idents = list({each.repository_id for each in found})
-        known = await asyncio.gather(*(access.can_read(login, ident) for ident in idents))
-        readable = dict(zip(idents, known, strict=True))
-        return [each for each in found if readable[each.repository_id]]
 
     async def show_spending(self, request: web.Request) -> web.Response:
         """Show operators dollars by day and repository, and the dearest runs."""

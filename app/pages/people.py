@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from agents.requests import Person
+from agents.requests import Person, RemediateAlert
 from app.records.approvals import StoredApproval
 from app.store.page_logins import PageLogin
 from app.store.runs import KeptRun
 
+Reach = Literal["none", "read", "write"]
+ABOUT_ALERTS = RemediateAlert.model_fields["kind"].default
 PageVerb = Literal["approve", "deny", "cancel", "budget", "remark"]
 
 
@@ -23,8 +25,8 @@ class People(Protocol):
         """Return who came back from there. Raises RunError where GitHub says no."""
         ...
 
-    async def can_read(self, person: Person, repository_id: int) -> bool:
-        """Tell whether the person can see the repository; an answer is used for a minute."""
+    async def find_reach(self, person: Person, repository_id: int) -> Reach:
+        """Return what the person can do in the repository; an answer is used for a minute."""
         ...
 
     async def find_objection(
@@ -51,13 +53,19 @@ class PageAccess:
             return True
         return not self._operators.isdisjoint((person.login.lower(), str(person.id)))
 
-    async def can_read(self, login: PageLogin, repository_id: int) -> bool:
-        """Tell whether they may see what Fettle did in the repository."""
+    async def can_see(self, login: PageLogin, run: KeptRun) -> bool:
+        """Tell whether they may see the run.
+
+        One about alerts says what is vulnerable, and that GitHub shows who may write alone, of a
+        public repository too.
+        https://docs.github.com/code-security/dependabot/dependabot-alerts/about-dependabot-alerts
+        """
         if self.is_operator(login):
             return True
         if self.people is None or login.person is None:
             return False  # the setting was changed since they logged in
-        return await self.people.can_read(login.person, repository_id)
+        reach = await self.people.find_reach(login.person, run.repository_id)
+        return reach == "write" or (reach == "read" and run.kind != ABOUT_ALERTS)
 
     async def find_objection(
         self, login: PageLogin, verb: PageVerb, run: KeptRun, approval: StoredApproval | None = None

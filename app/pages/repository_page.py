@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from app.pages.ground import PageGround
-from app.pages.render import LOGIN, answer
+from app.pages.render import answer
 from app.store.alerts import Remediations
 from app.store.metric_queries import find_midnight
 from app.store.runs import KeptRun
@@ -30,9 +30,10 @@ class RepositoryPage:
         ground, name = self._ground, "{owner}/{name}".format(**request.match_info)[:200]
         runs = await ground.history.newest(MOST_RUNS, repository=name)
         ident = runs[0].repository_id if runs else 0
-        if not runs or not await ground.access.can_read(request[LOGIN], ident):
-            raise web.HTTPNotFound
         runs = [run for run in runs if run.repository_id == ident]  # another had the name before
+        runs = await ground.choose(request, runs)
+        if not runs:
+            raise web.HTTPNotFound
         since = find_midnight() - (DAYS - 1) * DAY
         days = await ground.database.read(lambda c: sum_by_day(c, since))
         view: dict[str, Any] = {
@@ -49,14 +50,15 @@ class RepositoryPage:
     async def _list_alerts(self, ident: int, runs: list[KeptRun]) -> list[dict[str, Any]]:
         found = await Remediations(self._ground.database).list_newest(ident, MOST_ALERTS)
         names = {run.id: run.reference for run in runs}
-        return [
+        return [  # of a run that they may not see they learn nothing here either
             {
                 **alerts(each)["alerts"],
                 "run": each.run_id,
-                "about": names.get(each.run_id, each.run_id),
+                "about": names[each.run_id],
                 "at": each.ended_at,
             }
             for each in found
+            if each.run_id in names
         ]
 
 

@@ -12,11 +12,11 @@ from agents.requests import Command, Person, Repository
 from app.commands.context import CommandContext
 from app.commands.handler import SpendingBounds
 from app.config.settings import Settings
-from app.github.access.roles import Role, role_of
+from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.github.transport.oauth import OAuthClient
-from app.pages.people import PageAccess, PageVerb
+from app.pages.people import PageAccess, PageVerb, Reach
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository
 from app.store.database import Database
@@ -51,16 +51,16 @@ class GitHubPeople:
         self._stored = StoredInstallations(database)
         self._approvals = StoredApprovals(database)
         self._bounds = bounds
-        self._known: TTLCache[tuple[int, int], bool] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
+        self._known: TTLCache[tuple[int, int], Reach] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
         self.build_sign_in_url = oauth.build_sign_in_url
         self.identify = oauth.identify
 
-    async def can_read(self, person: Person, repository_id: int) -> bool:
-        """Tell whether the person can see the repository; an answer is used for a minute."""
+    async def find_reach(self, person: Person, repository_id: int) -> Reach:
+        """Return what the person can do in the repository; an answer is used for a minute."""
         key = (person.id, repository_id)
-        if key not in self._known:
-            self._known[key] = await self._ask_whether_readable(person, repository_id)
-        return self._known[key]
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = await self._ask_for_reach(person, repository_id)
+        return known
 
     async def find_objection(
         self, person: Person, verb: PageVerb, run: KeptRun, approval: StoredApproval | None
@@ -106,16 +106,18 @@ class GitHubPeople:
             refusal = access_policy.decide_command(command, found, role, permission)
         return refusal
 
-    async def _ask_whether_readable(self, person: Person, repository_id: int) -> bool:
+    async def _ask_for_reach(self, person: Person, repository_id: int) -> Reach:
         known = await self._find_repository(repository_id)
         if known is None:
-            return False
+            return "none"
         try:
             client = await self._github.installation(known.installation_id, known.id, Profile.FIND)
             role = await role_of(client, _to_repository(known), person)
         except (InstallationGone, NotFound, NotPermitted):
-            return False
-        return _may_read(role)
+            return "none"
+        if role.may_write:
+            return "write"
+        return "none" if role.is_bot or role.permission in ("", "none") else "read"
 
     async def _find_repository(self, repository_id: int) -> KnownRepository | None:
         known = await self._stored.repository(repository_id) if repository_id else None
@@ -133,10 +135,6 @@ def build_access(
     oauth = OAuthClient(github.urls, settings.client_id, settings.client_secret)
     people = GitHubPeople(github, database, oauth, bounds)
     return PageAccess(people, frozenset(settings.operators))
-
-
-def _may_read(role: Role) -> bool:
-    return not role.is_bot and role.permission not in ("", "none")
 
 
 def _to_repository(known: KnownRepository) -> Repository:

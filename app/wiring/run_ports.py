@@ -126,6 +126,7 @@ class RunPortsFactory:
             remember=partial(parts.runs.comment_is, run_id),
             comment_id=await parts.runs.comment_of(run_id),
             caution=build_caution(parts.sandbox),
+            pages=parts.settings.pages_for_people,
             moved_at=await parts.runs.moved_at(run_id),
             place=place,
             ended=PullRequestCost(self._github, request, self._sum_runs).update,

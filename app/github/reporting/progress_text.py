@@ -103,6 +103,8 @@ class Progress:
     """A warning about the machine that the run works on, as Markdown."""
     moved_at: float | None = None
     """When another worker than before took it up, if one did; unix seconds."""
+    pages: str = ""
+    """The address of the pages, where whoever can read this comment can see the run."""
     queued: str = ""
     """Its place in the queue, in words, while it waits for one at work."""
     questions: Mapping[str, str] = field(default_factory=dict)
@@ -291,4 +293,7 @@ def _footer(progress: Progress) -> str:
         if progress.answers
         else ""
     )
-    return f"<sub>{spent}run `{progress.run_id}`</sub>"
+    name = f"`{progress.run_id}`"
+    if progress.pages and not is_discreet(progress.request):
+        name = f"[{name}]({progress.pages}/runs/{progress.run_id})"
+    return f"<sub>{spent}run {name}</sub>"

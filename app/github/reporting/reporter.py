@@ -62,6 +62,7 @@ class GitHubReporter:
         comment_id: int | None = None,
         interval: float = INTERVAL,
         caution: str = "",
+        pages: str = "",
         moved_at: float | None = None,
         place: ConversationThread | None = None,
         ended: Callable[[Outcome], Awaitable[None]] | None = None,
@@ -75,7 +76,7 @@ class GitHubReporter:
         self._comment_id = comment_id
         self._ended = ended
         self._interval = interval
-        self._progress = Progress(request, run_id, caution=caution, moved_at=moved_at)
+        self._progress = Progress(request, run_id, caution=caution, pages=pages, moved_at=moved_at)
         self._quiet = not called_for(request) and comment_id is None
         self._sent: str | None = None
         self._sent_at = time.monotonic()

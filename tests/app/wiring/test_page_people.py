@@ -28,6 +28,7 @@ from app.wiring.page_people import GitHubPeople, build_access
 from tests.app.commands.answering_scene import make_asking
 from tests.app.github.conftest import key, scene, signer
 from tests.app.pages.conftest import Browser, pages
+from tests.fakes.requests import build_remediate_alert
 
 __all__ = ["key", "pages", "scene", "signer"]  # fixtures
 
@@ -235,6 +236,32 @@ async def test_who_can_read_sees_the_runs_but_not_what_everything_costs(front):
     assert "spent today" not in now
     assert 'href="/spend"' not in now
     assert (run.status, spend.status) == (200, 404)
+
+
+async def test_what_is_vulnerable_is_shown_to_who_may_write_alone(front):
+    """As GitHub does: also of a public repository, where everybody can read everything else."""
+    scene = front.scene
+    scene.repository.private = False
+    alert = build_remediate_alert(
+        installation_id=scene.request.installation_id, repository=scene.request.repository
+    )
+    await Runs(front.database).create("0002-alert", alert)
+    await Runs(front.database).record_stage("0002-alert", "stage/scan/1")
+    ident = (await front.approvals.ask_once("0002-alert", make_asking())).id
+    paths = ("/runs/0002-alert", f"/approvals/{ident}")
+    told = {}
+    for login in ("mallory", "bob"):
+        async with front.signed_in(login) as browser:
+            told[login] = [(await browser.get(path))[0].status for path in paths]
+            name = scene.request.repository.full_name
+            _, page = await browser.get(f"/r/{name}")
+            _, now = await browser.get("/")
+            public, _ = await browser.get(f"/runs/{RUN}")
+        assert public.status == 200
+        shown = alert.package in page + now or "0002-alert" in page + now
+        assert shown == (login == "bob")
+
+    assert told == {"mallory": [404, 404], "bob": [200, 200]}
 
 
 async def test_who_loses_access_sees_nothing_more(front):

@@ -19,7 +19,11 @@ from app.github.reporting.progress_text import Progress, render
 from app.github.transport.texts import OutgoingText
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
-from tests.fakes.requests import build_repository, build_resolve_issue
+from tests.fakes.requests import (
+    build_remediate_alert,
+    build_repository,
+    build_resolve_issue,
+)
 
 REQUEST = build_resolve_issue(
     repository=build_repository(id=2, owner="ada", name="parse"),
@@ -331,3 +335,13 @@ def test_who_has_no_account_is_not_mentioned(kind):
     )
     assert "@bob" not in wording.text("Thanks, @bob!")
     assert "@bob" in WORDING.text("Thanks, @bob!")
+
+
+def test_whoever_can_read_it_is_led_to_the_page_of_the_run():
+    address = "https://fettle.example"
+    alert = build_remediate_alert()
+
+    assert render_text(Progress(REQUEST, "run-1", pages=address)).endswith(
+        "<sub>run [`run-1`](https://fettle.example/runs/run-1)</sub>"
+    )
+    assert address not in render_text(Progress(alert, "run-1", pages=address))
