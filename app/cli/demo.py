@@ -47,7 +47,7 @@ async def _demo(*, json: bool, stay: bool, script: bool, port: int) -> int:
         real = None if script or json else _real_model(console)
         view = TerminalView(console, TerminalProgress, stay=stay)
         stack.callback(view.close)
-        shown = await Demo(view, stack, real, port=port).run()
+        shown = await Demo(view, stack, real, port=port, pages=stay).run()
         if json:
             typer.echo(shown.json())
         if stay:

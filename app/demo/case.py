@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from backports import tarfile
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH

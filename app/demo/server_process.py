@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from agents.errors import ConfigError
 from app.config.values import with_driver
 from app.sandbox.path_permissions import make_passable
+from app.simulator.github.accounts import App
 from app.simulator.github.admin.apps import AppCredentials
 
 START_SECONDS = 120.0  # it is there within two, unless the machine has much else to do
@@ -47,6 +48,14 @@ class ServerProcess:
     def url(self) -> str:
         """Return the address of the server."""
         return f"http://127.0.0.1:{self.port}"
+
+    def open_pages(self, app: App) -> str:
+        """Have the server, once it starts, show its pages to this App's people; return where."""
+        port = _free_port()
+        address = f"http://127.0.0.1:{port}"
+        self.more |= {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": str(port)}
+        app.callback_urls.append(f"{address}/login/github/callback")
+        return address
 
     @property
     def log(self) -> Path:

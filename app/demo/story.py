@@ -92,6 +92,8 @@ class Demo:
     stack: AsyncExitStack
     real_model: dict[str, str] | None = None
     port: int = 0
+    pages: bool = False
+    """Serve Fettle's own pages besides, for people of the local GitHub."""
     pace: float = 0.15
     """Seconds that the scripted model takes for each answer."""
 
@@ -135,8 +137,12 @@ class Demo:
             more={**led, **(self.real_model or {})},
         )
         scene = await set_scene(github, case, f"{server.url}/webhook", server.webhook_secret)
+        pages = server.open_pages(github.world.apps[scene.app.app_id]) if self.pages else None
         self.stack.push_async_callback(server.stop)
         await server.start(scene.app)
+        if pages:
+            who = scene.maintainer.login
+            self.view.note(f"What Fettle does is on {pages}: sign in with GitHub as {who}")
         self.view.scene(scene, model)
         began = time.monotonic()
         await scene.set_label()

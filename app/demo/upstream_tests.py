@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from backports import tarfile
 
 from app.demo.case import DemoCase
 from app.sandbox.port import Mount, Sandbox, SandboxCommand

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from backports import tarfile
 
 from agents.errors import ConfigError
 from app.demo.package_index.sdist import fetch_source, leave_out

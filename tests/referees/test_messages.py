@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,6 +20,7 @@ import jsonschema_rs
 import pytest
 from aiohttp import web
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from backports import tarfile
 from pydantic import TypeAdapter
 
 from agents.errors import FettleError, TransientError

@@ -6,9 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from backports import tarfile
 
 from app.demo.package_index.releases import Release
 from app.demo.package_index.server import LocalIndex

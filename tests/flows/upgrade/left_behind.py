@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import re
 import sqlite3
-import tarfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from backports import tarfile
 
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor

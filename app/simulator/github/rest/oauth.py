@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from html import escape
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -51,9 +52,11 @@ class SignIns:
         self._grants: dict[str, _Grant] = {}
 
     async def authorize(self, request: web.Request) -> web.Response:
-        """Send who is at the keyboard back with a code; `login` says who that is."""
+        """Send who is at the keyboard back with a code; `login` says who that is, or they do."""
         asked = request.query
         app = self._find_app(asked.get("client_id", ""))
+        if app is not None and "login" not in asked:
+            return self._ask_who(app, request)
         account = self.world.account(asked.get("login", ""))
         if app is None or account is None or account.kind != "User":
             return web.Response(status=404, text="Not Found")
@@ -70,6 +73,18 @@ class SignIns:
             challenge = asked.get("code_challenge", "")
             self._grants[back["code"]] = _Grant(app, account, redirect, challenge, expires)
         return web.Response(status=302, headers={"Location": f"{redirect}?{urlencode(back)}"})
+
+    def _ask_who(self, app: App, request: web.Request) -> web.Response:
+        """Have whoever is there choose: nobody has a password here."""
+        people = [each.login for each in self.world.accounts.values() if each.kind == "User"]
+        links = "".join(
+            f'<li><a href="{escape(str(request.rel_url.update_query(login=login)))}">'
+            f"{escape(login)}</a></li>"
+            for login in sorted(people)
+        )
+        return web.Response(
+            text=_CHOICE.format(app=escape(app.slug), links=links), content_type="text/html"
+        )
 
     async def exchange(self, request: web.Request) -> web.Response:
         """Give a token for a code, once; what is wrong is told with status 200."""
@@ -129,6 +144,11 @@ class SignIns:
         }
 
 
+_CHOICE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in to {app}</title>'
+    '<link rel="stylesheet" href="/style.css"><main><h1>Sign in to {app}</h1>'
+    "<p>Who are you? Nobody has a password on this GitHub.</p><ul>{links}</ul></main></html>"
+)
 SIGN_INS = web.AppKey("sign_ins", SignIns)
 
 
