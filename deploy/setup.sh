@@ -11,6 +11,7 @@ set -euo pipefail
 readonly ENVIRONMENT=.venv
 readonly PYTHON=$ENVIRONMENT/bin/python
 readonly STAMP=$ENVIRONMENT/fettle-setup
+readonly SYSTEM_PYTHON=/usr/bin/python3
 readonly TOOLS_LOCK=deploy/requirements-setup.lock
 readonly REFEREES=tests/referees
 
@@ -139,12 +140,16 @@ is_sound_environment() {
 }
 
 # Prefers a Python whose SQLite the engine can use as it is: any with 3.11, 3.42 with later ones.
+# The system's own comes first where it is complete: it is kept up to date, and mostly a tenth
+# faster than what a version manager compiled.
 find_python() {
     local suits='import sqlite3, sys
 new_enough = sys.version_info >= (3, 11)
 ready = sys.version_info < (3, 12) or sqlite3.sqlite_version_info >= (3, 42)
 sys.exit(not (new_enough and (ready or sys.argv[1] == "any")))'
     local wanted name
+    "$SYSTEM_PYTHON" -c "import ensurepip, venv; $suits" ready 2>/dev/null &&
+        echo "$SYSTEM_PYTHON" && return
     for wanted in ready any; do
         for name in python3 python3.{14,13,12,11}; do
             "$name" -c "$suits" $wanted 2>/dev/null && command -v "$name" && return

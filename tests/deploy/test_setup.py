@@ -24,13 +24,19 @@ EVERYDAY = (
 )
 
 
+SYSTEM_PYTHON = "readonly SYSTEM_PYTHON=/usr/bin/python3\n"
+
+
 @pytest.fixture
 def checkout(tmp_path):
     """A checkout in a folder with a space in its name, with the files that set-up reads."""
     place = tmp_path / "check out"
     (place / "deploy").mkdir(parents=True)
-    for name in ("deploy/setup.sh", "pyproject.toml"):
-        shutil.copy2(ROOT / name, place / name)
+    shutil.copy2(ROOT / "pyproject.toml", place)
+    script = (ROOT / "deploy/setup.sh").read_text()
+    assert SYSTEM_PYTHON in script
+    own = SYSTEM_PYTHON.replace("/usr/bin/python3", "nowhere/python3")
+    (place / "deploy/setup.sh").write_text(script.replace(SYSTEM_PYTHON, own))
     return place
 
 
@@ -99,6 +105,20 @@ def test_a_python_that_is_too_old_or_absent_is_told_with_its_remedy(checkout, pr
     assert "Python 3.11 or later is needed" in result.stderr
     assert "apt-get install -y python3 python3-venv" in result.stderr
     assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize(("complete", "chosen"), [("exit 0", "system"), ("exit 1", "own")])
+def test_the_systems_python_comes_first_where_it_is_complete(checkout, programs, complete, chosen):
+    for name in ("git", "bwrap", "rg"):
+        program(programs, name, "exit 0")
+    make = '[ "$2" = venv ] && {{ echo {0} >made; exit 1; }}\n{1}'
+    system = checkout / "nowhere"
+    system.mkdir()
+    told = f'case "$2" in *ensurepip*) {complete} ;; esac'
+    program(system, "python3", make.format("system", told))
+    program(programs, "python3", make.format("own", "exit 0"))
+    setup(checkout, programs)
+    assert (checkout / "made").read_text() == f"{chosen}\n"
 
 
 def test_an_unknown_profile_is_refused(checkout, programs):
