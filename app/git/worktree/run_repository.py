@@ -63,6 +63,7 @@ class GitSource:
         self._furnisher = furnisher
         self._conceal = conceal
         self._on_command = on_command
+        self._here: set[str] = set()
 
     @property
     def folder(self) -> Path:
@@ -121,18 +122,23 @@ class GitSource:
 
     async def show(self, revision: str, path: str) -> bytes | None:
         """Return a file of a commit, or None when it has none there."""
+        await self._hold(revision)
         return await self._mirror.show(revision, path)
 
     async def files(self, revision: str) -> list[str]:
         """Return the paths of all files of a commit."""
+        await self._hold(revision)
         return await self._mirror.paths(revision)
 
     async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
+        for each in (base, head):
+            await self._hold(each)
         return await self._mirror.log(base, head)
 
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
+        await self._hold(commit)
         return await self._mirror.message(commit)
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
@@ -178,9 +184,17 @@ class GitSource:
         await self._objects.restore(self._fetch, self._commit)
 
     async def _hold(self, commit: str) -> None:
-        """Have the commit, also when the mirror was lost: disks are cleaned, caches dropped."""
-        if await self._mirror.holds(commit):
+        """Have the commit, also when the mirror was lost: disks are cleaned, workers replaced.
+
+        Asked once of each: git answers what it does not hold as if there were no such file.
+        """
+        if commit in self._here:
             return
+        if not await self._mirror.holds(commit):
+            await self._find(commit)
+        self._here.add(commit)
+
+    async def _find(self, commit: str) -> None:
         await self.recover()
         if not await self._mirror.holds(commit):
             await self._fetch()

@@ -327,6 +327,27 @@ async def test_a_lost_mirror_is_fetched_again(estate, make):
     assert await make().fork_point(estate.base, head) == estate.base
 
 
+async def test_what_is_read_of_a_lost_mirror_is_fetched_again(estate, make):
+    def lose():
+        shutil.rmtree(estate.mirror.gitdir)
+        group = estate.sandbox.owner[1]
+        estate.mirror = Mirror(estate.mirror.gitdir, group=group, allow_files=True)
+        return make()
+
+    head = grow(estate, "main", estate.base)
+    assert await lose().show(head, "src/a.py") is not None
+    assert "src/a.py" in await lose().files(head)
+    assert (await lose().message(head)).strip() == "theirs"
+    assert await lose().commits(estate.base, head) == [(head, "theirs")]
+
+
+async def test_no_file_is_told_of_a_commit_that_is_not_here(estate, make):
+    """A mirror that another run fetched may be older than what this run stands on."""
+    head = grow(estate, "main", estate.base)
+    assert not await estate.mirror.holds(head)
+    assert await make().show(head, "src/a.py") is not None
+
+
 async def test_a_commit_that_is_nowhere_any_more_is_told_in_words(estate, source):
     gone = "1" * 40
     with pytest.raises(RunError, match="deleted or rewritten"):
