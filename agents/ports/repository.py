@@ -200,6 +200,10 @@ class Source(Protocol):
         """Return the paths of all files of a commit."""
         ...
 
+    async def mentions(self, revision: str, text: str) -> bool:
+        """Return whether any text file of a commit or tree holds these words."""
+        ...
+
     async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         ...

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from agents.analysis.weakening import Finding
 from agents.errors import (
     Cancelled,
     ConfigError,
@@ -27,7 +28,8 @@ from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.policy import Effort, Tier, WorkPath
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
-from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, RemediateAlert
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person, RemediateAlert
+from agents.run import secret_check
 from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
@@ -201,7 +203,7 @@ class StageContext(RunWorkspace):
             boundary=self.steps.boundary,
             look=self._look,
             fenced=self._remark,
-            objection=objection,
+            objection=self._object_to_secrets(conversation, objection),
         )
         submission = await session.run(render(conversation.prompt, **variables), pictures)
         self._tree_at = last_tree(session.turns, self.current) or begin or self.head
@@ -209,6 +211,45 @@ class StageContext(RunWorkspace):
         if heard_outsiders(session.turns):
             self.stands(tainted=True)
         return submission
+
+    def _object_to_secrets(
+        self, conversation: Conversation[S], objection: Objection[S] | None
+    ) -> Objection[S] | None:
+        if conversation.capability is not Capability.CHANGE:
+            return objection
+
+        async def look() -> Sequence[Finding]:
+            tree = self.at_work
+            return await secret_check.list_secrets(tree, self.head, await tree.snapshot())
+
+        return secret_check.SecretCheck(look, objection)
+
+    async def commit(
+        self, subject: str, body: str = "", *, onto: str = "", credit: Person | None = None
+    ) -> str | None:
+        """Commit the files as the stage left them; None when nothing changed.
+
+        Raises RunError where they hold what looks like a secret, unless people let it in.
+        """
+        files = self.left
+        found = await secret_check.list_secrets(await self.tree(files), self.head, files)
+        if found:
+            await self._agree_to_secrets(found, files)
+        return await super().commit(subject, body, onto=onto, credit=credit)
+
+    async def _agree_to_secrets(self, found: Sequence[Finding], files: str) -> None:
+        why = "nobody could be asked"
+        if self.ports.approvals is not None and not self.stopping:
+            question = secret_check.make_question(found, files)
+            rule, reason = secret_check.RULE, secret_check.REASON
+            said = await self.consent(
+                secret_check.WHAT, question, rule=rule, reason=reason, part=files[:12]
+            )
+            if said.state == "approved":
+                return
+            why = f"{said.decided_by} said no" if said.state == "denied" else "the answer is void"
+        places = "; ".join(f"{each.place} looks like a secret ({each.text})" for each in found[:5])
+        raise RunError(secret_check.REFUSED.format(places=places, why=why))
 
     async def bench(self, capability: Capability, tree: WorkTree) -> Bench:
         """Return what the tools of this stage work with."""
@@ -283,15 +324,18 @@ class StageContext(RunWorkspace):
 
     # --- people ---------------------------------------------------------------------------------
 
-    async def consent(self, what: str, arguments: Json, *, rule: str, reason: str) -> Approval:
+    async def consent(
+        self, what: str, arguments: Json, *, rule: str, reason: str, part: str = ""
+    ) -> Approval:
         """Return what people decided on an act of the stage itself, shown to them whole.
 
+        `part` tells it from other acts of the same stage.
         Raises Parked until they have, Unanswered when their time is over.
         """
         port = self.ports.approvals
         assert port is not None, "whoever asks looks first whether anybody can be asked"
         asking = Asking(
-            call_id=f"stage/{self.current}",
+            call_id=f"stage/{self.current}/{part}" if part else f"stage/{self.current}",
             session="",
             stage=self.current,
             tool=what,

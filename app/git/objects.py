@@ -112,6 +112,17 @@ class GitObjects:
             path: about.rsplit(" ", 1)[1] for about, _, path in parts if about.startswith("120000")
         }
 
+    async def mentions(self, name: str, text: str) -> bool:
+        """Tell whether any text file of a commit or tree holds these words."""
+        words = ("grep", "-q", "-I", "-F", "--no-textconv", "-e", text)
+        try:
+            await self.git.local(*words, require_revision(name), "--")
+        except GitFailed as error:
+            if error.code != 1:
+                raise
+            return False
+        return True
+
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
         whole = await self.git.local("cat-file", "commit", object_id(commit))

@@ -165,6 +165,9 @@ class MemorySource:
     async def files(self, revision):
         return sorted(self.history.files(revision))
 
+    async def mentions(self, revision, text):
+        return any(text in each for each in self.history.files(revision).values())
+
     async def branch(self, name):
         return self.branches.get(name)
 

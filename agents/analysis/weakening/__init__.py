@@ -9,7 +9,7 @@ from agents.analysis.weakening.diff_views import (
     ViewLine,
     read_diff,
 )
-from agents.analysis.weakening.find import find_weakening
+from agents.analysis.weakening.find import find_unseen_tests, find_weakening
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import list_cases, select_tests
@@ -21,6 +21,7 @@ __all__ = [
     "Finding",
     "Unreadable",
     "ViewLine",
+    "find_unseen_tests",
     "find_weakening",
     "is_settings",
     "list_cases",

@@ -18,6 +18,7 @@ from agents.analysis.which_are_tests import has_test_name, is_test, is_test_code
 MOVED = 0.8  # share of a deleted file's lines that are somewhere else now
 NO_DIFF = "the diff of the change could not be read, so nobody knows what it does to tests"
 UNSEARCHED = "where no program looks for tests"
+UNSEEN = "it was changed, but the diff does not show it"
 NO_TEXT = "it is treated as binary, so what changed in it cannot be seen"
 
 
@@ -44,6 +45,16 @@ def find_weakening(diff: str, settings: Mapping[str, Texts] | None = None) -> tu
     ]
     unique = dict.fromkeys(every)
     return tuple(sorted(unique, key=lambda each: (not each.grave, each.path, each.line)))
+
+
+def find_unseen_tests(changed: Sequence[str], diff: str) -> tuple[Finding, ...]:
+    """Return the tests among the changed paths of which the diff says nothing at all."""
+    names = {path for path in changed if is_test(path) and path.isascii()}
+    return tuple(
+        make_finding(path, 0, "unreadable", UNSEEN)
+        for path in sorted(names)
+        if f"/{path}" not in diff
+    )
 
 
 def _holds_tests(change: FileDiff) -> bool:

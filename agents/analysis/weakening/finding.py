@@ -1,4 +1,4 @@
-"""A finding: one thing that weakens tests or checks, and who must hear of it."""
+"""A finding: one thing in a change that people should see, and who must agree to it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from agents.requests import Frozen
 
 Kind = Literal[
     "deleted", "removed", "skipped", "focused", "assertion", "weaker", "expectation", "suppressed",
-    "settings", "threshold", "unreadable", "around",
+    "settings", "threshold", "unreadable", "around", "secret", "unsafe", "host", "licence",
 ]  # fmt: skip
 
 TEXT = 160  # characters of a line that a finding shows
 
 
 class Finding(Frozen):
-    """One place where the change weakens a test or a check, or may do so."""
+    """One place where the change weakens a test, a check or a protection, or may do so."""
 
     path: str
     line: int
@@ -50,6 +50,10 @@ WORDS: dict[Kind, str] = {
     "settings": "settings of checks changed",
     "threshold": "threshold lowered",
     "unreadable": "could not be compared",
+    "secret": "looks like a secret",
+    "unsafe": "protection switched off",
+    "host": "new address on the network",
+    "licence": "licence of a new package",
 }
 
 

@@ -81,7 +81,11 @@ async def summed_up(
         work.pull,
         repository_url=run.request.repository_url,
         quality=summarize_checks(work.quality),
-        notes=[*notes, *([f"**Loosened**\n\n{loosened}"] if loosened else []), found],
+        notes=[
+            *notes,
+            *([f"**{work.inspection.title}**\n\n{loosened}"] if loosened else []),
+            found,
+        ],
     )
     return await run.ports.publisher.comment(KEY, body)
 

@@ -129,7 +129,7 @@ def _format_measurements(verified: VerifiedChange) -> str:
     """Return what our own process measured of the change."""
     loosened = verified.inspection.section
     table = f"**The repository's own checks, run here**\n\n{checks_table(verified.quality)}"
-    return table + (f"\n\n**Loosened**\n\n{loosened}" if loosened else "")
+    return table + (f"\n\n**{verified.inspection.title}**\n\n{loosened}" if loosened else "")
 
 
 def _url(run: StageContext) -> str:

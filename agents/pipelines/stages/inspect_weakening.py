@@ -6,8 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.analysis.weakening import Finding, find_weakening, is_settings, make_finding
-from agents.analysis.which_are_tests import is_test
+from agents.analysis.exposure import find_exposures
+from agents.analysis.weakening import (
+    Finding,
+    find_unseen_tests,
+    find_weakening,
+    is_settings,
+)
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.weakening_text import format_section, list_questions
@@ -17,6 +22,7 @@ from agents.run import StageContext, stage
 from agents.text import printable
 
 AROUND = 400  # lines around each change: what a line belongs to is read from them
+MOST_HOSTS = 20  # that are looked for in the rest of the repository
 RULE = "change/loosened"
 WHAT = "loosen tests or checks"
 REASON = (
@@ -24,7 +30,6 @@ REASON = (
     " checks. With a yes it goes into the pull request as it is; with a no the engineer is asked to"
     " put it back."
 )
-UNSEEN = "it was changed, but the diff does not show it"
 
 Word = Literal["", "approved", "denied", "void", "nobody"]
 
@@ -57,6 +62,12 @@ class Inspection(Frozen):
     def accepted(self) -> bool:
         """Return whether nothing is left that somebody would have to agree to."""
         return not self.grave or self.word == "approved"
+
+    @property
+    def title(self) -> str:
+        """Return the heading of the section."""
+        opened = all(each.kind in ("unsafe", "host", "licence") for each in self.findings)
+        return "What the change opens" if opened else "What was loosened"
 
     @property
     def section(self) -> str:
@@ -163,20 +174,17 @@ async def find_weakened(run: StageContext, old: str, new: str) -> tuple[Finding,
     }
     diff = await tree.diff(old, new, context=AROUND)
     # A large diff takes seconds of work, which must not hold up other runs.
-    return await asyncio.to_thread(find_weakening, diff, settings) + _find_unseen_tests(
-        changed, diff
-    )
+    weakened = await asyncio.to_thread(find_weakening, diff, settings)
+    return weakened + find_unseen_tests(changed, diff) + await _find_exposures(run, old, diff)
+
+
+async def _find_exposures(run: StageContext, old: str, diff: str) -> tuple[Finding, ...]:
+    """Return what the change opens, to be pointed out: protection switched off, and new hosts."""
+    unsafe, hosts = await asyncio.to_thread(find_exposures, diff)
+    known = [await run.ports.source.mentions(old, each.name) for each in hosts[:MOST_HOSTS]]
+    new = [each.finding for each, is_known in zip(hosts, known, strict=False) if not is_known]
+    return (*unsafe, *new)
 
 
 def _decode(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", "replace")
-
-
-def _find_unseen_tests(changed: list[str], diff: str) -> tuple[Finding, ...]:
-    """Return the tests that changed and of which the diff says nothing at all."""
-    names = {path for path in changed if is_test(path) and path.isascii()}
-    return tuple(
-        make_finding(path, 0, "unreadable", UNSEEN)
-        for path in sorted(names)
-        if f"/{path}" not in diff
-    )

@@ -84,6 +84,7 @@ async def _publish_attempt(run: StageContext, merge: BaseMerge) -> str:
 def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange) -> Sequence[str]:
     """Return the sections about conflicts, other files and checks."""
     url, baseline = run.request.repository_url, verified.quality.baseline
+    section = verified.inspection.section
     problems = "\n".join(f"- {one_line(each, PROBLEM)}" for each in baseline.setup.problems)
     return (
         _format_statements("Conflicts, and how they were settled", merge.settled, url),
@@ -91,7 +92,7 @@ def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange
         f"**Checks**\n\n{checks_table(verified.quality, other=to_code(merge.base))}",
         _FAILS_BOTH if any(run.exit_code for run in (*baseline.runs, *baseline.other)) else "",
         f"**Set-up failed,** so checks mean less:\n\n{publish(problems)}" if problems else "",
-        f"**Loosened**\n\n{section}" if (section := verified.inspection.section) else "",
+        f"**{verified.inspection.title}**\n\n{section}" if section else "",
     )
 
 

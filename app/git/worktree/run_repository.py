@@ -130,6 +130,11 @@ class GitSource:
         await self._hold(revision)
         return await self._mirror.paths(revision)
 
+    async def mentions(self, revision: str, text: str) -> bool:
+        """Return whether any text file of a commit or tree holds these words."""
+        await self._hold(revision)
+        return await self._mirror.mentions(revision, text)
+
     async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         for each in (base, head):

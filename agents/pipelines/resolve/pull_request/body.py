@@ -51,7 +51,7 @@ def pull_request_body(
         _section("Sub-issues", sub_issues(work, safe)),
         _section("What was considered and rejected", safe(text.rejected)),
         _section("How it was verified", "\n\n".join(part for part in verified if part)),
-        _section("What was loosened", checked.inspection.section),
+        _section(checked.inspection.title, checked.inspection.section),
         _section("Still failing", _format_failing_checks(quality)),
         _section("What fresh eyes found", format_verdict(work, safe)),
         _section("For the reviewer", safe(text.notes)),
