@@ -46,6 +46,11 @@ COMMANDS = {
         "app.cli.evaluate:evaluate",
         "Try how well runs do on cases with known answers.",
     ),
+    "verify": ("app.cli.verify:verify", "Hold a pull request against its signed statement."),
+    "signing-key": (
+        "app.cli.verify:signing_key",
+        "Print the keys that statements are signed with.",
+    ),
     "audit": ("app.cli.storage.audit:audit", "List what was done with privilege, and verify it."),
     "doctor": ("app.cli.doctor:doctor", "Check machine, App and settings."),
     "init": ("app.cli.environment:init", "Write a policy with the checks that work here."),

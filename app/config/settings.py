@@ -132,6 +132,10 @@ class Settings(BaseSettings):
     ] = ()
     """Fernet keys that seal the texts in the database: the first one seals, all open what they
     sealed; separated by commas. Whoever loses them loses the texts."""
+    signing_key_file: Annotated[Path | None, AfterValidator(readable_file)] = None
+    """File with the Ed25519 keys (PEM) that sign how pull requests were checked: the first signs,
+    all are published. Absent: signing.pem in the data folder, made at the first start; on
+    PostgreSQL, where workers must share it, nothing is signed then."""
     host: Word = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
@@ -351,6 +355,12 @@ class Settings(BaseSettings):
         given = {"https": self.https_proxy, "http": self.http_proxy}
         proxies = {name: each.get_secret_value() for name, each in given.items() if each}
         return Outbound(proxies, self.no_proxy, self.ca_file.read_text() if self.ca_file else "")
+
+    @property
+    def signing_keys(self) -> Path | None:
+        """Return the file of the signing keys; None where workers would each make their own."""
+        own = self.database.startswith("sqlite")
+        return self.signing_key_file or (self.data_dir / "signing.pem" if own else None)
 
     @property
     def seal(self) -> Cipher:

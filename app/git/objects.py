@@ -38,6 +38,11 @@ class GitObjects:
             return None
         return found.decode().strip()
 
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of the commit's tree. Raises GitFailed where there is no such commit."""
+        found = await self.git.local("rev-parse", "--verify", f"{object_id(commit)}^{{tree}}")
+        return found.decode().strip()
+
     async def holds(self, oid: str) -> bool:
         """Tell whether the object is here."""
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import shutil
 import socket
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,8 @@ READY_SECONDS = 5
 FREE_BYTES = 256 * 1024 * 1024
 """Less free disk than this and no run can be expected to end well."""
 COMPLAINT_SECONDS = 60
+KEYS_PATH = "/.well-known/fettle-keys.json"
+"""Where verifiers find the public keys (RFC 8615)."""
 
 log = structlog.get_logger(__name__)
 
@@ -69,10 +72,12 @@ def build_server(
     readiness: Readiness,
     *,
     body_bytes: int = BODY_BYTES,
+    keys: Mapping[str, object] | None = None,
 ) -> web.Application:
     """Return the application; `start_server` makes it listen.
 
-    `body_bytes`: of all bodies that may be in memory at once.
+    `body_bytes`: of all bodies that may be in memory at once. `keys`: the public keys of what this
+    instance signs, for verifiers.
     """
     door = _WebhookEndpoint(intake, inbox, metrics, BodyRoom(body_bytes))
     watch = _HealthEndpoints(database, metrics, readiness)
@@ -88,7 +93,14 @@ def build_server(
             web.get("/metrics", watch.metrics),
         ]
     )
+    if keys is not None:
+        published = json.dumps(keys, indent=1) + "\n"
+        application.add_routes([web.get(KEYS_PATH, partial(_answer_keys, published))])
     return application
+
+
+async def _answer_keys(published: str, _request: web.Request) -> web.Response:
+    return web.Response(text=published, content_type="application/json")
 
 
 async def _watch_loop(metrics: Metrics, _application: web.Application) -> AsyncIterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -61,6 +61,8 @@ class GitHubRun:
     """Where it speaks to people; None: on what it is about, which needs nothing done to it."""
     about_alerts: AlertContext | None = None
     """For a run about alerts: what the store knows of others, and is to know of this one."""
+    attest: Callable[[Outcome], Awaitable[None]] | None = None
+    """States, signed, what the run pushed."""
 
     def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
         """Return the steps that the stages are done in."""
@@ -190,6 +192,8 @@ class GitHubRun:
         try:
             if not await self._is_uninstalled():
                 await self._show(outcome)
+                if self.attest is not None:
+                    await self.attest(outcome)
         except InstallationGone as error:
             log.info("nobody can be told how the run ended", reason=str(error))
         await self.source.discard(forget=outcome.kind not in UNFINISHED)

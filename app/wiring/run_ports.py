@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 
 from agents.ports import Reporter, Steps
 from agents.requests import OnPull, RemediateAlert, Request, request_of
-from agents.run import Ports
+from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
+from app.attestation.attestor import TOLD, Attestor
 from app.git import CommitIdentity as Author
 from app.git import Mirror, RunObjects
 from app.git.worktree import GitSource
@@ -101,6 +102,7 @@ class RunPortsFactory:
             self._policy_gate(request),
             place,
             self._about_alerts if alerts else None,
+            partial(self._attest, run_id, request, mirror),
         )
 
     async def tell_place(
@@ -178,7 +180,24 @@ class RunPortsFactory:
             opened = partial(self._about_alerts.record.record_pull, run_id, request)
         about = (self._github, mirror, request, run_id, parts.redactor)
         record = partial(record_push, parts.database, run_id, request)
-        return GitHubPublisher(*about, caution=warned, opened=opened, record=record)
+        signed = TOLD if self._attestor is not None else ""
+        caution = "\n\n".join(each for each in (warned, signed) if each)
+        return GitHubPublisher(*about, caution=caution, opened=opened, record=record)
+
+    @cached_property
+    def _attestor(self) -> Attestor | None:
+        parts, keys = self._parts, self._parts.signing_keys
+        if keys is None:
+            return None
+        return Attestor(keys, self._github, parts.database, parts.redactor)
+
+    async def _attest(
+        self, run_id: str, request: Request, mirror: Mirror, outcome: Outcome
+    ) -> None:
+        """State, signed, what the run pushed, where this instance has a key."""
+        if self._attestor is not None:
+            author = await self._author(request)
+            await self._attestor.attest(run_id, request, mirror, author, outcome)
 
     def _tracker(self, run_id: str, request: Request) -> GitHubIssues:
         redactor, policy = self._parts.redactor, self._policy_gate(request).read

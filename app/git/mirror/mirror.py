@@ -17,6 +17,7 @@ from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.locks import file_lock, remove_git_locks
 from app.git.mirror.merge import blend, merge
+from app.git.mirror.notes import publish_note
 from app.git.mirror.push import push, remote_id
 from app.git.objects import GitObjects
 from app.git.ref_names import (
@@ -200,6 +201,15 @@ class Mirror(GitObjects):
             ref=pushed_branch(branch, of_pull),
             expected=expected,
         )
+
+    async def publish_note(
+        self, url: str, token: str | None, commit: str, note: bytes, identity: CommitIdentity
+    ) -> None:
+        """Put a note on a commit, in the repository too. Raises RunError where it is not taken."""
+        async with self.lock():
+            await publish_note(
+                self.git, url, token, commit=object_id(commit), note=note, identity=identity
+            )
 
     async def keep(self, ref: str, oid: str) -> None:
         """Keep an object under a hidden ref, so that no garbage collection deletes it."""

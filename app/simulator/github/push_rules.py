@@ -10,6 +10,11 @@ from app.simulator.github.tokens import Token
 
 FLUSH = b"0000"
 WORKFLOWS = ".github/workflows"
+NOTES = "refs/notes/"
+"""Rulesets are about branches, tags or the files of a push; none is about notes.
+
+https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-rulesets/about-rulesets
+"""
 
 
 def refs_of(body: bytes) -> list[tuple[str, str, str]]:
@@ -27,7 +32,7 @@ async def push_refusal(repository: Repository, token: Token, body: bytes) -> str
     for _, _, ref in commands:
         if ref == f"refs/heads/{repository.default_branch}":
             return "protected branch hook declined"
-        if not ref.startswith(repository.app_branches):
+        if not ref.startswith((repository.app_branches, NOTES)):
             return "push declined due to repository rule violations"
     if commands and not token.grants("workflows", "write"):
         return await _workflow_refusal(repository, commands, body)

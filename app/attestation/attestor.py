@@ -1,0 +1,105 @@
+"""State, signed, how each pushed change was made and checked, in a note on its commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import structlog
+
+from agents.errors import RunError
+from agents.policy import POLICY_PATH
+from agents.requests import Request
+from agents.run import Outcome
+from agents.run.state import Standing
+from app.attestation.envelope import seal_statement
+from app.attestation.signing_keys import SigningKeys
+from app.attestation.statement import Evidence, build_statement
+from app.git import CommitIdentity, Mirror
+from app.github.transport import GitHub, Profile, Scope
+from app.secrets.redaction import Redactor
+from app.store.database import Database
+from app.store.runs import StoredJournal
+from app.store.runs.history import History, KeptStep
+from app.views.text import redact
+
+TOLD = (
+    "Which models made this, how it was checked and who agreed to what is signed, in a git note on"
+    " the commit: `fettle verify` in a clone says whether that holds."
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Attestor:
+    """Signs for one instance."""
+
+    keys: SigningKeys
+    github: GitHub
+    database: Database
+    redactor: Redactor
+
+    async def attest(
+        self,
+        run_id: str,
+        request: Request,
+        mirror: Mirror,
+        identity: CommitIdentity,
+        outcome: Outcome,
+    ) -> None:
+        """State what the run pushed, if it pushed anything; again is the same.
+
+        A repository that takes no notes keeps no run from its end. Raises TransientError where
+        GitHub cannot be reached.
+        """
+        history = History(self.database)
+        steps = await history.steps(run_id)
+        standing = _find_standing(steps)
+        pull, number = outcome.pull_request, getattr(request, "number", 0)
+        commit = pull.head if pull else standing.head if standing.pushed else ""
+        if not commit or not await mirror.holds(commit):
+            return
+        evidence = Evidence(
+            run_id=run_id,
+            request=request,
+            version=version("fettle"),
+            commit=commit,
+            tree=await mirror.tree_of(commit),
+            base=standing.base,
+            pull_request=(pull.number if pull else None) or number,
+            policy=await mirror.show(standing.trunk, POLICY_PATH) if standing.trunk else None,
+            steps=steps,
+            turns=await history.turns(run_id, content=True),
+            approvals=await history.approvals(run_id),
+            spent=await StoredJournal(self.database, run_id).sum_usage(),
+        )
+        statement = redact(build_statement(evidence), self.redactor)
+        note = seal_statement(statement, self.keys.current)
+        try:
+            await self._publish(request, mirror, commit, note, identity)
+        except RunError as error:
+            log.warning("not attested", commit=commit, reason=str(error))
+
+    async def _publish(
+        self,
+        request: Request,
+        mirror: Mirror,
+        commit: str,
+        note: bytes,
+        identity: CommitIdentity,
+    ) -> None:
+        scope = Scope.for_one(request.installation_id, request.repository.id, Profile.PUSH)
+        async with self.github.broker.lease(scope) as token:
+            url = self.github.urls.clone(await self.github.installed.full_name(request.repository))
+            await self.github.require_writable()
+            await mirror.publish_note(url, token.value, commit, note, identity)
+
+
+def _find_standing(steps: list[KeptStep]) -> Standing:
+    """Return where the last stage left the run."""
+    for step in reversed(steps):
+        record = step.record
+        if isinstance(record, dict) and isinstance(record.get("standing"), dict):
+            return Standing.model_validate(record["standing"])
+    return Standing()

@@ -1,0 +1,125 @@
+"""The Ed25519 keys of one instance: the first signs, all of them are published for verifiers.
+
+A key file holds private keys as PEM, one below the other. To rotate is to put a new one first: what
+the older ones signed is still verified by their public halves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from securesystemslib.signer import CryptoSigner, Key
+
+from agents.errors import ConfigError
+
+_END = "-----END PRIVATE KEY-----"
+_UNREADABLE = (
+    "{path} holds something else than Ed25519 private keys as PEM without a password. Put it back"
+    " from your backup, or take the file away and run `fettle signing-key --new`."
+)
+_NO_KEYS = (
+    "{place} holds no public keys as Fettle publishes them. Give the file or the answer of"
+    " `/.well-known/fettle-keys.json` at the server that made the pull request."
+)
+
+
+@dataclass(frozen=True)
+class TrustedKeys:
+    """Public keys that somebody decided to trust."""
+
+    keys: Sequence[Key]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return them as they are published: `{"keys": {id: key}}`, in TUF's form of a key.
+
+        https://theupdateframework.github.io/specification/latest/#file-formats-keys
+        """
+        return {"keys": {key.keyid: key.to_dict() for key in self.keys}}
+
+    @classmethod
+    def read(cls, text: str, place: str) -> TrustedKeys:
+        """Read what was published. `place`: where it was found. Raises ConfigError."""
+        try:
+            listed: Mapping[str, Any] = json.loads(text)["keys"]
+            keys = [Key.from_dict(keyid, dict(about)) for keyid, about in listed.items()]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(_NO_KEYS.format(place=place)) from error
+        if not keys:
+            raise ConfigError(_NO_KEYS.format(place=place))
+        return cls(keys)
+
+
+@dataclass(frozen=True)
+class SigningKeys:
+    """The private keys of this instance, the newest first."""
+
+    signers: Sequence[CryptoSigner]
+
+    @property
+    def current(self) -> CryptoSigner:
+        """Return the one that signs."""
+        return self.signers[0]
+
+    @property
+    def public(self) -> TrustedKeys:
+        """Return the public halves of all of them."""
+        return TrustedKeys([signer.public_key for signer in self.signers])
+
+    @classmethod
+    def read(cls, path: Path) -> SigningKeys:
+        """Read the file. Raises ConfigError for one that holds no usable key."""
+        try:
+            blocks = path.read_text("ascii").split(_END)[:-1]
+            keys = [load_pem_private_key(f"{each}{_END}\n".encode(), None) for each in blocks]
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigError(_UNREADABLE.format(path=path)) from error
+        if not keys or not all(isinstance(key, Ed25519PrivateKey) for key in keys):
+            raise ConfigError(_UNREADABLE.format(path=path))
+        return cls([CryptoSigner(key) for key in keys if isinstance(key, Ed25519PrivateKey)])
+
+
+def ensure_key(path: Path) -> SigningKeys:
+    """Return the keys in the file, which is made with one key where there is none."""
+    if not path.exists():
+        with suppress(FileExistsError):  # another process was faster
+            _write_new(path, _generate())
+    return SigningKeys.read(path)
+
+
+def add_key(path: Path) -> SigningKeys:
+    """Put a new key before those in the file; return all of them. Raises ConfigError."""
+    older = path.read_text("ascii") if path.exists() else ""
+    if older:
+        SigningKeys.read(path)  # or it would be put before something that nobody can read
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    _write_new(fresh, _generate() + older)
+    fresh.replace(path)
+    return SigningKeys.read(path)
+
+
+def _generate() -> str:
+    key = Ed25519PrivateKey.generate()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def _write_new(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
