@@ -253,7 +253,7 @@ class Shown(Frozen):
 
 Verb = Literal[
     "approve", "deny", "go", "cancel", "status", "why", "retry", "budget", "address", "update",
-    "remark", "unknown",
+    "undo", "remark", "unknown",
 ]  # fmt: skip
 
 
@@ -287,10 +287,10 @@ class Command(Frozen):
     """The check run whose button it was; None for everything else."""
     url: str
     issue: Shown | None = None
-    """For `retry`, `address` and `update`: the issue that they stand on; None where it is a pull
-    request, or nobody's any more."""
+    """For `retry`, `address`, `update` and `undo`: the issue that they stand on; None where it is a
+    pull request, or nobody's any more."""
     pull_request: Shown | None = None
-    """For `retry`, `address` and `update`: the pull request to work on; None as above."""
+    """For the same: the pull request that they stand on; None as above."""
 
     @property
     def lane(self) -> str:

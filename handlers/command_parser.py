@@ -31,6 +31,7 @@ VERBS: Mapping[str, Verb] = {
     "budget": "budget",
     "address": "address",
     "update": "update",
+    "undo": "undo",
 }
 """The words that may stand behind `/bot`, each with its verb."""
 

@@ -69,7 +69,7 @@ def _read_arguments(said: ParsedCommand, issue: Issue, rest: str) -> dict[str, A
         case "retry":
             stage = parse_first_stage(said.tail)
             return {"stage": UNREADABLE if stage is None else stage, **_show_subject(issue)}
-        case "address" | "update":
+        case "address" | "update" | "undo":
             return {"words": said.words, **_show_subject(issue)}
         case "go":  # what stands around it was written to be read as well
             return {"words": "\n\n".join(part for part in (said.words, rest) if part)}

@@ -22,6 +22,7 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.start_run import RunStarter, Submit
 from app.commands.steer import NO_RUN, SteeringCommands
 from app.commands.supersede import RunSuccession
+from app.commands.undo import RunUndo
 from app.github.policy.file import read_policy
 from app.github.transport import SETTLE, GitHub, Profile
 from app.secrets.redaction import Redactor
@@ -68,6 +69,7 @@ class CommandHandler:
         self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
         self._asking = RunStarter(Runs(database), lanes, history, telling, submit)
         self._succession = RunSuccession(Runs(database), lanes, steers, self._policy)
+        self._undo = RunUndo(database, lanes, telling)
         self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
@@ -109,6 +111,8 @@ class CommandHandler:
                 return await self._look.obey(inquiry)
             case "retry" | "address" | "update":
                 return await self._asking.obey(inquiry)
+            case "undo":
+                return await self._undo.obey(inquiry)
             case "unknown":
                 return await self._puzzle(inquiry)
             case _:

@@ -28,6 +28,7 @@ SETTINGS: Final = "settings.changed"
 ActKind = Literal[
     "run.asked",
     "run.ended",
+    "run.undone",
     "approval.decided",
     "push",
     "token.minted",

@@ -18,8 +18,9 @@ from handlers.issue_comment import UNREADABLE
 from handlers.issues import RESOLVE_LABEL
 
 COMMANDS = (
-    "`/bot status`, `/bot why`, `/bot go`, `/bot cancel`, `/bot retry`, `/bot budget +$2`,"
-    " `/bot approve ID`, `/bot deny ID`, and on pull requests `/bot address` and `/bot update`"
+    "`/bot status`, `/bot why`, `/bot go`, `/bot cancel`, `/bot retry`, `/bot undo`,"
+    " `/bot budget +$2`, `/bot approve ID`, `/bot deny ID`, and on pull requests `/bot address` and"
+    " `/bot update`"
 )
 BEGIN = (
     f"To have work begin, put the label `{RESOLVE_LABEL}` on an issue, or write `/bot address` on a"
@@ -131,6 +132,20 @@ def nothing_under_way(_command: Command, standing: Standing) -> str | None:
     )
 
 
+def nothing_at_work(_command: Command, standing: Standing) -> str | None:
+    """Refuse to take back what is still being done."""
+    if not standing.live:
+        return None
+    return "a run is under way. Write `/bot cancel` first, and `/bot undo` once it has ended."
+
+
+def something_done(_command: Command, standing: Standing) -> str | None:
+    """Refuse to take back where nothing was done."""
+    if standing.ended:
+        return None
+    return f"no run has worked on this yet, so there is nothing to take back. {BEGIN}"
+
+
 def something_ended(_command: Command, standing: Standing) -> str | None:
     """Refuse to retry where no run has ended."""
     if standing.ended:
@@ -166,6 +181,7 @@ RULES: Mapping[Verb, tuple[Rule, ...]] = {
     "status": (heard_of,),
     "why": (heard_of,),
     "retry": (author_known, nothing_under_way, something_ended, beginning_known),
+    "undo": (nothing_at_work, something_done),
     # While another run is under way they wait for its end, as a review does.
     "address": (on_pull_request, author_known),
     "update": (on_pull_request, author_known),

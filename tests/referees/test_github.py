@@ -151,6 +151,8 @@ async def make_git_calls(call):
         "/commits/bot%2Ffix",
     ):
         await call("GET", f"{base}{path}")
+    await call("DELETE", f"{base}/git/refs/heads/bot/none")
+    await call("DELETE", f"{base}/git/refs/heads/main")
 
 
 async def make_pull_calls(call):
@@ -205,6 +207,8 @@ async def make_reading_calls(scene):
     base, call = "/repos/forge/anvil", scene.call
     [pull] = [each for each in scene.repository.issues.values() if each.pull]
     sha = pull.pull.head_sha
+    await scene.github.push(scene.repository, "bot/scratch", sha, pull.author.account)
+    await call("DELETE", f"{base}/git/refs/heads/bot/scratch")
     await call("GET", f"{base}/commits/{sha}/branches-where-head")
     await call("GET", f"{base}/compare/main...bot%2Ffix")
     await call("GET", "/search/issues?q=%22breaks%22%20repo:forge/anvil%20is:issue")

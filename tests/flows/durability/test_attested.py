@@ -1,4 +1,4 @@
-"""What a run pushed is stated, signed, in a note: verified on a clone, and undone by one byte."""
+"""What a run pushed is stated, signed, in a note on it: verified on a clone, and taken back."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ def clone_of(place, folder):
     return folder
 
 
-async def test_a_pull_request_is_verified_on_a_clone_without_trusting_the_server(
+async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_back(
     make_place, tmp_path
 ):
     async with make_place() as place:
@@ -69,3 +69,13 @@ async def test_a_pull_request_is_verified_on_a_clone_without_trusting_the_server
         assert code == 1
         assert "The signature: does not hold" in out
         assert "asked for by" not in out, "nothing of it is repeated"
+
+        await place.say("jonas", "/bot undo")
+        await place.say("mara", "/bot undo")
+        words = "@mara, what the last run did is taken back"
+        await place.wait_until(lambda: any(words in each for each in place.comments()))
+        told = "\n".join(place.comments())
+        assert "is deleted. Its commits stay" in told
+        assert pull.issue.state == "closed"
+        assert await place.branches() == []
+        assert "**Taken back**, as @mara asked." in place.progress()

@@ -56,6 +56,8 @@ CASES = [
     ("on-pull-request", {"verb": "address"}, LIVE, "this is an issue"),
     ("nothing-under-way", {"verb": "retry"}, LIVE, "`/bot cancel` first"),
     ("something-ended", {"verb": "retry"}, NOTHING, "none to take up again"),
+    ("nothing-at-work", {"verb": "undo"}, LIVE, "`/bot cancel` first"),
+    ("something-done", {"verb": "undo"}, NOTHING, "nothing to take back"),
     ("beginning-known", {"verb": "retry", "stage": "deploy"}, ENDED, "`triage`, `implement`"),
     ("beginning-known", {"verb": "retry", "stage": UNREADABLE}, ENDED, "takes no words"),
 ]

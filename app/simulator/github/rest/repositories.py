@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call
-from app.simulator.github.gitdir import Commit
+from app.simulator.github.gitdir import ZERO, Commit
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.common import (
@@ -79,6 +79,19 @@ async def get_ref(call: Call) -> Json:
     ref = f"refs/{call.request.match_info['ref']}"
     sha = require_found((await call.git.refs("refs/")).get(ref))
     return ref_json(call.world, call.repository, ref, sha)
+
+
+@routes.add("DELETE", "/git/refs/{ref:.+}", needs="contents=write")
+async def delete_ref(call: Call) -> Answer:
+    """Delete a ref; open pull requests of a branch close."""
+    ref, before = f"refs/{call.request.match_info['ref']}", await call.git.refs()
+    if ref not in await call.git.refs("refs/"):
+        raise ApiError(422, "Reference does not exist")
+    if ref.startswith(HEADS) and not ref.startswith(call.repository.app_branches):
+        raise ApiError(422, "Repository rule violations found")
+    await call.git.update_ref(ref, ZERO)
+    await call.parts.pulls.follow_push(call.repository, call.actor, before)
+    return Answer(204, None)
 
 
 @routes.add("GET", "/git/matching-refs/{ref:.+}", needs="contents=read")

@@ -1,0 +1,144 @@
+"""Withdraw what a run put on GitHub: its pull request, branch, sub-issues and comment.
+
+Nothing is lost: GitHub keeps the commits of a closed pull request and offers its branch again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from agents.requests import Command
+from agents.text import code_span
+from app.github.transport import (
+    BotIdentity,
+    GitHub,
+    InstallationClient,
+    MarkedComments,
+    NotFound,
+    Profile,
+    Unprocessable,
+)
+
+REPOSITORY = "/repos/{owner}/{repo}"
+PULL = f"{REPOSITORY}/pulls/{{number}}"
+BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
+BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
+ISSUE = f"{REPOSITORY}/issues/{{number}}"
+PROGRESS = "progress"
+STRUCK = "**Taken back**"
+STRUCK_TEXT = (
+    STRUCK + ", as @{login} asked. This is what it said before:\n\n"
+    "<details>\n\n{text}\n\n</details>"
+)
+CLOSED = "#{number} is closed."
+KEPT = "The branch {branch} stays: {others} put commits on it."
+MOVED = "The branch {branch} stays: somebody has pushed to it just now."
+DELETED = (
+    "The branch {branch} is {how}. Its commits stay: *Restore branch* on #{number} brings them"
+    " back."
+)
+PARTS = "Closed, which the run had made: {parts}."
+COMMENT = "The run's comment says that it was taken back."
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """Withdraws what one run left, as somebody who may write has asked."""
+
+    github: GitHub
+    client: InstallationClient
+    own: BotIdentity
+    command: Command
+    run_id: str
+    settle: float
+
+    async def take_back(self, pull: Mapping[str, Any], comment_id: int | None) -> list[str]:
+        """Do all of it, or what is left of it; return what was done and what not, for people."""
+        number, others = pull["number"], await self._list_others(pull["number"])
+        lines = [CLOSED.format(number=number)]
+        if pull["state"] == "open":
+            await self.client.patch(PULL, self._url_variables(number), data={"state": "closed"})
+        if others:
+            branch = code_span(pull["head"]["ref"])
+            lines.append(KEPT.format(branch=branch, others=", ".join(others)))
+        else:
+            lines.append(await self._delete_branch(pull))
+        if parts := await self._close_parts():
+            lines.append(PARTS.format(parts=", ".join(parts)))
+        if comment_id is not None and await self._strike(comment_id):
+            lines.append(COMMENT)
+        return lines
+
+    async def _list_others(self, number: int) -> list[str]:
+        """Return who else has commits on the pull request."""
+        names: dict[str, None] = {}
+        async for each in self.client.getiter(f"{PULL}/commits", self._url_variables(number)):
+            author = each["author"] or {}
+            if author.get("id") != self.own.bot.id:
+                names[f"`{author.get('login') or 'somebody without an account'}`"] = None
+        return list(names)
+
+    async def _delete_branch(self, pull: Mapping[str, Any]) -> str:
+        """Delete the branch if it is as it was seen; return what became of it.
+
+        https://docs.github.com/rest/git/refs#delete-a-reference
+        """
+        command, branch = self.command, pull["head"]["ref"]
+        where = {**self._url_variables(pull["number"]), "branch": branch}
+        about = {"branch": code_span(branch), "number": pull["number"]}
+        async with self.github.lease_client(
+            command.installation_id, command.repository.id, Profile.PULLS
+        ) as client:
+            try:
+                found = await client.getitem(BRANCH, where)
+                if found["object"]["sha"] != pull["head"]["sha"]:
+                    return MOVED.format(**about)
+                await client.delete(BRANCHES, where)
+            except (NotFound, Unprocessable):
+                return DELETED.format(how="gone already", **about)
+        return DELETED.format(how="deleted", **about)
+
+    async def _close_parts(self) -> list[str]:
+        """Close the sub-issues that the run itself made and nobody has closed; return them."""
+        mark, closed = f"<!-- fettle run={self.run_id} ", []
+        with suppress(NotFound):  # it is no issue, or this GitHub has no sub-issues
+            where = self._url_variables(self.command.number)
+            async for each in self.client.getiter(f"{ISSUE}/sub_issues", where):
+                if mark not in (each["body"] or "") or not self.own.is_author(each):
+                    continue
+                if each["state"] == "open":
+                    data = {"state": "closed", "state_reason": "not_planned"}
+                    await self.client.patch(ISSUE, self._url_variables(each["number"]), data=data)
+                closed.append(f"#{each['number']}")
+        return closed
+
+    async def _strike(self, comment_id: int) -> bool:
+        """Say in the run's own comment that it was taken back; False where it is gone."""
+        comments = MarkedComments(self.github, self.command, self.run_id, settle=self.settle)
+        try:
+            said = await comments.get(comment_id, PROGRESS)
+            if not said.text.startswith(STRUCK):
+                text = STRUCK_TEXT.format(login=self.command.asked_by.login, text=said.text)
+                await comments.change(comment_id, PROGRESS, text, yielding=False)
+        except NotFound:
+            return False
+        return True
+
+    def _url_variables(self, number: int) -> dict[str, str]:
+        repository = self.command.repository
+        return {"owner": repository.owner, "repo": repository.name, "number": str(number)}
+
+
+async def read_pull(
+    client: InstallationClient, command: Command, number: int
+) -> Mapping[str, Any] | None:
+    """Return the pull request of the command's repository; None where there is none."""
+    where = {"owner": command.repository.owner, "repo": command.repository.name}
+    try:
+        found: Mapping[str, Any] = await client.getitem(PULL, {**where, "number": str(number)})
+    except NotFound:
+        return None
+    return found
