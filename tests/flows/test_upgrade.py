@@ -170,7 +170,7 @@ async def nothing_is_left_on_disk(place, before):
     )
     [mirror] = data.glob("*/*.git")
     refs = await GitDir(mirror).refs("refs/")
-    assert refs.keys() == {"refs/remotes/origin/main"}
+    assert refs.keys() == {"refs/remotes/origin/main", "refs/notes/fettle"}
 
 
 class Stored:

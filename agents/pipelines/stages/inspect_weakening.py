@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.analysis.exposure import find_exposures
 from agents.analysis.weakening import (
     Finding,
     find_unseen_tests,
@@ -15,6 +14,7 @@ from agents.analysis.weakening import (
 )
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.stages.exposure import find_opened
 from agents.pipelines.stages.weakening_text import format_section, list_questions
 from agents.ports import Approval
 from agents.requests import Frozen
@@ -22,7 +22,6 @@ from agents.run import StageContext, stage
 from agents.text import printable
 
 AROUND = 400  # lines around each change: what a line belongs to is read from them
-MOST_HOSTS = 20  # that are looked for in the rest of the repository
 RULE = "change/loosened"
 WHAT = "loosen tests or checks"
 REASON = (
@@ -175,15 +174,8 @@ async def find_weakened(run: StageContext, old: str, new: str) -> tuple[Finding,
     diff = await tree.diff(old, new, context=AROUND)
     # A large diff takes seconds of work, which must not hold up other runs.
     weakened = await asyncio.to_thread(find_weakening, diff, settings)
-    return weakened + find_unseen_tests(changed, diff) + await _find_exposures(run, old, diff)
-
-
-async def _find_exposures(run: StageContext, old: str, diff: str) -> tuple[Finding, ...]:
-    """Return what the change opens, to be pointed out: protection switched off, and new hosts."""
-    unsafe, hosts = await asyncio.to_thread(find_exposures, diff)
-    known = [await run.ports.source.mentions(old, each.name) for each in hosts[:MOST_HOSTS]]
-    new = [each.finding for each, is_known in zip(hosts, known, strict=False) if not is_known]
-    return (*unsafe, *new)
+    opened = await find_opened(run, tree, (old, new), diff)
+    return (*weakened, *find_unseen_tests(changed, diff), *opened)
 
 
 def _decode(text: bytes | None) -> str | None:

@@ -120,11 +120,9 @@ class Remedied(Alerts):
         return [each for each in every if each is not self.place.issue and each.pull is None]
 
     def pushes(self):
-        """Return how often somebody pushed."""
-        ends = ("POST", "/git-receive-pack")
-        return sum(
-            each.method == ends[0] and each.path.endswith(ends[1]) for each in self.github.requests
-        )
+        """Return how often Fettle pushed a branch."""
+        bot = self.place.app.bot_id
+        return sum(each.actor.account.id == bot for each in self.repository.pushes)
 
     async def wait_for_request(self, path):
         """Wait until somebody asks the index for this."""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.errors import RunError
-from agents.pipelines.stages.inspect_weakening import Inspection, inspect, put_back
+from agents.pipelines.stages.inspect_weakening import Inspection, put_back
 
 KEY = f"ghp_{'Ab3dEfGh1jKl' * 3}"
 FILES = {"calc.py": "A = 1\n"}
@@ -87,21 +87,3 @@ async def test_another_secret_is_told_of_again(work, talk):
     await run.stage(put_back, Inspection())
     assert "calc.py:3: AWS Access Key" in told(world)
     assert world.history.files(run.head)["calc.py"] == "A = 2\n"
-
-
-async def test_people_are_shown_which_hosts_and_switches_are_new(make_world, request_):
-    before = {"a.py": "U = 'https://known.acme.dev'\n", "b.py": "B = 1\n"}
-    after = before | {
-        "b.py": "get('https://known.acme.dev/x')\nget('https://new.acme.dev', verify=False)\n"
-    }
-    world = make_world(before, ())
-    head = world.history.commit(world.history.tree(after), world.base, "work")
-    run = world.run(request_)
-    stands = dict.fromkeys(("base", "trunk", "start"), world.base)
-    run.context.standing = run.context.standing.model_copy(update={**stands, "head": head})
-    inspection = await run.stage(inspect)
-    assert inspection.accepted
-    assert inspection.title == "What the change opens"
-    assert "`b.py:2`: new address on the network: `new.acme.dev`" in inspection.section
-    assert "`b.py:2`: protection switched off: `certificates are not" in inspection.section
-    assert "known.acme.dev`" not in inspection.section
