@@ -15,8 +15,10 @@ from agents.run.state import Standing
 from app.attestation.envelope import seal_statement
 from app.attestation.signing_keys import SigningKeys
 from app.attestation.statement import Evidence, build_statement
+from app.attestation.verdict import build_verdict
 from app.git import CommitIdentity, Mirror
-from app.github.transport import GitHub, Profile, Scope
+from app.github.checks.verdict import show_verdict
+from app.github.transport import GitHub, OutgoingText, Profile, Scope
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import StoredJournal
@@ -35,10 +37,13 @@ log = structlog.get_logger()
 class Attestor:
     """Signs for one instance."""
 
-    keys: SigningKeys
+    keys: SigningKeys | None
+    """None: nothing is signed, and the check run alone tells."""
     github: GitHub
     database: Database
     redactor: Redactor
+    pages: str = ""
+    """The address of the pages where people can sign in; empty: there are none."""
 
     async def attest(
         self,
@@ -48,8 +53,9 @@ class Attestor:
         identity: CommitIdentity,
         outcome: Outcome,
     ) -> None:
-        """State what the run pushed, if it pushed anything; again is the same.
+        """State what the run pushed, if it pushed anything, signed and as a check run.
 
+        Again is the same.
         A repository that takes no notes keeps no run from its end. Raises TransientError where
         GitHub cannot be reached.
         """
@@ -59,6 +65,15 @@ class Attestor:
         pull, number = outcome.pull_request, getattr(request, "number", 0)
         commit = pull.head if pull else standing.head if standing.pushed else ""
         if not commit or not await mirror.holds(commit):
+            return
+        url = f"{self.pages}/runs/{run_id}" if self.pages else ""
+        verdict = build_verdict(outcome, steps, signed=self.keys is not None, url=url)
+        wording = OutgoingText(self.github.urls, request, self.redactor)
+        try:
+            await show_verdict(self.github, request, wording, commit, verdict)
+        except RunError as error:
+            log.warning("no check run", commit=commit, reason=str(error))
+        if self.keys is None:
             return
         evidence = Evidence(
             run_id=run_id,

@@ -180,24 +180,21 @@ class RunPortsFactory:
             opened = partial(self._about_alerts.record.record_pull, run_id, request)
         about = (self._github, mirror, request, run_id, parts.redactor)
         record = partial(record_push, parts.database, run_id, request)
-        signed = TOLD if self._attestor is not None else ""
+        signed = TOLD if self._attestor.keys is not None else ""
         caution = "\n\n".join(each for each in (warned, signed) if each)
         return GitHubPublisher(*about, caution=caution, opened=opened, record=record)
 
     @cached_property
-    def _attestor(self) -> Attestor | None:
-        parts, keys = self._parts, self._parts.signing_keys
-        if keys is None:
-            return None
-        return Attestor(keys, self._github, parts.database, parts.redactor)
+    def _attestor(self) -> Attestor:
+        parts, pages = self._parts, self._parts.settings.pages_for_people
+        return Attestor(parts.signing_keys, self._github, parts.database, parts.redactor, pages)
 
     async def _attest(
         self, run_id: str, request: Request, mirror: Mirror, outcome: Outcome
     ) -> None:
-        """State, signed, what the run pushed, where this instance has a key."""
-        if self._attestor is not None:
-            author = await self._author(request)
-            await self._attestor.attest(run_id, request, mirror, author, outcome)
+        """State what the run pushed."""
+        author = await self._author(request)
+        await self._attestor.attest(run_id, request, mirror, author, outcome)
 
     def _tracker(self, run_id: str, request: Request) -> GitHubIssues:
         redactor, policy = self._parts.redactor, self._policy_gate(request).read

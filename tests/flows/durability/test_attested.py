@@ -26,6 +26,9 @@ async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_
         await place.ends("pull_request")
         [pull] = place.pulls()
         assert "`fettle verify` in a clone says whether that holds" in pull.issue.body
+        [check] = [c for c in place.repository.check_runs.values() if c.name == "fettle"]
+        assert (check.conclusion, check.head_sha) == ("success", pull.head_sha)
+        assert "Checked: `tests` passed." in check.output["summary"]
         async with (
             ClientSession() as session,
             session.get(f"{place.server.url}/.well-known/fettle-keys.json") as answer,

@@ -10,6 +10,7 @@ from app.simulator.github.schemas.common import (
     maybe_moment,
     minimal_repository_json,
     moment,
+    via_json,
 )
 from app.simulator.github.schemas.git import root_of
 from app.simulator.github.state.checks import CheckRun, CheckSuite
@@ -86,7 +87,7 @@ def _suite_json(world: World, repository: Repository, suite: CheckSuite) -> dict
         "before": None,
         "after": suite.head_sha,
         "pull_requests": _pulls_json(world, repository, suite.head_sha),
-        "app": app_json(world, suite.app),
+        "app": via_json(world, suite.app),
         "created_at": moment(suite.created_at),
         "updated_at": moment(max(ended, default=suite.created_at)),
     }

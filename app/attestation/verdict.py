@@ -1,0 +1,73 @@
+"""What the check run on a pushed change says, from the run's records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from pydantic import ValidationError
+
+from agents.analysis.weakening import Finding
+from agents.ports import Json
+from agents.run import Outcome
+from agents.text import code_span
+from app.github.checks.verdict import PlacedNote, Verdict
+from app.store.runs.history import KeptStep
+
+READY = "Ready: checked, and no worse than before"
+NOT_READY = "Not ready: something is left for a person"
+NEW = "Fails newly: {names}."
+SIGNED = (
+    "How it was made and checked is signed: `fettle verify` in a clone says whether that holds."
+)
+SHOWN = 20
+
+
+def build_verdict(
+    outcome: Outcome, steps: Sequence[KeptStep], *, signed: bool, url: str
+) -> Verdict:
+    """Return the verdict on what the run pushed. `url`: of the run's page, or empty."""
+    last = _list_last_outputs(steps)
+    failing = list(dict.fromkeys(_list_new(last.get("check_quality"))))
+    parts = [outcome.text]
+    if failing:
+        parts.append(NEW.format(names=", ".join(code_span(name) for name in failing[:SHOWN])))
+    if signed:
+        parts.append(SIGNED)
+    return Verdict(
+        ready=outcome.ready and outcome.kind == "pull_request",
+        title=READY if outcome.ready and outcome.kind == "pull_request" else NOT_READY,
+        summary="\n\n".join(parts),
+        notes=tuple(_list_notes(last.get("inspect"))),
+        url=url,
+    )
+
+
+def _list_last_outputs(steps: Sequence[KeptStep]) -> dict[str, Json]:
+    """Return what each stage delivered last, by its name."""
+    found: dict[str, Json] = {}
+    for step in steps:
+        if step.name.startswith("stage/") and isinstance(step.record, Mapping):
+            found[step.name.split("/")[1]] = step.record.get("output")
+    return found
+
+
+def _list_new(compared: Json) -> Iterator[str]:
+    """Yield the names of what fails and did not before."""
+    runs = compared.get("runs") if isinstance(compared, Mapping) else None
+    for run in runs if isinstance(runs, list) else ():
+        if isinstance(run, Mapping):
+            yield from (str(name) for name in run.get("new") or ())
+
+
+def _list_notes(inspection: Json) -> Iterator[PlacedNote]:
+    """Yield what was loosened or opened, where the change shows it."""
+    findings = inspection.get("findings") if isinstance(inspection, Mapping) else None
+    for each in findings if isinstance(findings, list) else ():
+        with suppress(ValidationError):  # an older version's
+            finding = Finding.model_validate(each)
+            if finding.line:
+                words = (finding.what, finding.text or finding.what)
+                level: Literal["notice", "warning"] = "warning" if finding.grave else "notice"
+                yield PlacedNote(finding.path, finding.line, level, *words)

@@ -1,0 +1,93 @@
+"""The check run "fettle" on what a run pushed: its verdict, its evidence, what to look at in place.
+
+https://docs.github.com/rest/checks/runs#create-a-check-run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.requests import Request
+from app.github.approvals.check_run import CHECK_RUN, CHECK_RUNS, find_check
+from app.github.transport import GitHub, OutgoingText, Profile
+
+NAME = "fettle"
+EXTERNAL = "verdict/{number}"
+AT_ONCE = 50
+"""Annotations that GitHub takes with one request."""
+MOST = 200
+SHORT = 255  # characters of a title
+LONG = 2_000  # characters of an annotation
+
+
+@dataclass(frozen=True)
+class PlacedNote:
+    """One thing to look at, on a line of the change."""
+
+    path: str
+    line: int
+    level: Literal["notice", "warning"]
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run says of the change that it pushed."""
+
+    ready: bool
+    """Nothing is left that a person has to mend."""
+    title: str
+    summary: str
+    """Markdown, not yet fit to be published."""
+    notes: Sequence[PlacedNote] = ()
+    url: str = ""
+    """The page of the run, where people can see it."""
+
+
+async def show_verdict(
+    github: GitHub, request: Request, wording: OutgoingText, head: str, verdict: Verdict
+) -> None:
+    """Show it on the commit, once; one that is there already stays as it is.
+
+    A change that is not ready is neutral: it blocks nobody who knows better.
+    """
+    where = {"owner": request.repository.owner, "repo": request.repository.name}
+    external = EXTERNAL.format(number=getattr(request, "number", 0))
+    client = await github.installation(
+        request.installation_id, request.repository.id, Profile.REPORT
+    )
+    own = await github.identity(client)
+    if await find_check(client, own, request.repository, external, head) is not None:
+        return
+    output = {
+        "title": wording.title(verdict.title, SHORT),
+        "summary": await wording.publish(verdict.summary),
+    }
+    notes = [_annotate(each, wording) for each in verdict.notes[:MOST]]
+    body = {
+        "name": NAME,
+        "head_sha": head,
+        "external_id": external,
+        "status": "completed",
+        "conclusion": "success" if verdict.ready else "neutral",
+        **({"details_url": verdict.url} if verdict.url else {}),
+    }
+    first = {**output, "annotations": notes[:AT_ONCE]}
+    made = await client.post(CHECK_RUNS, where, data={**body, "output": first})
+    for begin in range(AT_ONCE, len(notes), AT_ONCE):
+        more = {**output, "annotations": notes[begin : begin + AT_ONCE]}
+        await client.patch(CHECK_RUN, {**where, "id": str(made["id"])}, data={"output": more})
+
+
+def _annotate(note: PlacedNote, wording: OutgoingText) -> dict[str, Any]:
+    return {
+        "path": note.path,
+        "start_line": note.line,
+        "end_line": note.line,
+        "annotation_level": note.level,
+        "title": wording.title(note.title, SHORT),
+        "message": wording.title(note.text, LONG) or note.title,
+    }

@@ -1,0 +1,55 @@
+"""The verdict on what was pushed: ready or not, what fails newly, and what to look at in place."""
+
+from __future__ import annotations
+
+from agents.run import Outcome
+from app.attestation.verdict import build_verdict
+from app.store.runs.history import KeptStep
+
+OUTCOME = Outcome(kind="pull_request", text="Opened pull request #2. Checked: `tests` passed.")
+GRAVE = {"path": "tests/test_a.py", "line": 3, "kind": "skipped", "text": "skip it"}
+LIGHT = {"path": "a.py", "line": 9, "kind": "host", "text": "new.acme.dev", "grave": False}
+WHOLE = {"path": "pyproject.toml", "line": 0, "kind": "licence", "text": "x: MIT", "grave": False}
+
+
+def step(name, output):
+    return KeptStep(f"stage/{name}", 1.0, 2.0, {"output": output, "standing": {}})
+
+
+def test_it_is_ready_where_the_run_says_so_and_names_the_page():
+    found = build_verdict(OUTCOME, [], signed=True, url="https://fettle.example/runs/r1")
+    assert (found.ready, found.url) == (True, "https://fettle.example/runs/r1")
+    assert found.title.startswith("Ready")
+    assert "`fettle verify`" in found.summary
+    plain = build_verdict(OUTCOME, [], signed=False, url="")
+    assert plain.summary == OUTCOME.text
+
+
+def test_a_draft_and_an_early_end_are_not_ready():
+    for changes in ({"ready": False}, {"kind": "failed"}, {"kind": "cancelled"}):
+        found = build_verdict(OUTCOME.model_copy(update=changes), [], signed=True, url="")
+        assert not found.ready
+        assert found.title.startswith("Not ready")
+
+
+def test_what_the_last_look_found_is_placed_and_what_fails_newly_is_named():
+    steps = [
+        step("inspect/1", {"findings": [GRAVE]}),
+        step("check_quality/1", {"runs": [{"new": ["test_old"]}]}),
+        step("inspect/2", {"findings": [GRAVE, LIGHT, WHOLE, {"kind": "of a later version"}]}),
+        step("check_quality/2", {"runs": [{"new": ["test_`sum`", "test_zero"]}, {"new": []}]}),
+        KeptStep("finish/1", 1.0, 2.0, True),
+    ]
+    found = build_verdict(OUTCOME, steps, signed=False, url="")
+    assert [(n.path, n.line, n.level, n.title) for n in found.notes] == [
+        ("tests/test_a.py", 3, "warning", "test no longer counts"),
+        ("a.py", 9, "notice", "new address on the network"),
+    ]
+    assert "test_zero" in found.summary
+    assert "test_old" not in found.summary
+
+
+def test_records_of_another_shape_are_passed_over():
+    for output in (None, [], {"findings": "x"}, {"findings": [1]}, {"runs": [1]}):
+        found = build_verdict(OUTCOME, [step("inspect/1", output)], signed=False, url="")
+        assert found.notes == ()
