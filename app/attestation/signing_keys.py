@@ -95,21 +95,31 @@ class SigningKeys:
 def ensure_key(path: Path) -> SigningKeys:
     """Return the keys in the file, which is made with one key where there is none."""
     if not path.exists():
+        _make_folder(path.parent)
         with suppress(FileExistsError):  # another process was faster
-            _write_new(path, _generate())
+            _write_new(path, _generate(), path.parent)
     return SigningKeys.read(path)
 
 
 def add_key(path: Path) -> SigningKeys:
     """Put a new key before those in the file; return all of them. Raises ConfigError."""
-    older = path.read_text("ascii") if path.exists() else ""
-    if older:
-        SigningKeys.read(path)  # or it would be put before something that nobody can read
+    if not path.exists():
+        return ensure_key(path)
+    SigningKeys.read(path)  # or the new one would be put before something that nobody can read
+    older = path.read_text("ascii")
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)
-    _write_new(fresh, _generate() + older)
+    _write_new(fresh, _generate() + older, path)
     fresh.replace(path)
     return SigningKeys.read(path)
+
+
+def _make_folder(folder: Path) -> None:
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            owner = folder.parent.stat()
+            os.chown(folder, owner.st_uid, owner.st_gid)
 
 
 def _generate() -> str:
@@ -117,9 +127,13 @@ def _generate() -> str:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
-def _write_new(path: Path, text: str) -> None:
+def _write_new(path: Path, text: str, beside: Path) -> None:
+    """Write a file that belongs to whom `beside` belongs: root may do it for the server's user."""
+    owner = beside.stat()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
+        if os.geteuid() == 0:
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -82,7 +82,7 @@ def signing_key(
     path = load_settings(serving=False).signing_keys
     if path is None:
         raise ConfigError(_NO_FILE)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
     keys: SigningKeys = add_key(path) if new else ensure_key(path)
     if new:
         say("Servers sign with the new key once they are started again; older keys still verify.")

@@ -61,7 +61,7 @@ from app.config.values import (
 )
 from app.network.outbound import Outbound
 from app.secrets.encryption import Cipher
-from app.secrets.files import kept_beside
+from app.secrets.files import FOLDER, kept_beside
 
 Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     sealed; separated by commas. Whoever loses them loses the texts."""
     signing_key_file: Annotated[Path | None, AfterValidator(readable_file)] = None
     """File with the Ed25519 keys (PEM) that sign how pull requests were checked: the first signs,
-    all are published. Absent: signing.pem in the data folder, made at the first start; on
+    all are published. Absent: secrets/signing.pem in the data folder, made at the first start; on
     PostgreSQL, where workers must share it, nothing is signed then."""
     host: Word = "127.0.0.1"
     """Address to listen on."""
@@ -360,7 +360,7 @@ class Settings(BaseSettings):
     def signing_keys(self) -> Path | None:
         """Return the file of the signing keys; None where workers would each make their own."""
         own = self.database.startswith("sqlite")
-        return self.signing_key_file or (self.data_dir / "signing.pem" if own else None)
+        return self.signing_key_file or (self.data_dir / FOLDER / "signing.pem" if own else None)
 
     @property
     def seal(self) -> Cipher:

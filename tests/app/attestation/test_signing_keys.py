@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import pytest
@@ -32,6 +33,16 @@ def test_a_new_key_comes_before_those_that_go_on_to_verify(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["signing.pem"]
     assert names(add_key(tmp_path / "fresh.pem")) != first, "where there is none, it is the first"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file somebody else's")
+def test_what_root_writes_belongs_to_the_servers_user(tmp_path):
+    folder = tmp_path / "secrets"
+    ensure_key(folder / "signing.pem")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    os.chown(folder / "signing.pem", 10001, 10001)
+    add_key(folder / "signing.pem")
+    assert (folder / "signing.pem").stat().st_uid == 10001
 
 
 def pem_of_another_kind():
