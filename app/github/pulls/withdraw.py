@@ -5,6 +5,7 @@ Nothing is lost: GitHub keeps the commits of a closed pull request and offers it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
 BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
 ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
+_OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request -->")
 STRUCK = "**Taken back**"
 STRUCK_TEXT = (
     STRUCK + ", as @{login} asked. This is what it said before:\n\n"
@@ -55,8 +57,13 @@ class Withdrawal:
     run_id: str
     settle: float
 
-    async def take_back(self, pull: Mapping[str, Any], comment_id: int | None) -> list[str]:
-        """Do all of it, or what is left of it; return what was done and what not, for people."""
+    async def take_back(
+        self, pull: Mapping[str, Any], issue: int, comment_id: int | None
+    ) -> list[str]:
+        """Do all of it, or what is left of it; return what was done and what not, for people.
+
+        `issue`: the number of the run's; `comment_id`: of its progress comment.
+        """
         number, others = pull["number"], await self._list_others(pull["number"])
         lines = [CLOSED.format(number=number)]
         if pull["state"] == "open":
@@ -66,7 +73,7 @@ class Withdrawal:
             lines.append(KEPT.format(branch=branch, others=", ".join(others)))
         else:
             lines.append(await self._delete_branch(pull))
-        if parts := await self._close_parts():
+        if parts := await self._close_parts(issue):
             lines.append(PARTS.format(parts=", ".join(parts)))
         if comment_id is not None and await self._strike(comment_id):
             lines.append(COMMENT)
@@ -101,11 +108,11 @@ class Withdrawal:
                 return DELETED.format(how="gone already", **about)
         return DELETED.format(how="deleted", **about)
 
-    async def _close_parts(self) -> list[str]:
+    async def _close_parts(self, issue: int) -> list[str]:
         """Close the sub-issues that the run itself made and nobody has closed; return them."""
         mark, closed = f"<!-- fettle run={self.run_id} ", []
         with suppress(NotFound):  # it is no issue, or this GitHub has no sub-issues
-            where = self._url_variables(self.command.number)
+            where = self._url_variables(issue)
             async for each in self.client.getiter(f"{ISSUE}/sub_issues", where):
                 if mark not in (each["body"] or "") or not self.own.is_author(each):
                     continue
@@ -130,6 +137,12 @@ class Withdrawal:
     def _url_variables(self, number: int) -> dict[str, str]:
         repository = self.command.repository
         return {"owner": repository.owner, "repo": repository.name, "number": str(number)}
+
+
+def read_run_of_pull(pull: Mapping[str, Any], own: BotIdentity) -> str:
+    """Return which run a pull request of Fettle's says that it is of; empty: none."""
+    found = _OF_RUN.search(pull["body"] or "")
+    return found[1] if found and own.is_author(pull) else ""
 
 
 async def read_pull(

@@ -128,6 +128,29 @@ async def test_sub_issues_that_the_run_made_are_closed_and_no_others(office):
     assert f"Closed, which the run had made: #{made[0].number}." in office.texts()[-1]
 
 
+async def test_it_is_the_same_on_the_pull_request_whose_run_worked_on_the_issue(office):
+    office.pull.issue.body = f"Because.\n\n<!-- fettle run={RUN} key=pull-request -->"
+    await end(office)
+    number = office.pull.issue.number
+    await office.say("bob", "/bot undo", number=number)
+    assert office.pull.issue.state == "closed"
+    assert await branches(office) == []
+    assert "what the last run did is taken back" in office.texts(number)[-1]
+    assert "**Taken back**" in office.texts()[0]
+
+
+async def test_a_pull_request_that_names_another_run_takes_back_nothing(office):
+    """Whoever may write can edit what it says."""
+    await end(office)
+    other = office.pull
+    await Runs(office.database).create("run-2", office.scene.request)
+    await office.end(kind="comment", run_id="run-2")
+    other.issue.body = "<!-- fettle run=run-2 key=pull-request -->"
+    await office.say("bob", "/bot undo", number=other.issue.number)
+    assert other.issue.state == "open"
+    assert "no run has worked on this yet" in office.texts(other.issue.number)[-1]
+
+
 async def test_while_a_run_is_under_way_nothing_is_taken_back(office):
     await office.say("bob", "/bot undo")
     assert "a run is under way. Write `/bot cancel` first" in office.texts()[-1]
