@@ -203,7 +203,7 @@ class StageContext(RunWorkspace):
             boundary=self.steps.boundary,
             look=self._look,
             fenced=self._remark,
-            objection=self._object_to_secrets(conversation, objection),
+            objection=self._object_to_secrets(conversation, objection, begin or self.head),
         )
         submission = await session.run(render(conversation.prompt, **variables), pictures)
         self._tree_at = last_tree(session.turns, self.current) or begin or self.head
@@ -213,14 +213,15 @@ class StageContext(RunWorkspace):
         return submission
 
     def _object_to_secrets(
-        self, conversation: Conversation[S], objection: Objection[S] | None
+        self, conversation: Conversation[S], objection: Objection[S] | None, begin: str
     ) -> Objection[S] | None:
+        """Return what speaks against secrets, too, that were not there at the beginning."""
         if conversation.capability is not Capability.CHANGE:
             return objection
 
         async def look() -> Sequence[Finding]:
             tree = self.at_work
-            return await secret_check.list_secrets(tree, self.head, await tree.snapshot())
+            return await secret_check.list_secrets(tree, begin, await tree.snapshot())
 
         return secret_check.SecretCheck(look, objection)
 

@@ -51,6 +51,17 @@ async def test_the_engineer_begins_with_the_marks_and_is_shown_both_sides(scene,
     assert "<<<<<<< " in last_message(place.world, 1)
 
 
+async def test_a_secret_of_the_other_branch_is_not_held_against_the_engineer(scene, acts, request_):
+    theirs = {"lib.py": THEIRS, "fixture.py": f"KEY = 'ghp_{'Ab3dEfGh1jKl' * 3}'\n"}
+    place = scene(acts.settle())
+    place.stand({"lib.py": OURS}, theirs)
+
+    outcome = await place.world.resolve(request_)
+
+    assert outcome.kind == "comment"
+    assert "looks like a secret" not in json.dumps(place.world.model.asked)
+
+
 async def test_what_writers_said_lately_is_read(scene, acts, request_):
     place = scene(acts.settle())
     place.stand({"lib.py": OURS}, {"lib.py": THEIRS})
