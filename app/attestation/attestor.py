@@ -11,9 +11,9 @@ from agents.errors import RunError
 from agents.policy import POLICY_PATH
 from agents.requests import Request
 from agents.run import Outcome
-from agents.run.state import Standing
 from app.attestation.envelope import seal_statement
 from app.attestation.signing_keys import SigningKeys
+from app.attestation.stages import find_standing, list_stages
 from app.attestation.statement import Evidence, build_statement
 from app.attestation.verdict import build_verdict
 from app.git import CommitIdentity, Mirror
@@ -22,7 +22,7 @@ from app.github.transport import GitHub, OutgoingText, Profile, Scope
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import StoredJournal
-from app.store.runs.history import History, KeptStep
+from app.store.runs.history import History
 from app.views.text import redact
 
 TOLD = (
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Attestor:
-    """Signs for one instance."""
+    """Publishes what is known of each pushed change: signed, and as a check run."""
 
     keys: SigningKeys | None
     """None: nothing is signed, and the check run alone tells."""
@@ -53,21 +53,20 @@ class Attestor:
         identity: CommitIdentity,
         outcome: Outcome,
     ) -> None:
-        """State what the run pushed, if it pushed anything, signed and as a check run.
+        """State what the run pushed, if it pushed anything. A second time changes nothing.
 
-        Again is the same.
-        A repository that takes no notes keeps no run from its end. Raises TransientError where
-        GitHub cannot be reached.
+        A repository that takes no notes keeps no run from its end: the log says so. Raises
+        TransientError where GitHub cannot be reached.
         """
         history = History(self.database)
-        steps = await history.steps(run_id)
-        standing = _find_standing(steps)
+        stages = list_stages(await history.steps(run_id))
+        standing = find_standing(stages)
         pull, number = outcome.pull_request, getattr(request, "number", 0)
         commit = pull.head if pull else standing.head if standing.pushed else ""
         if not commit or not await mirror.holds(commit):
             return
         url = f"{self.pages}/runs/{run_id}" if self.pages else ""
-        verdict = build_verdict(outcome, steps, signed=self.keys is not None, url=url)
+        verdict = build_verdict(outcome, stages, signed=self.keys is not None, url=url)
         wording = OutgoingText(self.github.urls, request, self.redactor)
         try:
             await show_verdict(self.github, request, wording, commit, verdict)
@@ -84,7 +83,7 @@ class Attestor:
             base=standing.base,
             pull_request=(pull.number if pull else None) or number,
             policy=await mirror.show(standing.trunk, POLICY_PATH) if standing.trunk else None,
-            steps=steps,
+            stages=stages,
             turns=await history.turns(run_id, content=True),
             approvals=await history.approvals(run_id),
             spent=await StoredJournal(self.database, run_id).sum_usage(),
@@ -109,12 +108,3 @@ class Attestor:
             url = self.github.urls.clone(await self.github.installed.full_name(request.repository))
             await self.github.require_writable()
             await mirror.publish_note(url, token.value, commit, note, identity)
-
-
-def _find_standing(steps: list[KeptStep]) -> Standing:
-    """Return where the last stage left the run."""
-    for step in reversed(steps):
-        record = step.record
-        if isinstance(record, dict) and isinstance(record.get("standing"), dict):
-            return Standing.model_validate(record["standing"])
-    return Standing()

@@ -14,13 +14,13 @@ from typing import Any
 
 from agents.ports import Json, Usage
 from agents.requests import Request
+from app.attestation.stages import DeliveredStage
 from app.records.approvals import StoredApproval
-from app.store.runs.history import KeptStep, KeptTurn
+from app.store.runs.history import KeptTurn
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 CHANGE = "urn:fettle:change:v1"
 """The type of the predicate; a later version that means something else gets another number."""
-_STAGE = "stage/"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Evidence:
     pull_request: int
     policy: bytes | None
     """The policy file that the run was held to; None: the repository has none."""
-    steps: Sequence[KeptStep]
+    stages: Sequence[DeliveredStage]
     turns: Sequence[KeptTurn]
     """With their contents."""
     approvals: Sequence[StoredApproval]
@@ -48,7 +48,7 @@ class Evidence:
 
 def build_statement(evidence: Evidence) -> dict[str, Any]:
     """Return the statement: the same for the same records, byte for byte."""
-    request, stages = evidence.request, dict(_list_stages(evidence.steps))
+    request, stages = evidence.request, evidence.stages
     usage, usd, answers = evidence.spent
     return {
         "_type": STATEMENT,
@@ -71,8 +71,8 @@ def build_statement(evidence: Evidence) -> dict[str, Any]:
             "base": evidence.base,
             "policy": hash_bytes(evidence.policy) if evidence.policy is not None else None,
             "sessions": list(_list_sessions(evidence.turns)),
-            "stages": {name: _hash(output) for name, output in stages.items()},
-            "checks": [each for name, output in stages.items() for each in _find(name, output)],
+            "stages": {each.occurrence: _hash(each.output) for each in stages},
+            "checks": [found for each in stages for found in _find(each.occurrence, each.output)],
             "approvals": [_describe(each) for each in evidence.approvals],
             "cost": {"usd": round(usd, 6), "answers": answers, "tokens": usage.model_dump()},
         },
@@ -86,14 +86,6 @@ def hash_bytes(data: bytes) -> str:
 
 def _hash(value: Json) -> str:
     return hash_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _list_stages(steps: Sequence[KeptStep]) -> Iterator[tuple[str, Json]]:
-    """Yield what each stage delivered, by its occurrence; that of a repeated one is its last."""
-    for step in steps:
-        record = step.record
-        if step.name.startswith(_STAGE) and isinstance(record, dict) and "output" in record:
-            yield step.name.removeprefix(_STAGE).partition("~")[0], record["output"]
 
 
 def _list_sessions(turns: Sequence[KeptTurn]) -> Iterator[dict[str, Any]]:

@@ -12,8 +12,8 @@ from agents.analysis.weakening import Finding
 from agents.ports import Json
 from agents.run import Outcome
 from agents.text import code_span
+from app.attestation.stages import DeliveredStage
 from app.github.checks.verdict import PlacedNote, Verdict
-from app.store.runs.history import KeptStep
 
 READY = "Ready: checked, and no worse than before"
 NOT_READY = "Not ready: something is left for a person"
@@ -25,10 +25,10 @@ SHOWN = 20
 
 
 def build_verdict(
-    outcome: Outcome, steps: Sequence[KeptStep], *, signed: bool, url: str
+    outcome: Outcome, stages: Sequence[DeliveredStage], *, signed: bool, url: str
 ) -> Verdict:
     """Return the verdict on what the run pushed. `url`: of the run's page, or empty."""
-    last = _list_last_outputs(steps)
+    last = {stage.name: stage.output for stage in stages}
     failing = list(dict.fromkeys(_list_new(last.get("check_quality"))))
     parts = [outcome.text]
     if failing:
@@ -42,15 +42,6 @@ def build_verdict(
         notes=tuple(_list_notes(last.get("inspect"))),
         url=url,
     )
-
-
-def _list_last_outputs(steps: Sequence[KeptStep]) -> dict[str, Json]:
-    """Return what each stage delivered last, by its name."""
-    found: dict[str, Json] = {}
-    for step in steps:
-        if step.name.startswith("stage/") and isinstance(step.record, Mapping):
-            found[step.name.split("/")[1]] = step.record.get("output")
-    return found
 
 
 def _list_new(compared: Json) -> Iterator[str]:

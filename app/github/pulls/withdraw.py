@@ -13,6 +13,7 @@ from typing import Any
 
 from agents.requests import Command
 from agents.text import code_span
+from app.github.pulls.head_branch import PULL
 from app.github.transport import (
     BotIdentity,
     GitHub,
@@ -24,7 +25,6 @@ from app.github.transport import (
 )
 
 REPOSITORY = "/repos/{owner}/{repo}"
-PULL = f"{REPOSITORY}/pulls/{{number}}"
 BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
 BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
 ISSUE = f"{REPOSITORY}/issues/{{number}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.run import Outcome
+from app.attestation.stages import list_stages
 from app.attestation.verdict import build_verdict
 from app.store.runs.history import KeptStep
 
@@ -40,7 +41,7 @@ def test_what_the_last_look_found_is_placed_and_what_fails_newly_is_named():
         step("check_quality/2", {"runs": [{"new": ["test_`sum`", "test_zero"]}, {"new": []}]}),
         KeptStep("finish/1", 1.0, 2.0, True),
     ]
-    found = build_verdict(OUTCOME, steps, signed=False, url="")
+    found = build_verdict(OUTCOME, list_stages(steps), signed=False, url="")
     assert [(n.path, n.line, n.level, n.title) for n in found.notes] == [
         ("tests/test_a.py", 3, "warning", "test no longer counts"),
         ("a.py", 9, "notice", "new address on the network"),
@@ -51,5 +52,7 @@ def test_what_the_last_look_found_is_placed_and_what_fails_newly_is_named():
 
 def test_records_of_another_shape_are_passed_over():
     for output in (None, [], {"findings": "x"}, {"findings": [1]}, {"runs": [1]}):
-        found = build_verdict(OUTCOME, [step("inspect/1", output)], signed=False, url="")
+        found = build_verdict(
+            OUTCOME, list_stages([step("inspect/1", output)]), signed=False, url=""
+        )
         assert found.notes == ()

@@ -13,6 +13,7 @@ from securesystemslib.signer import CryptoSigner
 
 from agents.ports import Usage
 from app.attestation import Evidence, SigningKeys, build_statement, seal_statement
+from app.attestation.stages import list_stages
 from app.attestation.statement import hash_bytes
 from app.attestation.verify import list_checks, verify
 from app.git.mirror.notes import NOTES
@@ -57,12 +58,14 @@ def evidence(tmp_path):
         base=base,
         pull_request=9,
         policy=b"quality: []\n",
-        steps=[
-            step("check_quality/1", {"runs": [{**CHECK, "exit_code": 1}]}),
-            step("check_quality/1~1", {"runs": [CHECK]}),
-            step("inspect/1", {"findings": []}),
-            KeptStep("finish/1", 1.0, 2.0, True),
-        ],
+        stages=list_stages(
+            [
+                step("check_quality/1", {"runs": [{**CHECK, "exit_code": 1}]}),
+                step("check_quality/1~1", {"runs": [CHECK]}),
+                step("inspect/1", {"findings": []}),
+                KeptStep("finish/1", 1.0, 2.0, True),
+            ]
+        ),
         turns=[
             turn(1, "head", [{"type": "head", "model": "claude-opus-5-5", "packed": "x"}]),
             turn(2, "answer", [{"type": "text", "text": "I see."}]),
