@@ -15,8 +15,8 @@ from agents.text import code_span
 from app.attestation.stages import DeliveredStage
 from app.github.checks.verdict import PlacedNote, Verdict
 
-READY = "Ready: checked, and no worse than before"
-NOT_READY = "Not ready: something is left for a person"
+READY = "Nothing is left for a person to mend"
+NOT_READY = "Something is left for a person"
 NEW = "Fails newly: {names}."
 SIGNED = (
     "How it was made and checked is signed: `fettle verify` in a clone says whether that holds."
@@ -35,13 +35,23 @@ def build_verdict(
         parts.append(NEW.format(names=", ".join(code_span(name) for name in failing[:SHOWN])))
     if signed:
         parts.append(SIGNED)
+    ready = _is_ready(outcome)
     return Verdict(
-        ready=outcome.ready and outcome.kind == "pull_request",
-        title=READY if outcome.ready and outcome.kind == "pull_request" else NOT_READY,
+        ready=ready,
+        title=READY if ready else NOT_READY,
         summary="\n\n".join(parts),
         notes=tuple(_list_notes(last.get("inspect"))),
         url=url,
     )
+
+
+def _is_ready(outcome: Outcome) -> bool:
+    """Tell whether the run came to its end with nothing left: a push to a branch ends in a comment.
+
+    A draft is none, whatever the outcome says: somebody has to take it out of that state.
+    """
+    drafted = outcome.pull_request is not None and outcome.pull_request.draft
+    return outcome.ready and not drafted and outcome.kind in ("pull_request", "comment")
 
 
 def _list_new(compared: Json) -> Iterator[str]:

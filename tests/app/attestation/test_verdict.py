@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agents.ports import PullRequest
 from agents.run import Outcome
 from app.attestation.stages import list_stages
-from app.attestation.verdict import build_verdict
+from app.attestation.verdict import NOT_READY, READY, build_verdict
 from app.store.runs.history import KeptStep
 
 OUTCOME = Outcome(kind="pull_request", text="Opened pull request #2. Checked: `tests` passed.")
@@ -20,17 +21,39 @@ def step(name, output):
 def test_it_is_ready_where_the_run_says_so_and_names_the_page():
     found = build_verdict(OUTCOME, [], signed=True, url="https://fettle.example/runs/r1")
     assert (found.ready, found.url) == (True, "https://fettle.example/runs/r1")
-    assert found.title.startswith("Ready")
+    assert found.title == READY
     assert "`fettle verify`" in found.summary
     plain = build_verdict(OUTCOME, [], signed=False, url="")
     assert plain.summary == OUTCOME.text
 
 
+def test_a_push_to_a_branch_that_ends_in_a_comment_is_judged_alike():
+    """What reviews, a merge of the base or failing checks asked for has no pull request to open."""
+    answered = OUTCOME.model_copy(update={"kind": "comment"})
+    assert build_verdict(answered, [], signed=False, url="").ready
+    left = answered.model_copy(update={"ready": False})
+    assert not build_verdict(left, [], signed=False, url="").ready
+
+
+def test_no_title_claims_a_check_that_no_record_tells_of():
+    found = build_verdict(
+        OUTCOME.model_copy(update={"text": "Opened #2."}), [], signed=False, url=""
+    )
+    assert "check" not in f"{found.title} {found.summary}".lower()
+
+
 def test_a_draft_and_an_early_end_are_not_ready():
-    for changes in ({"ready": False}, {"kind": "failed"}, {"kind": "cancelled"}):
+    words = {each: "x" for each in ("url", "branch", "head", "base", "title", "body")}
+    draft = PullRequest(number=2, draft=True, **words)
+    for changes in (
+        {"ready": False},
+        {"kind": "failed"},
+        {"kind": "cancelled"},
+        {"pull_request": draft},
+    ):
         found = build_verdict(OUTCOME.model_copy(update=changes), [], signed=True, url="")
         assert not found.ready
-        assert found.title.startswith("Not ready")
+        assert found.title == NOT_READY
 
 
 def test_what_the_last_look_found_is_placed_and_what_fails_newly_is_named():
