@@ -30,6 +30,10 @@ _UNREADABLE = (
     "{path} holds something else than Ed25519 private keys as PEM without a password. Put it back"
     " from your backup, or take the file away and run `fettle signing-key --new`."
 )
+_ABSENT = (
+    "There is no signing key at {path}, where FETTLE_SIGNING_KEY_FILE says that workers share it."
+    " Make it once with `fettle signing-key --new`, and give every worker the same file."
+)
 _NO_KEYS = (
     "{place} holds no public keys as Fettle publishes them. Give the file or the answer of"
     " `/.well-known/fettle-keys.json` at the server that made the pull request."
@@ -90,6 +94,18 @@ class SigningKeys:
         if not keys or not all(isinstance(key, Ed25519PrivateKey) for key in keys):
             raise ConfigError(_UNREADABLE.format(path=path))
         return cls([CryptoSigner(key) for key in keys if isinstance(key, Ed25519PrivateKey)])
+
+
+def load_keys(path: Path, *, shared: bool) -> SigningKeys:
+    """Return the keys in the file. Raises ConfigError where a shared one is absent.
+
+    It is not made then: each worker would make its own, and none could verify the others'.
+    """
+    if not shared:
+        return ensure_key(path)
+    if not path.exists():
+        raise ConfigError(_ABSENT.format(path=path))
+    return SigningKeys.read(path)
 
 
 def ensure_key(path: Path) -> SigningKeys:

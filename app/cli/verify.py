@@ -76,14 +76,16 @@ def signing_key(
     ] = False,
 ) -> None:
     """Print the public keys of this instance as JSON."""
-    from app.attestation.signing_keys import SigningKeys, add_key, ensure_key
+    from app.attestation.signing_keys import add_key, load_keys
     from app.config.settings import load_settings
 
-    path = load_settings(serving=False).signing_keys
+    settings = load_settings(serving=False)
+    path = settings.signing_keys
     if path is None:
         raise ConfigError(_NO_FILE)
     path.parent.parent.mkdir(parents=True, exist_ok=True)
-    keys: SigningKeys = add_key(path) if new else ensure_key(path)
+    shared = settings.signing_key_file is not None
+    keys = add_key(path) if new else load_keys(path, shared=shared)
     if new:
         say("Servers sign with the new key once they are started again; older keys still verify.")
     typer.echo(json_text.dumps(keys.public.document, indent=1))

@@ -43,6 +43,7 @@ from app.config.values import (
     fernet_keys,
     fits_clock,
     github_address,
+    in_home,
     key_in_file,
     known_conversations,
     known_sandbox,
@@ -132,10 +133,11 @@ class Settings(BaseSettings):
     ] = ()
     """Fernet keys that seal the texts in the database: the first one seals, all open what they
     sealed; separated by commas. Whoever loses them loses the texts."""
-    signing_key_file: Annotated[Path | None, AfterValidator(readable_file)] = None
+    signing_key_file: Annotated[Path | None, AfterValidator(in_home)] = None
     """File with the Ed25519 keys (PEM) that sign how pull requests were checked: the first signs,
-    all are published. Absent: secrets/signing.pem in the data folder, made at the first start; on
-    PostgreSQL, where workers must share it, nothing is signed then."""
+    all are published; `fettle signing-key --new` makes it. Absent: secrets/signing.pem in the data
+    folder, made at the first start; on PostgreSQL, where workers must share it, nothing is signed
+    then."""
     host: Word = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080

@@ -270,6 +270,11 @@ def _require_known(names: Iterable[str], *more: str) -> None:
         raise ValueError(f"{unknown[0]} is none of {', '.join(known)}")
 
 
+def in_home(path: Path | None) -> Path | None:
+    """Return the path of a file that may have to be made yet, with `~` resolved."""
+    return path.expanduser() if path is not None else None
+
+
 def readable_file(path: Path | None) -> Path | None:
     """Return the path; its file has to be readable."""
     if path is None:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from agents.loop.budget import RunLimits
 from agents.policy import Budget
-from app.attestation.signing_keys import SigningKeys, ensure_key
+from app.attestation.signing_keys import SigningKeys, load_keys
 from app.config.allowed_owners import AllowedOwners
 from app.config.model_access import open_model
 from app.config.settings import Settings
@@ -61,7 +61,7 @@ class SharedResources:
     def signing_keys(self) -> SigningKeys | None:
         """Return the keys that sign what is pushed; None where the operator has none to share."""
         path = self.settings.signing_keys
-        return ensure_key(path) if path is not None else None
+        return load_keys(path, shared=self.settings.signing_key_file is not None) if path else None
 
     def command_ran(self, seconds: float) -> None:
         """Note that a command of a repository or an agent has ended."""

@@ -43,7 +43,7 @@ def test_no_title_claims_a_check_that_no_record_tells_of():
 
 
 def test_a_draft_and_an_early_end_are_not_ready():
-    words = {each: "x" for each in ("url", "branch", "head", "base", "title", "body")}
+    words = dict.fromkeys(("url", "branch", "head", "base", "title", "body"), "x")
     draft = PullRequest(number=2, draft=True, **words)
     for changes in (
         {"ready": False},

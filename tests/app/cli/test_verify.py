@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from agents.errors import ConfigError
+from app.attestation.signing_keys import load_keys
 from app.cli import verify as command
 from tests.app.git.conftest import make_repository
 
@@ -59,3 +60,20 @@ def test_workers_that_share_a_database_need_a_file_of_their_own(place, monkeypat
     monkeypatch.setenv("FETTLE_DATABASE_URL", "postgresql://localhost/fettle")
     with pytest.raises(ConfigError, match="FETTLE_SIGNING_KEY_FILE"):
         command.signing_key()
+
+
+def test_the_file_that_workers_share_is_made_by_the_command_and_by_no_worker(
+    place, monkeypatch, capsys
+):
+    file = place / "shared" / "keys.pem"
+    monkeypatch.setenv("FETTLE_DATABASE_URL", "postgresql://localhost/fettle")
+    monkeypatch.setenv("FETTLE_SIGNING_KEY_FILE", str(file))
+    for ask in (command.signing_key, lambda: load_keys(file, shared=True)):
+        with pytest.raises(ConfigError, match="signing-key --new"):
+            ask()
+    assert not file.exists()
+    command.signing_key(new=True)
+    made = json.loads(capsys.readouterr().out)
+    assert load_keys(file, shared=True).public.document == made
+    command.signing_key()
+    assert json.loads(capsys.readouterr().out) == made
