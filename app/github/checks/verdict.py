@@ -50,7 +50,7 @@ class Verdict:
 async def show_verdict(
     github: GitHub, request: Request, wording: OutgoingText, head: str, verdict: Verdict
 ) -> None:
-    """Show it on the commit, once; one that is there already stays as it is.
+    """Show it on the commit, once. One that is there already only gets the notes that it lacks.
 
     A change that is not ready is neutral: it blocks nobody who knows better.
     """
@@ -60,8 +60,6 @@ async def show_verdict(
         request.installation_id, request.repository.id, Profile.REPORT
     )
     own = await github.identity(client)
-    if await find_check(client, own, request.repository, external, head) is not None:
-        return
     output = {
         "title": wording.title(verdict.title, SHORT),
         "summary": await wording.publish(verdict.summary),
@@ -75,11 +73,15 @@ async def show_verdict(
         "conclusion": "success" if verdict.ready else "neutral",
         **({"details_url": verdict.url} if verdict.url else {}),
     }
-    first = {**output, "annotations": notes[:AT_ONCE]}
-    made = await client.post(CHECK_RUNS, where, data={**body, "output": first})
-    for begin in range(AT_ONCE, len(notes), AT_ONCE):
+    shown = await find_check(client, own, request.repository, external, head)
+    if shown is None:
+        first = {**output, "annotations": notes[:AT_ONCE]}
+        shown, count = await client.post(CHECK_RUNS, where, data={**body, "output": first}), AT_ONCE
+    else:
+        count = shown["output"]["annotations_count"]
+    for begin in range(count, len(notes), AT_ONCE):
         more = {**output, "annotations": notes[begin : begin + AT_ONCE]}
-        await client.patch(CHECK_RUN, {**where, "id": str(made["id"])}, data={"output": more})
+        await client.patch(CHECK_RUN, {**where, "id": str(shown["id"])}, data={"output": more})
 
 
 def _annotate(note: PlacedNote, wording: OutgoingText) -> dict[str, Any]:

@@ -45,6 +45,16 @@ async def test_many_notes_come_in_portions_that_github_takes(show):
     assert run.annotations == 120
 
 
+async def test_who_was_ended_between_two_portions_sends_only_the_rest(show):
+    notes = [PlacedNote("a.py", n, "notice", "new address", f"h{n}.dev") for n in range(1, 121)]
+    [run] = await show(notes=notes[:50])
+    assert run.annotations == 50
+    [run] = await show(notes=notes)
+    assert run.annotations == 120
+    [run] = await show(notes=notes)
+    assert run.annotations == 120
+
+
 async def test_hostile_words_do_nothing_there(show, scene):
     token = "ghp_" + "A1b2" * 9
     note = PlacedNote("a.py", 1, "warning", "x", f"@everyone {token}")
