@@ -53,7 +53,7 @@ def redactor_of(settings: Settings) -> Redactor:
     from app.secrets.redaction import Redactor
 
     given = [settings.anthropic_api_key, settings.anthropic_auth_token, settings.private_key]
-    given += [*settings.webhook_secrets, *settings.encryption_keys]
+    given += [*settings.webhook_secrets, *settings.encryption_keys, settings.client_secret]
     secrets = [value.get_secret_value() for value in given if value is not None]
     if settings.database_url is not None:
         secrets.append(make_url(settings.database_url.get_secret_value()).password or "")
