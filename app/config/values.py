@@ -37,6 +37,10 @@ def default_data_dir() -> Path:
     return Path.home() / ".local/share/fettle"
 
 
+CALLBACK = "/login/github/callback"
+"""Where GitHub leads people back to who sign in to the pages."""
+
+
 def split_list(value: object) -> object:
     """Return the parts of a list that is JSON or separated by commas."""
     if not isinstance(value, str):

@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from agents.errors import ConfigError, TransientError
+from app.config.values import CALLBACK
 from app.pages.approval_page import ApprovalPage
 from app.pages.events import RunEvents
 from app.pages.ground import PageGround
@@ -22,12 +23,12 @@ from app.pages.people import PageAccess
 from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
 from app.pages.repository_page import RepositoryPage
 from app.pages.run_pages import RunPages
-from app.pages.sign_in import BACK, SignInPage
+from app.pages.sign_in import SignInPage
 from app.store.page_logins import PageLogins
 
 LARGEST_FORM = 64 * 1024
 GITHUB = "/login/github"
-OPEN = ("/login", GITHUB, BACK, "/static/style.css", "/static/live.js", "/static/icon.svg")
+OPEN = ("/login", GITHUB, CALLBACK, "/static/style.css", "/static/live.js", "/static/icon.svg")
 """What is shown to who is not logged in."""
 
 log = structlog.get_logger()
@@ -106,7 +107,7 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
     )
     if people := ground.access.people:
         sign_in = SignInPage(login, people)
-        made.add_routes([web.get(GITHUB, sign_in.begin), web.get(BACK, sign_in.finish)])
+        made.add_routes([web.get(GITHUB, sign_in.begin), web.get(CALLBACK, sign_in.finish)])
     return made
 
 

@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 from aiohttp import web
 
 from agents.errors import RunError
+from app.config.values import CALLBACK
 from app.pages.logins import LoginPage, find_local
 from app.pages.people import People
 from app.pages.render import refuse
 
-BACK = "/login/github/callback"
 _COOKIE, _SECONDS = "sign-in", 600
 _NOT_OURS = (
     "This is not the answer to a sign-in that began in this browser within ten minutes. Nobody was"
@@ -68,4 +68,4 @@ class SignInPage:
     def _find_way_back(self, request: web.Request) -> str:
         """Return our own address; the name in it was compared with ours before."""
         scheme = "https" if self.login.secure else "http"
-        return f"{scheme}://{request.headers['Host']}{BACK}"
+        return f"{scheme}://{request.headers['Host']}{CALLBACK}"

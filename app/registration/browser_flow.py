@@ -36,6 +36,8 @@ class RegistrationRequest:
     webhook_url: str
     organization: str | None = None
     name: str | None = None
+    pages_url: str = ""
+    """Where people will sign in with GitHub; empty: nowhere."""
 
     def action(self, state: str) -> str:
         """Return the page that receives the manifest from the browser.
@@ -105,8 +107,10 @@ class BrowserFlow:
                 name=wanted.name,
                 webhook_url=wanted.webhook_url,
                 redirect_url=f"{self.url}/registered",
+                pages_url=wanted.pages_url,
             ),
             webhook=wanted.webhook_url,
+            pages=wanted.pages_url,
             permissions=sorted(manifest.default_permissions.items()),
             events=manifest.default_events,
         )

@@ -26,6 +26,8 @@ from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import NO_ANSWER
 
 CODE = re.compile(r"[A-Za-z0-9._~-]{1,200}")
+CLIENT_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+CLIENT_SECRET = re.compile(r"[A-Za-z0-9._-]{1,200}")
 TRIES = 3
 SPENT = (
     "The App may exist at GitHub all the same, without anybody having its key: look under "
@@ -66,6 +68,19 @@ class Converted(Registered):
 
     pem: Annotated[SecretStr, AfterValidator(parse_key)]
     webhook_secret: Annotated[SecretStr, AfterValidator(_secret)]
+    client_id: str = ""
+    client_secret: SecretStr | None = None
+
+    @property
+    def for_sign_in(self) -> dict[str, str]:
+        """Return what people sign in with, by variable; empty where GitHub gave nothing usable.
+
+        It never costs the rest, which GitHub gives out once.
+        """
+        secret = self.client_secret.get_secret_value() if self.client_secret is not None else ""
+        if not CLIENT_ID.fullmatch(self.client_id) or not CLIENT_SECRET.fullmatch(secret):
+            return {}
+        return {"FETTLE_CLIENT_ID": self.client_id, "FETTLE_CLIENT_SECRET": secret}
 
 
 async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:

@@ -10,6 +10,8 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from app.config.values import CALLBACK
+
 NAME = "app.yml"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -37,10 +39,17 @@ class AppManifest(_Strict):
     default_permissions: dict[str, Literal["read", "write", "admin"]]
     default_events: tuple[str, ...]
 
-    def form(self, *, name: str | None, webhook_url: str, redirect_url: str) -> str:
-        """Return the manifest for GitHub's form, with one operator's name and addresses."""
+    def form(
+        self, *, name: str | None, webhook_url: str, redirect_url: str, pages_url: str = ""
+    ) -> str:
+        """Return the manifest for GitHub's form, with one operator's name and addresses.
+
+        `pages_url`: of the pages that people sign in to; empty: there are none.
+        """
         given = self.model_dump(mode="json")
         given["hook_attributes"]["url"] = webhook_url
+        if pages_url:
+            given["callback_urls"] = [f"{pages_url.rstrip('/')}{CALLBACK}"]
         return json.dumps(given | {"name": name or self.name, "redirect_url": redirect_url})
 
 

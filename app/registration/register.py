@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,9 @@ async def register(
 
     async def finish(code: str) -> Registered:
         made = await convert(wanted.urls, code)
+        given = KeptCredentials(str(made.id), made.pem, made.webhook_secret, made.for_sign_in)
         try:
-            keep(data_dir, wanted, str(made.id), made.pem, made.webhook_secret, replace=replace)
+            keep(data_dir, wanted, given, replace=replace)
         except (ConfigError, OSError) as error:
             said = str(error).removesuffix(".")
             raise ConfigError(f"What GitHub gave out is not kept: {said}. {SPENT}") from error
@@ -50,25 +52,32 @@ async def register(
         return await _wait_for_registration(door, stop, minutes)
 
 
+@dataclass(frozen=True)
+class KeptCredentials:
+    """What is written of an App."""
+
+    app_id: str
+    key: SecretStr
+    webhook_secret: SecretStr
+    for_sign_in: Mapping[str, str] = field(default_factory=dict)
+    """By variable; empty: people cannot sign in with it yet."""
+
+
 def keep(
-    data_dir: Path,
-    wanted: RegistrationRequest,
-    app_id: str,
-    key: SecretStr,
-    webhook_secret: SecretStr,
-    *,
-    replace: bool,
+    data_dir: Path, wanted: RegistrationRequest, given: KeptCredentials, *, replace: bool
 ) -> None:
     """Write the App's credentials. Raises ConfigError when there are some already."""
     values = {
-        "FETTLE_APP_ID": app_id,
-        "FETTLE_PRIVATE_KEY": key.get_secret_value(),
+        "FETTLE_APP_ID": given.app_id,
+        "FETTLE_PRIVATE_KEY": given.key.get_secret_value(),
         # As a list, for whatever is in it: commas part secrets otherwise.
-        "FETTLE_WEBHOOK_SECRETS": json.dumps([webhook_secret.get_secret_value()]),
+        "FETTLE_WEBHOOK_SECRETS": json.dumps([given.webhook_secret.get_secret_value()]),
         "FETTLE_GITHUB_URL": wanted.urls.web,
     }
     if wanted.webhook_url:
         values["FETTLE_WEBHOOK_URL"] = wanted.webhook_url
+    if wanted.pages_url:
+        values |= {"FETTLE_PAGES_URL": wanted.pages_url, **given.for_sign_in}
     keep_app(data_dir, values, replace=replace)
 
 

@@ -26,8 +26,12 @@ OF_APP = (
     "FETTLE_WEBHOOK_SECRETS",
     "FETTLE_GITHUB_URL",
     "FETTLE_WEBHOOK_URL",
+    "FETTLE_CLIENT_ID",
+    "FETTLE_CLIENT_SECRET",
+    "FETTLE_PAGES_URL",
 )
 ALONE = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "FETTLE_ENCRYPTION_KEYS")
+SIGN_IN = frozenset({"FETTLE_CLIENT_ID", "FETTLE_CLIENT_SECRET"})
 CREDENTIALS = (*OF_APP[:3], "FETTLE_PRIVATE_KEY_FILE")
 LARGEST = 64 * 1024
 
@@ -69,12 +73,14 @@ def kept_beside(given: Collection[str], data_dir: Path) -> SecretFiles:
     """Return what the files add to the variables in `given`, whose names are in lower case.
 
     A variable wins over its file. The App's id, key and webhook secrets go together: with one of
-    them given, none of the App's files is read.
+    them given, none of the App's files is read. So do what people sign in with, id and secret.
     """
     kept = kept_in(data_dir)
     unread = {name for name in (*OF_APP, *ALONE) if name.lower() in given}
     if any(name.lower() in given for name in CREDENTIALS):
         unread |= set(OF_APP)
+    if unread & SIGN_IN:
+        unread |= SIGN_IN
     return SecretFiles(
         {name: text for name, text in kept.values.items() if name not in unread},
         tuple(each for each in kept.problems if each[0] not in unread),

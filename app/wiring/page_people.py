@@ -12,6 +12,7 @@ from agents.requests import Command, Person, Repository
 from app.commands.context import CommandContext
 from app.commands.handler import SpendingBounds
 from app.config.settings import Settings
+from app.config.values import CALLBACK
 from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
@@ -37,7 +38,8 @@ UNREACHABLE = "Nothing was done: the App is not installed on this repository any
 NO_CLIENT = (
     "FETTLE_PAGES=people lets people sign in with GitHub, which takes FETTLE_CLIENT_ID and"
     " FETTLE_CLIENT_SECRET: both are on the App's page at GitHub, where the callback address of"
-    " the pages, <FETTLE_PAGES_URL>/login/github/callback, has to be entered too."
+    f" the pages, <FETTLE_PAGES_URL>{CALLBACK}, has to be entered too. `fettle setup --pages-url`"
+    " does both for a new App."
 )
 
 

@@ -39,7 +39,7 @@ async def import_app(
 ) -> Registered:
     """Keep the App's secrets once GitHub has said that it knows the App."""
     from app.registration.conversion import adopt
-    from app.registration.register import keep
+    from app.registration.register import KeptCredentials, keep
     from app.sandbox.path_permissions import make_data_folder
 
     app_id = (given.app_id or _prompt("The App's id", "--app-id")).strip()
@@ -50,7 +50,7 @@ async def import_app(
     secret = _webhook_secret(given.secret_file)
     make_data_folder(settings.data_dir)
     made = await adopt(wanted.urls, app_id, key)
-    keep(settings.data_dir, wanted, app_id, key, secret, replace=replace)
+    keep(settings.data_dir, wanted, KeptCredentials(app_id, key, secret), replace=replace)
     say(f"The key is kept. Once `fettle doctor` is content, delete your copy: `{file}`.")
     return made
 

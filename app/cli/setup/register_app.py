@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ import typer
 from agents.errors import ConfigError
 from app.cli.setup.import_app import Existing, import_app
 from app.cli.terminal import say, stop_event
+from app.config.values import CALLBACK
 from app.views.text import to_line
 
 if TYPE_CHECKING:
@@ -23,7 +25,25 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 LONGEST_NAME = 34
+SIGN_IN = (
+    "With FETTLE_PAGES=people, people can sign in to the pages with it: what that takes is kept,"
+    " too."
+)
+SIGN_IN_LATER = (
+    "So that people can sign in to the pages with it, make a client secret on the App's page at"
+    f" GitHub and enter the pages' address with {CALLBACK} as callback address; then set"
+    " FETTLE_CLIENT_ID, FETTLE_CLIENT_SECRET and FETTLE_PAGES=people."
+)
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})")
+
+WebhookUrl = Annotated[
+    str | None,
+    typer.Option("--webhook-url", metavar="URL", help="Where GitHub reaches this server."),
+]
+PagesUrl = Annotated[
+    str | None,
+    typer.Option("--pages-url", metavar="URL", help="Where people will sign in to the pages."),
+]
 
 
 def setup(
@@ -34,10 +54,8 @@ def setup(
     github_url: Annotated[
         str | None, typer.Option("--github-url", metavar="URL", help="Your GitHub's start page.")
     ] = None,
-    webhook_url: Annotated[
-        str | None,
-        typer.Option("--webhook-url", metavar="URL", help="Where GitHub reaches this server."),
-    ] = None,
+    webhook_url: WebhookUrl = None,
+    pages_url: PagesUrl = None,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="The App's name, as proposed.")
     ] = None,
@@ -70,7 +88,8 @@ def setup(
     given = Existing(app_id, key_file, webhook_secret_file)
     if not existing and given != Existing(None, None, None):
         raise ConfigError("--app-id, --key-file and --webhook-secret-file go with --import.")
-    wanted = _read_wish(settings, org, github_url, webhook_url, name, ask=not existing)
+    addresses = {"--github-url": github_url, "--webhook-url": webhook_url, "--pages-url": pages_url}
+    wanted = _read_wish(settings, org, name, addresses, ask=not existing)
     if existing:
         made = asyncio.run(import_app(settings, wanted, given, replace=replace))
     else:
@@ -102,22 +121,21 @@ def _require_room(settings: Settings, *, replace: bool) -> None:
 def _read_wish(
     settings: Settings,
     org: str | None,
-    github_url: str | None,
-    webhook_url: str | None,
     name: str | None,
+    addresses: Mapping[str, str | None],
     *,
     ask: bool,
 ) -> RegistrationRequest:
     from app.github.transport import Urls
     from app.registration.browser_flow import RegistrationRequest
 
-    _require_agreement(settings, github_url, webhook_url)
+    _require_agreement(settings, addresses)
     if org is not None and not _LOGIN.fullmatch(org):
         raise ConfigError("--org is no name of an organization. Give it as it is in addresses.")
     if name is not None and not (name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME):
         raise ConfigError(f"--name takes up to {LONGEST_NAME} characters in one line.")
-    urls = Urls.from_web_url(github_url or settings.github_url, settings.outbound)
-    hook = _check_hook(webhook_url) or settings.webhook_url
+    urls = Urls.from_web_url(addresses["--github-url"] or settings.github_url, settings.outbound)
+    hook = _check_hook(addresses["--webhook-url"]) or settings.webhook_url
     if hook is None and ask:
         hook = _ask_hook()
     if hook and hook.startswith("http://") and not urls.web.startswith("http://"):
@@ -125,18 +143,21 @@ def _read_wish(
             "The webhook URL must begin with https://: what GitHub sends there is what private "
             "repositories hold. deploy/README.md has proxies that bring a certificate."
         )
-    return RegistrationRequest(urls, hook or "", org, name)
+    pages = _check_pages(addresses["--pages-url"]) or settings.pages_url or ""
+    return RegistrationRequest(urls, hook or "", org, name, pages)
 
 
-def _require_agreement(settings: Settings, github_url: str | None, webhook_url: str | None) -> None:
+def _require_agreement(settings: Settings, addresses: Mapping[str, str | None]) -> None:
     """Raise ConfigError when a variable would win over what the command line says."""
     from app.config.settings import process_environment
 
     variables = process_environment()
-    for option, name, given, standing in (
-        ("--github-url", "FETTLE_GITHUB_URL", github_url, settings.github_url),
-        ("--webhook-url", "FETTLE_WEBHOOK_URL", webhook_url, settings.webhook_url),
+    for option, name, standing in (
+        ("--github-url", "FETTLE_GITHUB_URL", settings.github_url),
+        ("--webhook-url", "FETTLE_WEBHOOK_URL", settings.webhook_url),
+        ("--pages-url", "FETTLE_PAGES_URL", settings.pages_url),
     ):
+        given = addresses[option]
         if given and variables.get(name) and given.rstrip("/") != (standing or "").rstrip("/"):
             raise ConfigError(f"{option} and {name} disagree, and the variable would win.")
 
@@ -165,6 +186,15 @@ def _check_hook(text: str | None) -> str | None:
         return webhook_address(text)
     except ValueError as error:
         raise ConfigError(f"The webhook URL {error}.") from None
+
+
+def _check_pages(text: str | None) -> str | None:
+    from app.config.values import web_address
+
+    try:
+        return web_address(text)
+    except ValueError as error:
+        raise ConfigError(f"The address of the pages {error}.") from None
 
 
 # --- a new App ----------------------------------------------------------------------------------
@@ -196,6 +226,7 @@ def _show_way(door: BrowserFlow) -> None:
 
 
 def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> None:
+    from app.registration.conversion import Converted
     from app.secrets.files import app_folder
 
     say(
@@ -204,6 +235,9 @@ def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> 
         "Install it on repositories with the link below; then run `fettle doctor` and "
         "`fettle serve`."
     )
+    if wanted.pages_url:
+        kept = isinstance(made, Converted) and made.for_sign_in
+        say(SIGN_IN if kept else SIGN_IN_LATER)
     typer.echo(made.install_link(wanted.urls))
 
 

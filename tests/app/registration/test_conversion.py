@@ -56,7 +56,19 @@ async def test_a_good_answer(good):
         made = await convert(urls, "c0de", pause=0)
     assert (made.id, made.pem.get_secret_value(), asked) == (7, good["pem"], ["c0de"])
     assert good["webhook_secret"] not in repr(made)
-    assert not hasattr(made, "client_secret")
+    assert made.for_sign_in == {}
+
+
+@pytest.mark.parametrize("ident", ["Iv23.abc", "Iv1\nFETTLE_HOST=0.0.0.0", ""])
+@pytest.mark.parametrize("secret", ["s" * 40, "s\ns", "", None])
+async def test_what_people_sign_in_with_never_costs_the_key(good, ident, secret):
+    async with open_server(good | {"client_id": ident, "client_secret": secret}) as (urls, _):
+        made = await convert(urls, "c0de", pause=0)
+    assert made.pem.get_secret_value() == good["pem"]
+    fit = ident == "Iv23.abc" and secret == "s" * 40
+    expected = {"FETTLE_CLIENT_ID": ident, "FETTLE_CLIENT_SECRET": secret} if fit else {}
+    assert made.for_sign_in == expected
+    assert not secret or secret not in repr(made)
 
 
 async def test_no_answer_is_asked_for_again(good):

@@ -74,7 +74,11 @@ def flow(github, tmp_path):
         data.mkdir(exist_ok=True)
         urls = Urls.from_web_url(options.pop("github_url", github.url))
         wanted = RegistrationRequest(
-            urls, HOOK, options.pop("organization", None), options.pop("name", None)
+            urls,
+            HOOK,
+            options.pop("organization", None),
+            options.pop("name", None),
+            options.pop("pages_url", ""),
         )
         opened = asyncio.get_running_loop().create_future()
         stop = options.pop("stop", asyncio.Event())
@@ -121,6 +125,25 @@ async def test_from_the_page_to_an_app_whose_secrets_are_found(flow, github, tmp
         *settings.credentials.private_key.get_secret_value().split(),
     ]
     assert not any(len(word) > 12 and word in text for word in hidden)
+
+
+async def test_people_can_sign_in_where_the_pages_have_an_address(flow, github, tmp_path):
+    async with flow(pages_url="https://fettle.example/") as under_way:
+        _, text, _ = await under_way.get()
+        await under_way.get(await under_way.submit())
+        made = await under_way.running
+    assert "https://fettle.example/" in text
+    app = github.world.apps[made.id]
+    assert app.callback_urls == ["https://fettle.example/login/github/callback"]
+
+    given = {"FETTLE_DATA_DIR": str(tmp_path / "data"), "ANTHROPIC_API_KEY": "sk"}
+    settings = load_settings(given)
+    assert settings.pages_url == "https://fettle.example/"
+    assert settings.client_id == app.client_id
+    assert settings.client_secret.get_secret_value() == app.client_secret
+    assert app.client_secret not in text
+    other = load_settings(given | {"FETTLE_CLIENT_ID": "Iv1.other"})
+    assert other.client_secret is None, "an id and a secret of two Apps let nobody in"
 
 
 async def test_the_form_says_what_app_yml_says_and_is_safe_html(flow):
