@@ -24,7 +24,8 @@ from agents.text import one_line, publish
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200
-FAILING_SHOWN = 4  # checks whose output is shown
+LINES_AT_BEGIN, LINES_AT_END = 12, 17
+"""Of an excerpt: what newly fails stands at its begin, what a tool sums up at its end."""
 COMMANDS_SHOWN = 6  # commands of the set-up
 
 
@@ -39,13 +40,16 @@ def pull_request_body(
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
     quality = checked.quality
+    proof = checked.proof
+    unchecked = (format_untold(quality), proof.section if proof.missing else "")
     verified = (
         _verification(quality),
-        checked.proof.section,
+        "" if proof.missing else proof.section,
         _set_up(quality.baseline.setup, safe),
         _format_installs(quality.added),
     )
     sections = [
+        _section("What nobody checked", "\n\n".join(part for part in unchecked if part)),
         _section("Why", safe(text.why)),
         _section("What the issue asks for", asked_for(work.verdict, safe)),
         _section("Sub-issues", sub_issues(work, safe)),
@@ -68,7 +72,7 @@ def _section(title: str, text: str) -> str:
 def _verification(quality: CheckComparison) -> str:
     baseline = quality.baseline
     if not quality.runs:
-        return format_untold(quality)
+        return ""
     rows = [
         "| Check | Command | Before | After |",
         "| --- | --- | --- | --- |",
@@ -79,7 +83,7 @@ def _verification(quality: CheckComparison) -> str:
         f" branch, after on {quality.commit[:10]}. Only failures that are new count."
     )
     flaky = (_format_flaky(quality), format_known(quality))
-    parts = ("\n".join(rows), where, *flaky, format_untold(quality))
+    parts = ("\n".join(rows), where, *flaky)
     return "\n\n".join(part for part in parts if part)
 
 
@@ -147,17 +151,23 @@ def _format_installs(commands: Sequence[str]) -> str:
 
 
 def _format_failing_checks(quality: CheckComparison) -> str:
-    shown, rest = quality.failing[:FAILING_SHOWN], quality.failing[FAILING_SHOWN:]
-    parts = [
-        f"{_command(run)} ended with exit code {run.exit_code}:\n\n{_fence(format_output(run))}"
-        for run in shown
-    ]
+    """Return what still fails: an excerpt of the first, and the others by name."""
+    if not quality.failing:
+        return ""
+    first, *rest = quality.failing
+    ended = f"{_command(first)} ended with exit code {first.exit_code}:"
+    parts = [f"{ended}\n\n{_fence(format_output(first))}"]
     if rest:
         parts.append(f"So did, with output left out here: {', '.join(map(_command, rest))}.")
     return "\n\n".join(parts)
 
 
 def _fence(output: str) -> str:
+    """Return the output as a block of code that it cannot close, of at most 30 lines."""
+    lines = output.splitlines()
+    if (left_out := len(lines) - LINES_AT_BEGIN - LINES_AT_END) > 1:
+        told = f"[{left_out} lines left out]"
+        output = "\n".join((*lines[:LINES_AT_BEGIN], told, *lines[-LINES_AT_END:]))
     fence = "```"
     while fence in output:
         fence += "`"

@@ -38,12 +38,12 @@ def quality(before, after, unavailable=(), setup=NOTHING):
 
 @pytest.fixture
 def body(request_):
-    def make(measured, work=None, **words):
+    def make(measured, work=None, proof=NO_PROOF, **words):
         text = {"why": "Because it was wrong, and this is right.", "rejected": "", "notes": ""}
         return pull_request_body(
             request_,
             PullRequestText(branch="b", title="Title of it", **(text | words)),
-            MeasuredChange(quality=measured, proof=NO_PROOF, inspection=NOTHING_LOOSENED),
+            MeasuredChange(quality=measured, proof=proof, inspection=NOTHING_LOOSENED),
             work or ResolveWork(finding=FINDING, judged=Judgement(verdict=PASSED)),
             (Usage(input=100, cache_read=900, output=50), 1.234, 7),
         )
@@ -71,6 +71,36 @@ def test_without_any_check_it_says_so_loudly(body):
     assert "**Not verified:** nothing here can tell" in text
     assert "`tox run -q` cannot run here." in text
     assert "no check of the repository was found" in body(quality((), ())).lower()
+
+
+def test_what_nobody_checked_stands_first(body):
+    checked = body(quality((make_result(0),), (make_result(0),)))
+    assert "What nobody checked" not in checked
+    assert checked.startswith("### Why")
+
+    unchecked = body(quality((), (), unavailable=("tox run -q",)))
+    assert unchecked.startswith("### What nobody checked\n\n**Not verified:**")
+    assert unchecked.count("**Not verified:**") == 1
+
+    missing = RegressionProof(kind="bug", wanted=True, why="it takes a printer")
+    unproven = body(quality((make_result(0),), (make_result(0),)), proof=missing)
+    assert missing.section
+    assert unproven.startswith(f"### What nobody checked\n\n{missing.section}\n\n### Why")
+    assert unproven.count("it takes a printer") == 1
+
+
+def test_one_excerpt_is_shown_of_no_more_than_30_lines(body):
+    lines = "\n".join(f"line {n}" for n in range(400))
+    many = tuple(make_result(1, lines, name=f"check {n}") for n in range(3))
+    text = body(quality(tuple(make_result(0, name=c.name) for c in many), many))
+
+    failing = text.partition("### Still failing")[2].partition("\n### ")[0]
+    assert failing.count("```text") == 1
+    shown = failing.partition("```text\n")[2].partition("\n```")[0].splitlines()
+    assert len(shown) == 30
+    assert (shown[0], shown[-1]) == ("line 0", "line 399")
+    assert "[371 lines left out]" in shown
+    assert "So did, with output left out here: `make test`, `make test`." in failing
 
 
 def test_what_fails_now_and_not_before_is_shown_with_its_output(body):
