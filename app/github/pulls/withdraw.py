@@ -31,10 +31,7 @@ ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
 _OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request -->")
 STRUCK = "**Taken back**"
-STRUCK_TEXT = (
-    STRUCK + ", as @{login} asked. This is what it said before:\n\n"
-    "<details>\n\n{text}\n\n</details>"
-)
+STRUCK_TEXT = STRUCK + ", as @{login} asked. This is what it said before:\n\n{text}"
 CLOSED = "#{number} is closed."
 KEPT = "The branch {branch} stays: {others} put commits on it."
 MOVED = "The branch {branch} stays: somebody has pushed to it just now."
