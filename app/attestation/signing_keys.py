@@ -30,6 +30,10 @@ _UNREADABLE = (
     "{path} holds something else than Ed25519 private keys as PEM without a password. Put it back"
     " from your backup, or take the file away and run `fettle signing-key --new`."
 )
+_CLOSED = (
+    "The signing keys in {path} cannot be read: {why}. It has to be a file that the server's user"
+    " may read, and nobody else."
+)
 _ABSENT = (
     "There is no signing key at {path}, where FETTLE_SIGNING_KEY_FILE says that workers share it."
     " Make it once with `fettle signing-key --new`, and give every worker the same file."
@@ -89,7 +93,9 @@ class SigningKeys:
         try:
             blocks = path.read_text("ascii").split(_END)[:-1]
             keys = [load_pem_private_key(f"{each}{_END}\n".encode(), None) for each in blocks]
-        except (OSError, ValueError, TypeError) as error:
+        except OSError as error:
+            raise ConfigError(_CLOSED.format(path=path, why=error.strerror)) from error
+        except (ValueError, TypeError) as error:
             raise ConfigError(_UNREADABLE.format(path=path)) from error
         if not keys or not all(isinstance(key, Ed25519PrivateKey) for key in keys):
             raise ConfigError(_UNREADABLE.format(path=path))

@@ -62,6 +62,11 @@ def test_what_is_no_key_is_named_and_never_overwritten(tmp_path, text):
         assert path.read_text() == text
 
 
+def test_what_cannot_be_read_is_not_said_to_hold_something_else(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        SigningKeys.read(tmp_path)
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"keys": {}}', '{"keys": {"a": {}}}', '{"keys": 1}']
 )
