@@ -16,6 +16,7 @@ from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
 from app.doctor.registry import policy_findings, read_registry
 from app.doctor.sandboxes import bait_finding, sandbox_finding
+from app.doctor.signing import signing_finding
 from app.doctor.webhook import hook_findings
 from app.secrets.files import CREDENTIALS, app_folder
 
@@ -35,6 +36,7 @@ async def examine(
         found.append(report_failure("disk", f"`{settings.data_dir}`: {error.strerror}."))
     found.append(await asyncio.to_thread(database_finding, settings))
     found.append(await asyncio.to_thread(bait_finding, settings.data_dir))
+    found.append(await asyncio.to_thread(signing_finding, settings))
     return found + await model_findings(settings, allowed=ask_models)
 
 
