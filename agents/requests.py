@@ -81,6 +81,16 @@ class Asked(Frozen):
         return _ON_REPOSITORY.sub("", self.url) if _ON_REPOSITORY.search(self.url) else ""
 
     @property
+    def unasked(self) -> bool:
+        """Return whether no person asked for it, but an alert or the clock."""
+        return False
+
+    @property
+    def initiator(self) -> str:
+        """Return the login of who asked for it, or `fettle`: for the record."""
+        return "fettle" if self.unasked else self.asked_by.login
+
+    @property
     def reference(self) -> str:
         """Return what people call it: `owner/repo#n`, or just `repo` where it has no number."""
         name = self.repository.full_name
@@ -226,7 +236,7 @@ class RemediateAlert(Asked):
 
     @property
     def unasked(self) -> bool:
-        """Return whether no person asked for it."""
+        """Return whether no person asked for it, but an alert or the clock."""
         return self.via in ("alert", "schedule")
 
     @property

@@ -28,7 +28,7 @@ from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.policy import Effort, Tier, WorkPath
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
-from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person, RemediateAlert
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person
 from agents.run import secret_check
 from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
@@ -303,8 +303,9 @@ class StageContext(RunWorkspace):
         today = await self.ports.journal.spent_today()
         steers = await self.ports.steering.list_after() if self.ports.steering else ()
         more = sum(steer.usd for steer in steers if steer.kind == "budget")
-        unasked = isinstance(self.request, RemediateAlert) and self.request.unasked
-        limits = self.limits.limit_to((await self.policy()).budget, more, unasked=unasked)
+        limits = self.limits.limit_to(
+            (await self.policy()).budget, more, unasked=self.request.unasked
+        )
         return BudgetState(Spent(usd, turns, self._worked / 60, today), limits, steers)
 
     @property

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import structlog
 
-from agents.requests import RemediateAlert, Request
+from agents.requests import Request
 from app.config.settings import Settings
 from app.github.transport import Scope
 from app.store.audit import OPERATOR, PrivilegedAct, append_act, append_settings, read_newest
@@ -21,10 +21,9 @@ async def record_push(
     database: Database, run_id: str, request: Request, branch: str, commit: str
 ) -> None:
     """Note a push before it is made; TransientError where it cannot be noted."""
-    unasked = isinstance(request, RemediateAlert) and request.unasked
     act = PrivilegedAct(
         "push",
-        "fettle" if unasked else request.asked_by.login,
+        request.initiator,
         run_id=run_id,
         installation_id=request.installation_id,
         repository_id=request.repository.id,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agents.requests import RemediateAlert, Request, request_of
+from agents.requests import Request, request_of
 from agents.run import Outcome
 from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database
@@ -52,7 +52,7 @@ class Runs:
             "repository": request.repository.full_name,
             "number": request.number,
             "asked_by": request.asked_by.login,
-            "unasked": _is_unasked(request),
+            "unasked": request.unasked,
             "state": "queued",
             **dict.fromkeys(("created_at", "queued_at", "updated_at"), time.time()),
         }
@@ -232,14 +232,10 @@ def count_by_state(connection: Connection) -> dict[str, int]:
     return {row.state: row.number for row in connection.execute(query)}
 
 
-def _is_unasked(request: Request) -> bool:
-    return isinstance(request, RemediateAlert) and request.unasked
-
-
 def _describe_request(run_id: str, request: Request) -> PrivilegedAct:
     return PrivilegedAct(
         "run.asked",
-        "fettle" if _is_unasked(request) else request.asked_by.login,
+        request.initiator,
         run_id=run_id,
         installation_id=request.installation_id,
         repository_id=request.repository.id,
