@@ -77,6 +77,12 @@ def alive(mark):
     return any(mark in line and "ps -eo" not in line for line in listed.stdout.splitlines())
 
 
+def is_daemon_there(mark):
+    """Tell whether the process itself has begun: shells on the way to it name it, and go."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return any(line.startswith(f"{mark} ") for line in listed.stdout.splitlines())
+
+
 DAEMON = "(setsid bash -c 'exec -a {mark} sleep 60' </dev/null >/dev/null 2>&1 &) ; "
 
 
@@ -111,9 +117,9 @@ async def test_cancelled_means_gone(bash):
     running = asyncio.create_task(bash(DAEMON.format(mark=mark) + "sleep 30"))
     for _ in range(LOOKS):
         await asyncio.sleep(0.02)
-        if alive(mark):
+        if is_daemon_there(mark):
             break
-    assert alive(mark)
+    assert is_daemon_there(mark)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
