@@ -29,12 +29,13 @@ class DeliveredStage:
 
 
 def list_stages(steps: Sequence[KeptStep]) -> list[DeliveredStage]:
-    """Return the stages in the order in which they first delivered something readable."""
+    """Return the stages in the order in which each last delivered something readable."""
     found: dict[str, DeliveredStage] = {}
     for step in steps:
         record = step.record
         if step.name.startswith(_STAGE) and isinstance(record, Mapping) and "output" in record:
             occurrence = step.name.removeprefix(_STAGE).partition("~")[0]
+            found.pop(occurrence, None)  # so that the newest comes last
             found[occurrence] = DeliveredStage(occurrence, record["output"], record.get("standing"))
     return list(found.values())
 

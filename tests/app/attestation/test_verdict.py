@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.ports import PullRequest
 from agents.run import Outcome
-from app.attestation.stages import list_stages
+from app.attestation.stages import find_standing, list_stages
 from app.attestation.verdict import NOT_READY, READY, build_verdict
 from app.store.runs.history import KeptStep
 
@@ -71,6 +71,14 @@ def test_what_the_last_look_found_is_placed_and_what_fails_newly_is_named():
     ]
     assert "test_zero" in found.summary
     assert "test_old" not in found.summary
+
+
+def test_a_stage_that_ran_again_is_the_newest():
+    """Where the run stands, and what fails, is what was recorded last."""
+    again = KeptStep("stage/a/1~1", 3.0, 4.0, {"output": 3, "standing": {"head": "new"}})
+    stages = list_stages([step("a/1", 1), step("b/1", 2), again])
+    assert [(each.occurrence, each.output) for each in stages] == [("b/1", 2), ("a/1", 3)]
+    assert find_standing(stages).head == "new"
 
 
 def test_records_of_another_shape_are_passed_over():
