@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 from agents.errors import ConfigError
-from app.attestation import SigningKeys
+from app.attestation.signing_keys import load_keys
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
 
@@ -27,12 +27,11 @@ def signing_finding(settings: Settings) -> Diagnosis:
     path = settings.signing_keys
     if path is None:
         return report_warning(ABOUT, NO_FILE, SHARE)
-    if not path.exists():
-        if settings.signing_key_file is not None:
-            return report_failure(ABOUT, f"There is none at `{path}`.", SHARE)
+    shared = settings.signing_key_file is not None
+    if not shared and not path.exists():
         return ok(ABOUT, f"It is made at the first start: `{path}`.")
     try:
-        keys = SigningKeys.read(path)
+        keys = load_keys(path, shared=shared)
     except ConfigError as error:
         return report_failure(ABOUT, str(error))
     if stat.S_IMODE(path.stat().st_mode) & 0o027:  # a group may read it, as with other secrets

@@ -41,7 +41,7 @@ def test_workers_that_share_no_key_are_told_how_to(look, tmp_path):
     assert (found.level, "FETTLE_SIGNING_KEY_FILE" in found.remedy) == ("warning", True)
     shared["FETTLE_SIGNING_KEY_FILE"] = str(tmp_path / "keys.pem")
     found = look(**shared)
-    assert (found.level, "signing-key --new" in found.remedy) == ("failed", True)
+    assert (found.level, "signing-key --new" in found.said) == ("failed", True)
     ensure_key(tmp_path / "keys.pem")
     assert look(**shared).level == "ok"
 
