@@ -13,6 +13,7 @@ import orjson
 import pytest
 from sqlalchemy import update
 
+from agents.requests import Command
 from agents.run import Outcome
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
@@ -58,7 +59,7 @@ class StoringEngine:
         self.runs, self.taken = Runs(database), []
 
     async def submit(self, run_id, request):
-        if not isinstance(request, AlertClosed | PullClosed):
+        if not isinstance(request, AlertClosed | Command | PullClosed):
             await self.runs.create(run_id, request)
         self.taken.append((run_id, request))
 
