@@ -132,7 +132,7 @@ async def read_instructions(
     folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
     nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
     for path in (*(() if nearby_alone else FILES), *await _list_there(run, nearby)):
-        text = await _read_text(run, path)
+        text = await read_text(run, path)
         if not text or text in texts or text in FILES:  # a link to one of the others is its name
             continue
         texts.add(text)
@@ -159,7 +159,8 @@ async def _list_there(run: StageContext, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path in there]
 
 
-async def _read_text(run: StageContext, path: str) -> str:
+async def read_text(run: StageContext, path: str) -> str:
+    """Return the begin of a file of the default branch, without what is hidden in it."""
     data = await run.ports.source.show(run.trunk, path)
     text = (data or b"")[:READ].decode("utf-8", "replace")
     return (await clean_apart(text)).text.strip()

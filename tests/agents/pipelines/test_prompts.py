@@ -102,6 +102,8 @@ VARIABLES = {
     "why": "No test was added.",
     "places": "- test_lib.py: deleted",
     "wrong": {"Checks that still fail": "make test"},
+    "template": "## What does this change?",
+    "records": [{"name": "tests", "said": "exit code 0 on 1a2b3c"}],
     "decision": "decline",
     "url": "https://github.example/octo/lib/issues/7",
     "log": find_log(["docs/adr/README.md", "docs/adr/0001-use-floats.md"]),

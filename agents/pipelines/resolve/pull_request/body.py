@@ -7,6 +7,7 @@ from functools import partial
 
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
+from agents.pipelines.resolve.pull_request.template import fill_template, list_facts
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.quality import (
@@ -35,8 +36,13 @@ def pull_request_body(
     checked: MeasuredChange,
     work: ResolveWork,
     spent: tuple[Usage, float, int],
+    *,
+    template: str = "",
 ) -> str:
-    """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
+    """Return the body in Markdown: why, what was rejected, how it was verified, what it cost.
+
+    `template`: the repository's own, which takes the place of the reasons where it was filled.
+    """
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
     quality = checked.quality
@@ -48,9 +54,10 @@ def pull_request_body(
         _set_up(quality.baseline.setup, safe),
         _format_installs(quality.added),
     )
+    form = fill_template(template, text.template, list_facts(work.finding.kind, checked), safe)
     sections = [
         _section("What nobody checked", "\n\n".join(part for part in unchecked if part)),
-        _section("Why", safe(text.why)),
+        form or _section("Why", safe(text.why)),
         _section("What the issue asks for", asked_for(work.verdict, safe)),
         _section("Sub-issues", sub_issues(work, safe)),
         _section("What was considered and rejected", safe(text.rejected)),

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.resolve.pull_request.template import list_facts, read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
 from agents.pipelines.stages.implement import StepResult
@@ -43,6 +44,8 @@ class PullRequestText(Submission, tool="submit_pull_request"):
     """Other ways, if there were real ones."""
     notes: str
     """What to look at twice, if anything."""
+    template: str = ""
+    """The repository's template, filled in. Empty if there is none."""
 
 
 CRAFT_PR = Conversation(
@@ -71,7 +74,8 @@ async def craft_pr(
 ) -> PullRequestText:
     """Write the pull request."""
     step = work.words
-    if step is not None and step.commit == checked.quality.commit:  # nothing was added to it
+    unchanged = step is not None and step.commit == checked.quality.commit
+    if step is not None and unchanged and not await read_template(run):  # its words say all
         run.summarize(step.title)
         return _words_of_step(step)
     return await _write_text(run, CRAFT_PR, checked, work, {})
@@ -110,6 +114,7 @@ async def _write_text(
     wrong: Mapping[str, str],
 ) -> PullRequestText:
     commits = await run.ports.source.commits(run.base, run.head)
+    template = await read_template(run)
     try:
         text = await run.converse(
             conversation,
@@ -118,6 +123,8 @@ async def _write_text(
             commits=run.fence("\n".join(f"- {subject}" for _, subject in commits)),
             diff=await whole_change(run),
             wrong=wrong,
+            template=run.fence(template) if template else "",
+            records=list_facts(work.finding.kind, checked),
         )
     except WORDLESS as error:  # the change is made and checked: its engineers said what it does
         text = _words_of_engineers(run.request.title, work, str(error))

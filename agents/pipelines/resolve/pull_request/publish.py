@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
+from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
 from agents.ports import DECISION
@@ -24,7 +25,9 @@ async def publish(
     """Open the pull request."""
     earlier = await find_taken_up(run)
     branch = run.branch or (earlier and earlier.branch) or await _branch(run, request, text.branch)
-    body = pull_request_body(request, text, checked, work, await run.ports.journal.sum_usage())
+    spent = await run.ports.journal.sum_usage()
+    template = await read_template(run) if text.template else ""
+    body = pull_request_body(request, text, checked, work, spent, template=template)
     ready = checked.ready and work.whole
     run.lets_out()
     await run.ports.publisher.push(branch, run.head, replacing=earlier.head if earlier else "")
