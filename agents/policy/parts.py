@@ -170,6 +170,26 @@ class Commits(Strict):
     `fix: ` (www.conventionalcommits.org)."""
 
 
+LabelName = Annotated[
+    str, Field(min_length=1, max_length=50, pattern=r"^[^\s,](?:[^,\n]*[^\s,])?$")
+]
+Reviewer = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?$")
+]
+
+
+class PullRequests(Strict):
+    """Before whom pull requests are brought that Fettle opens. What people change stays."""
+
+    labels: tuple[LabelName, ...] = Field(default=(), max_length=20)
+    """Put on each of them; those that the repository lacks are made."""
+    assignees: tuple[Login, ...] = Field(default=(), max_length=10)
+    """Logins of those who are assigned."""
+    reviewers: tuple[Reviewer, ...] = Field(default=(), max_length=15)
+    """Logins, and teams like `org/team`, who are asked for a review once it is no draft. Code
+    owners are asked by GitHub itself."""
+
+
 class Check(Strict):
     """One quality tool: a command of the repository whose exit code counts."""
 

@@ -17,6 +17,7 @@ from agents.policy.parts import (
     Decisions,
     Models,
     PathPattern,
+    PullRequests,
     Remediation,
     Rule,
     Setup,
@@ -168,6 +169,8 @@ class Policy(Strict):
     """How branches are named."""
     commits: Commits = Commits()
     """How commits are worded."""
+    pull_requests: PullRequests = PullRequests()
+    """Before whom pull requests are brought."""
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""

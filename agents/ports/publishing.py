@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from agents.policy import PullRequests
 from agents.ports.model import Usage
 from agents.requests import Frozen
 
@@ -46,8 +47,11 @@ class Publisher(Protocol):
         draft: bool,
         closes: Sequence[int] = (),
         evidence: str = "",
+        terms: PullRequests | None = None,
     ) -> PullRequest:
         """Open the pull request of this branch, or bring the open one up to date.
+
+        `terms`: the policy's, on before whom it is brought.
 
         `evidence`: how it was checked, folded below the text for who wants to know.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.pipelines.stages.quality import CheckComparison, check_quality
+from agents.policy import PullRequests
 from agents.ports import Json, PullRequest, Reporter, Steps
 from agents.ports.publishing import EVIDENCE
 from agents.run import Outcome, Ports
@@ -57,6 +58,7 @@ class ClonePublisher:
         draft: bool,
         closes: Sequence[int] = (),  # noqa: ARG002 - there are no issues that could be closed
         evidence: str = "",
+        terms: PullRequests | None = None,  # noqa: ARG002 - nor people who could be asked
     ) -> PullRequest:
         """Return what would be opened."""
         checked = f"### {EVIDENCE}\n\n{evidence}" if evidence else ""

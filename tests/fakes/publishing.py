@@ -29,9 +29,9 @@ class MemoryPublisher:
         return f"url/{branch}"
 
     async def open_pull_request(
-        self, *, branch, commit, title, body, draft, closes=(), evidence=""
+        self, *, branch, commit, title, body, draft, closes=(), evidence="", terms=None
     ):
-        self.closes, self.evidence = closes, evidence
+        self.closes, self.evidence, self.terms = closes, evidence, terms
         self.pulls[branch] = PullRequest(
             number=2,
             url="u",

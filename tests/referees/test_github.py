@@ -122,6 +122,7 @@ async def make_issue_calls(call):
     await call("GET", f"{base}/issues/1/reactions")
     await call("POST", f"{base}/issues/1/labels", {"labels": ["bot:resolve", "bug"]})
     await call("GET", f"{base}/issues/1/labels")
+    await call("POST", f"{base}/issues/1/assignees", {"assignees": ["ada", "nobody"]})
     await call("DELETE", f"{base}/issues/1/labels/bot:resolve")
     await call("DELETE", f"{base}/issues/1/labels/bot:resolve")
     await call("POST", f"{base}/labels", {"name": "fresh", "color": "00ff00"})

@@ -127,6 +127,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         body=_body(work, request.repository_url),
         draft=not work.verified,
         evidence=evidence(work, request.repository_url),
+        terms=(await run.policy()).pull_requests,
     )
     number = f" #{pull_request.number}" if pull_request.number else ""
     kind = "draft pull request" if pull_request.draft else "pull request"

@@ -104,6 +104,7 @@ async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
             again=_RETRY if getattr(run.request, "number", 0) else _RETRY_HERE,
         ),
         draft=True,
+        terms=(await run.policy()).pull_requests,
     )
     text = f"Opened an unfinished draft. {stopped.text}"
     return Outcome(

@@ -6,14 +6,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from agents.errors import Moved
+from agents.policy import PullRequests
 from agents.ports import PullRequest
 from agents.requests import OnPull, RemediateAlert, Request
 from agents.text import code_span
 from app.git import BRANCH_PREFIX, Mirror, branch_ref, pull_ref
+from app.github.pulls.attention import NOT_ASKED, Attention
 from app.github.pulls.head_branch import PULL, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
 from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
-from app.github.pulls.text import PullRequestBody
+from app.github.pulls.text import KEY, PullRequestBody
 from app.github.transport import (
     SETTLE,
     GitHub,
@@ -25,10 +27,11 @@ from app.github.transport import (
     Scope,
     Unprocessable,
     made_once,
+    make_marker,
 )
 from app.secrets.redaction import Redactor
 
-EDITED_KEY = "pull-request-text"
+EDITED_KEY, NOT_ASKED_KEY = "pull-request-text", "not-asked"
 PULLS = "/repos/{owner}/{repo}/pulls"
 DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
 
@@ -117,11 +120,13 @@ class GitHubPublisher:
         draft: bool,
         closes: Sequence[int] = (),
         evidence: str = "",
+        terms: PullRequests | None = None,
     ) -> PullRequest:
         """Open the pull request of this branch, or update the open one.
 
         `evidence`: how it was checked, folded below the text.
         `closes`: the only issues of this repository that the merge closes.
+        `terms`: before whom it is brought once it is opened, and once it is no draft any more.
         https://docs.github.com/rest/pulls/pulls#create-a-pull-request
         """
         request = self._request
@@ -137,9 +142,12 @@ class GitHubPublisher:
             )
             if self._opened is not None:
                 await self._opened(found["number"])
+            before = found
             ready = not found["draft"] or draft
             if not ready or any(found[name] != said for name, said in wanted.items()):
                 found = await self._up_to_date(client, found, wanted, text, draft=draft)
+            if terms is not None:
+                await self._bring_before(client, before, terms, draft=found["draft"])
         return PullRequest(
             number=found["number"],
             url=found["html_url"],
@@ -150,6 +158,23 @@ class GitHubPublisher:
             body=found["body"],
             draft=found["draft"],
         )
+
+    async def _bring_before(
+        self,
+        client: InstallationClient,
+        pull: dict[str, Any],
+        terms: PullRequests,
+        *,
+        draft: bool,
+    ) -> None:
+        """Bring it before people if this run opened it, or ended the draft that `pull` was."""
+        fresh = make_marker(self._run_id, KEY) in (pull["body"] or "")
+        attention = Attention(client, self._where, terms)
+        ready = not draft and (fresh or pull["draft"])
+        if refused := await attention.ask(pull, fresh=fresh, ready=ready):
+            lines = "\n".join(f"- {line}" for line in refused)
+            text = await self._wording.publish(NOT_ASKED.format(lines=lines))
+            await self._comment_on(pull["number"], NOT_ASKED_KEY, text)
 
     async def comment(self, key: str, body: str) -> str:
         """Post a comment on the request's issue, once for each key; return its URL."""
@@ -266,6 +291,10 @@ class GitHubPublisher:
 
     async def _say_beside(self, number: int, text: PullRequestBody) -> None:
         """Say in a comment what the description would have said."""
+        await self._comment_on(number, EDITED_KEY, await text.write_beside())
+
+    async def _comment_on(self, number: int, key: str, text: str) -> None:
+        """Say this once on a pull request that is not the request's own."""
         there = self._request.model_copy(update={"number": number})
         comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)
-        await comments.say(EDITED_KEY, await text.write_beside())
+        await comments.say(key, text)

@@ -17,6 +17,7 @@ HERE = "tests/agents/policy/test_keys_act.py"
 ACCESS = "tests/handlers/access/test_policy.py"
 REMEDIATE = "tests/agents/pipelines/remediate/test_pipeline.py"
 RECORD = "tests/agents/pipelines/resolve/decision/test_record_decision.py"
+ATTENTION = "tests/app/github/pulls/test_attention.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
 A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
@@ -91,6 +92,9 @@ ACTS = {
     "remediation.schedule": "tests/app/alerts/test_poll.py::test_the_policy_decides",
     "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"
     "::test_the_policy_may_want_failures_kept_quiet",
+    "pull_requests.labels": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
+    "pull_requests.assignees": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
+    "pull_requests.reviewers": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
     "branches.folder": f"{HERE}::test_branches_lie_in_the_folder",
     "commits.style": f"{HERE}::test_commits_and_titles_have_their_type",
 }

@@ -47,7 +47,7 @@ class OpeningPublisher:
         return f"url/{branch}"
 
     async def open_pull_request(
-        self, *, branch, commit, title, body, draft, closes=(), evidence=""
+        self, *, branch, commit, title, body, draft, closes=(), evidence="", terms=None
     ):
         about = {"branch": branch, "head": commit, "title": title, "body": body, "draft": draft}
         self.pulls.append(PullRequest(number=2, url="u", base="main", **about))

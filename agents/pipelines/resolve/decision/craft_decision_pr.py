@@ -68,6 +68,7 @@ async def _open_pull_request(
         title=one_line(await run.format_subject(words.title), 90),
         body=words.pull_request(request, recorded),
         draft=False,
+        terms=(await run.policy()).pull_requests,
     )
 
 

@@ -38,6 +38,7 @@ async def publish(
         body=body,
         draft=not ready,
         closes=_closes(request, work),
+        terms=(await run.policy()).pull_requests,
     )
     kind = "draft pull request" if pull_request.draft else "pull request"
     where = f" #{pull_request.number}" if pull_request.number else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from app.simulator.github.accounts import Account, Actor, Label, Reaction
+from app.simulator.github.schemas.common import account_json
 from app.simulator.github.schemas.issues import comment_json, issue_json, label_json
 from app.simulator.github.schemas.pulls import pull_json
 from app.simulator.github.state.reviews import Review
@@ -117,6 +118,14 @@ class IssueChanges:
             issue.labels.append(label)
             self.record_event(issue, "labeled", actor, label=label)
             self.tell(issue, "labeled", actor, label=label)
+
+    def assign(self, issue: Issue, actor: Actor, accounts: Iterable[Account]) -> None:
+        """Assign people: one event for each that was not."""
+        for account in accounts:
+            if account not in issue.assignees:
+                issue.assignees.append(account)
+                self.touch(issue)
+                self.tell(issue, "assigned", actor, assignee=account_json(self._world, account))
 
     def remove_label(self, issue: Issue, actor: Actor, label: Label) -> None:
         """Take a label off."""

@@ -22,6 +22,7 @@ from app.simulator.github.schemas.reviews import reviewed_json
 from app.simulator.github.state.world import AuthoredText, Comment
 
 routes = Routes()
+MOST_ASSIGNEES = 10
 READ = "issues=read; pull_requests=read"
 WRITE = "issues=write; pull_requests=write"
 
@@ -53,6 +54,12 @@ class Labels(Input):
     """Body of added labels."""
 
     labels: list[str]
+
+
+class Assignees(Input):
+    """Body of added assignees."""
+
+    assignees: list[str] = Field(default_factory=list)
 
 
 class Face(Input):
@@ -153,6 +160,20 @@ async def add_labels(call: Call) -> Json:
     issue = call.issue()
     call.parts.issues.add_labels(issue, call.actor, call.parse_body(Labels).labels)
     return [label_json(call.world, call.repository, each) for each in issue.labels]
+
+
+@routes.add("POST", "/issues/{number}/assignees", needs=WRITE)
+async def add_assignees(call: Call) -> Answer:
+    """Assign people, at most ten; who has no access is passed over in silence."""
+    issue, sent = call.issue(), call.parse_body(Assignees)
+    repository = call.repository
+    found = [call.world.account(login) for login in sent.assignees]
+    members = [
+        each for each in found if each and (each is repository.owner or each.id in repository.roles)
+    ]
+    room = MOST_ASSIGNEES - len(issue.assignees)
+    call.parts.issues.assign(issue, call.actor, members[:room])
+    return Answer(201, issue_json(call.world, issue))
 
 
 @routes.add("DELETE", "/issues/{number}/labels/{name}", needs=WRITE)

@@ -65,6 +65,12 @@ def page_url(world: World, issue: Issue) -> str:
     return f"{world.url}/{issue.repository.full_name}/{kind}/{issue.number}"
 
 
+def assignees_json(world: World, issue: Issue) -> Json:
+    """Return who is assigned, and the first of them as older clients want it."""
+    assigned = [account_json(world, each) for each in issue.assignees]
+    return {"assignee": assigned[0] if assigned else None, "assignees": assigned}
+
+
 def issue_json(world: World, issue: Issue) -> Json:
     """Return `issue`."""
     repository, url = issue.repository, issue_url(world, issue)
@@ -81,8 +87,7 @@ def issue_json(world: World, issue: Issue) -> Json:
         "user": account_json(world, issue.author.account),
         "author_association": association(repository, issue.author.account),
         "labels": [label_json(world, repository, each) for each in issue.labels],
-        "assignee": None,
-        "assignees": [],
+        **assignees_json(world, issue),
         "milestone": None,
         "comments": len(issue.comments),
         "created_at": moment(issue.created_at),

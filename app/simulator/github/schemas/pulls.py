@@ -6,7 +6,13 @@ from typing import Any
 
 from app.simulator.github.accounts import Account
 from app.simulator.github.schemas.common import account_json, maybe_moment, moment, repository_json
-from app.simulator.github.schemas.issues import association, issue_url, label_json, page_url
+from app.simulator.github.schemas.issues import (
+    assignees_json,
+    association,
+    issue_url,
+    label_json,
+    page_url,
+)
 from app.simulator.github.state.world import Pull, Repository, World
 
 Json = Any
@@ -29,8 +35,7 @@ def pull_simple_json(world: World, pull: Pull) -> Json:
         "user": account_json(world, issue.author.account),
         "author_association": association(repository, issue.author.account),
         "labels": [label_json(world, repository, each) for each in issue.labels],
-        "assignee": None,
-        "assignees": [],
+        **assignees_json(world, issue),
         "requested_reviewers": [account_json(world, each) for each in pull.requested],
         "requested_teams": [],
         "milestone": None,

@@ -97,6 +97,7 @@ class Issue(AuthoredText):
     closed_at: datetime | None = None
     closed_by: Account | None = None
     labels: list[Label] = field(default_factory=list)
+    assignees: list[Account] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     timeline: list[Happening] = field(default_factory=list)
     pull: Pull | None = None

@@ -94,7 +94,7 @@ class KeepingPublisher:
         self.pushed[branch] = commit
         return f"url/{branch}"
 
-    async def open_pull_request(self, *, branch, commit, title, body, draft):
+    async def open_pull_request(self, *, branch, commit, title, body, draft, terms):
         self.body = body
         made = {"number": 5, "url": "u", "branch": branch, "head": commit, "base": "main"}
         return PullRequest(**made, title=title, body=body, draft=draft)

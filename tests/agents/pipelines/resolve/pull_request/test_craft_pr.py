@@ -73,3 +73,13 @@ async def test_on_the_fast_path_a_template_is_filled_too(make, acts, request_, t
     answers = [acts.triage(steps=[step]), acts.change(), done, acts.verdict(), text]
     world = make(answers, WITH_TEMPLATE | policy)
     assert "It adds right now." in (await world.resolve(request_)).pull_request.body
+
+
+async def test_the_policy_says_before_whom_it_is_brought(make, acts, request_):
+    policy = "pull_requests: {labels: [bot], reviewers: [octo/core]}"
+    checks = "quality: [{name: tests, run: check}]"
+    files = FILES | {".github/fettle.yml": f"{policy}\n{checks}"}
+    world = make([acts.triage(), *acts.straight()], files)
+    await world.resolve(request_)
+    assert world.publisher.terms.labels == ("bot",)
+    assert world.publisher.terms.reviewers == ("octo/core",)
