@@ -1,4 +1,7 @@
-"""The `check_run` event: a button answers an approval; a check of the policy is asked for again."""
+"""The `check_run` event: a button answers an approval, or has the last run taken up again.
+
+A check of the policy is asked for again.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,11 @@ from handlers.payloads.common import CheckRunTouched
 POLICY_CHECK = "policy/{number}"
 """External id of the check run about the policy that this pull request proposes."""
 _OF_POLICY = re.compile(r"policy/(?P<number>[1-9][0-9]{0,17})")
+VERDICT_CHECK = "verdict/{number}"
+"""External id of the check run on what a run pushed: the number is that of the run's issue."""
+TRY_AGAIN = "retry:{number}"
+"""Its button."""
+_OF_VERDICT = re.compile(r"retry:(?P<number>[1-9][0-9]{0,11})")
 _BUTTON = re.compile(r"(?P<verb>[a-z]{1,12}):(?P<approval>[a-z0-9]{1,16})")
 
 
@@ -25,10 +33,11 @@ def handle_requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] |
     button counts for the approval that its check run shows, and for no other.
     """
     event = CheckRunTouched.model_validate(payload)
-    pressed = _BUTTON.fullmatch(event.requested_action.identifier if event.requested_action else "")
-    if pressed is None or pressed["verb"] not in ANSWERS:
+    identifier = event.requested_action.identifier if event.requested_action else ""
+    asked, check_run = _parse_button(identifier)
+    if not asked:
         return Ignored("the button is none that answers")
-    if pressed["approval"] != event.check_run.external_id:
+    if check_run != event.check_run.external_id:
         return Ignored("the button belongs to another check run")
     if event.installation is None:
         return Ignored(NOT_OURS)
@@ -37,15 +46,25 @@ def handle_requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] |
     command = Command(
         installation_id=event.installation.id,
         repository=event.repository.repository,
-        number=_find_pull_request(event),
-        verb=ANSWERS[pressed["verb"]],
-        approval=pressed["approval"],
+        **{"number": _find_pull_request(event), **asked},
         asked_by=event.sender.person,
         via="button",
         check_run_id=event.check_run.id,
         url=event.check_run.html_url or "",
     )
     return (command,)
+
+
+def _parse_button(identifier: str) -> tuple[dict[str, Any], str]:
+    """Return what the button asks for, and the external id of the check run that has it."""
+    if again := _OF_VERDICT.fullmatch(identifier):
+        number = int(again["number"])
+        return {"verb": "retry", "number": number}, VERDICT_CHECK.format(number=number)
+    pressed = _BUTTON.fullmatch(identifier)
+    if pressed is None or pressed["verb"] not in ANSWERS:
+        return {}, ""
+    approval = pressed["approval"]
+    return {"verb": ANSWERS[pressed["verb"]], "approval": approval}, approval
 
 
 def handle_rerequested(payload: Mapping[str, Any]) -> PullChanged | Ignored:

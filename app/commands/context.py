@@ -15,6 +15,7 @@ from app.store.runs import LaneRun, Lanes
 from handlers.access.approvals import AnsweredApproval, Facts
 from handlers.access.issues import may_write
 from handlers.access.policy import WITHOUT_ASKER
+from handlers.check_run import VERDICT_CHECK
 from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
@@ -92,14 +93,15 @@ class CommandContext:
         return facts.model_copy(
             update={
                 "asked": asked,
-                "own_button": await self._own_button(),
+                "own_button": await self.own_button(),
                 "waiting": tuple(
                     each.id for each in waiting if (each.repository_id, each.number) == here
                 ),
             }
         )
 
-    async def _own_button(self) -> bool:
+    async def own_button(self) -> bool:
+        """Tell whether it was said without a button, or with one of Fettle's."""
         if self.command.check_run_id is None:
             return self.command.via != "button"
         try:
@@ -108,7 +110,12 @@ class CommandContext:
             )
         except NotFound:
             return False
-        return is_own(check_run, self.own, self.command.approval)
+        return is_own(check_run, self.own, self._check_run_name())
+
+    def _check_run_name(self) -> str:
+        """Return the external id of the check run that has the button."""
+        command = self.command
+        return command.approval or VERDICT_CHECK.format(number=command.number)
 
     async def _has_branch_moved(self, stored: StoredApproval) -> bool:
         """Tell whether the branch has moved: then the question's check run is not on its head."""

@@ -23,7 +23,7 @@ ONCE_EACH = frozenset({"by-person", "by-hand", "may-answer"})
 """Rules about who may answer: each person is told once on an issue, however often they try."""
 ASKER_AMONG = "asker-among"
 """A rule that is told once to each person and role, since a role may change."""
-TEXT = "@{login}, about [your comment]({url}): {text}\n\nRule: `{rule}`."
+TEXT = "@{login}, about [{what}]({url}): {text}\n\nRule: `{rule}`."
 
 log = structlog.get_logger()
 
@@ -63,8 +63,13 @@ class CommandReplies:
         if await self.obeyed_before(command):
             log.info("refused in silence: it was obeyed before the restore", rule=refusal.rule)
             return
+        what = "the button" if command.via == "button" else "your comment"
         text = TEXT.format(
-            login=command.asked_by.login, url=command.url, text=refusal.text, rule=refusal.rule
+            what=what,
+            login=command.asked_by.login,
+            url=command.url,
+            text=refusal.text,
+            rule=refusal.rule,
         )
         await self.say(command, _key(command, refusal, about), text)
 

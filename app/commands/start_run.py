@@ -30,6 +30,10 @@ from handlers.issues import RESOLVE_LABEL
 
 DONE = "+1"
 STAGE = "stage/"
+NOT_OUR_BUTTON = (
+    "Nothing was done: the button is on no check run of Fettle's any more. Write `/bot retry` on"
+    " the issue or pull request that is meant."
+)
 
 log = structlog.get_logger()
 
@@ -71,6 +75,8 @@ class RunStarter:
         refusal = steering.decide(command, facts, standing)
         if refusal is not None:
             return refusal
+        if not await inquiry.own_button():
+            return Refusal(rule="button-ours", text=NOT_OUR_BUTTON)
         try:
             request = await self._request(command, last)
         except (KeyError, ValidationError):
@@ -96,6 +102,8 @@ class RunStarter:
         if last is None:
             return address(command) if command.verb == "address" else update(command)
         again = Again(run_id=last.id, stage=command.stage)
+        if command.via == "button":
+            return repeat(command, await self._read_request(last), again)
         return once_more(command, await self._read_request(last), again)
 
     async def _read_request(self, last: LaneRun) -> Any:
@@ -155,6 +163,20 @@ def once_more(command: Command, last: Any, again: Again) -> Request:
             return FixChecks(**_request_fields(command), head=head, branch=branch, again=again)
         case _:
             return address(command, again=again)
+
+
+def repeat(command: Command, last: Any, again: Again) -> Request:
+    """Return the last run's request as it was shown then: a button shows no issue."""
+    here = {
+        "installation_id": command.installation_id,
+        "repository": command.repository,
+        "asked_by": command.asked_by,
+        "via": "command",
+        "again": again,
+    }
+    if last["kind"] == "remediate_alert":
+        here |= {"number": command.number, "branch": ""}
+    return request_of(last).model_copy(update=here)
 
 
 def _request_fields(command: Command) -> dict[str, Any]:

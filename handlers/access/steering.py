@@ -104,7 +104,8 @@ def heard_of(_command: Command, standing: Standing) -> str | None:
 
 def author_known(command: Command, _standing: Standing) -> str | None:
     """Refuse issues and pull requests whose author's account is gone."""
-    if command.issue is not None or command.pull_request is not None:
+    shown = command.issue is not None or command.pull_request is not None
+    if shown or command.via == "button":  # a button shows none: the last run was shown it
         return None
     return (
         "the account of whoever opened this is gone, so nobody can be named whose wish or work it "

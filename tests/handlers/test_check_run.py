@@ -58,6 +58,15 @@ def test_a_check_run_need_not_be_in_a_pull_request_of_this_repository(pulls):
     assert command.number == 0
 
 
+def test_a_button_takes_up_the_last_run_of_the_issue_that_it_stands_for():
+    [command] = route(
+        check_run=check_run(external_id="verdict/31"),
+        requested_action={"identifier": "retry:31"},
+    )
+    assert (command.verb, command.number, command.approval) == ("retry", 31, "")
+    assert (command.via, command.check_run_id, command.stage) == ("button", 7, "")
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -65,6 +74,8 @@ def test_a_check_run_need_not_be_in_a_pull_request_of_this_repository(pulls):
         ({"requested_action": {"identifier": "k3f9x2"}}, "none that answers"),
         ({"requested_action": {"identifier": "merge:k3f9x2"}}, "none that answers"),
         ({"requested_action": {"identifier": "approve:k3f9x2 all"}}, "none that answers"),
+        ({"requested_action": {"identifier": "retry:0"}}, "none that answers"),
+        ({"requested_action": {"identifier": "retry:31"}}, "another check run"),
         ({"check_run": check_run(external_id="other2")}, "another check run"),
         ({"check_run": check_run(external_id=None)}, "another check run"),
         ({"installation": None}, "installation"),

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from agents.requests import Request
 from app.github.approvals.check_run import CHECK_RUN, CHECK_RUNS, find_check
 from app.github.transport import GitHub, OutgoingText, Profile
+from handlers.check_run import TRY_AGAIN, VERDICT_CHECK
 
 NAME = "fettle"
-EXTERNAL = "verdict/{number}"
 AT_ONCE = 50
 """Annotations that GitHub takes with one request."""
 MOST = 200
@@ -55,7 +55,8 @@ async def show_verdict(
     A change that is not ready is neutral: it blocks nobody who knows better.
     """
     where = {"owner": request.repository.owner, "repo": request.repository.name}
-    external = EXTERNAL.format(number=getattr(request, "number", 0))
+    number = getattr(request, "number", 0)
+    external = VERDICT_CHECK.format(number=number)
     client = await github.installation(
         request.installation_id, request.repository.id, Profile.REPORT
     )
@@ -72,6 +73,7 @@ async def show_verdict(
         "status": "completed",
         "conclusion": "success" if verdict.ready else "neutral",
         **({"details_url": verdict.url} if verdict.url else {}),
+        "actions": [] if verdict.ready or not number else [_offer_retry(number)],
     }
     shown = await find_check(client, own, request.repository, external, head)
     if shown is None:
@@ -82,6 +84,15 @@ async def show_verdict(
     for begin in range(count, len(notes), AT_ONCE):
         more = {**output, "annotations": notes[begin : begin + AT_ONCE]}
         await client.patch(CHECK_RUN, {**where, "id": str(shown["id"])}, data={"output": more})
+
+
+def _offer_retry(number: int) -> dict[str, str]:
+    """Return the button: at most 20, 40 and 20 characters."""
+    return {
+        "label": "Try again",
+        "description": "Take up the run that pushed this",
+        "identifier": TRY_AGAIN.format(number=number),
+    }
 
 
 def _annotate(note: PlacedNote, wording: OutgoingText) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from sqlalchemy import text
 
 from agents.errors import ConfigError
 from agents.requests import Again, Person
+from app.github.checks.verdict import Verdict, show_verdict
+from app.github.transport import OutgoingText
+from app.simulator.github.gitdir import GitDir
 from app.store.runs.history import KeptStep
 from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, open_office
@@ -51,6 +54,72 @@ async def test_a_new_run_takes_up_the_last_one(office):
     assert (request.lane, request.url) == (scene.request.lane, scene.request.url)
     assert faces(comment) == [("fettle[bot]", "+1")]
     assert office.texts() == []
+
+
+@pytest.fixture
+def press(office):
+    """Press *Try again* on the check run of what the last run pushed."""
+    scene = office.scene
+
+    async def pressed(who):
+        [head] = (await GitDir(scene.repository.gitdir).refs("refs/heads/main")).values()
+        wording = OutgoingText(scene.github.urls, scene.request, scene.redactor)
+        verdict = Verdict(ready=False, title="Not ready", summary="Checked.")
+        await show_verdict(scene.github, scene.request, wording, head, verdict)
+        [check] = scene.repository.check_runs.values()
+        await scene.server.press_button(scene.repository, check, "Try again", scene.people[who])
+
+    return pressed
+
+
+async def test_a_button_takes_up_the_last_run_as_it_was_asked_for(office, press):
+    scene = office.scene
+    await office.end()
+    scene.issue.title = "Mine bitcoin"
+    await press("bob")
+
+    [(run_id, request)] = office.asked
+    assert run_id.endswith("-again")
+    assert request.again == Again(run_id=RUN, stage="")
+    assert request.asked_by == Person(id=scene.people["bob"].id, login="bob")
+    assert (request.via, request.title) == ("command", "Six digits only")
+    assert (request.lane, request.body) == (scene.request.lane, scene.request.body)
+    assert office.refusals == []
+
+
+async def test_a_button_is_for_who_may_write_and_never_for_two_runs_at_once(office, press):
+    await press("bob")
+    assert office.asked == []
+    [refusal] = office.refusals
+    assert "about [the button](" in refusal
+    assert "a run is under way already" in refusal
+
+    await office.end()
+    await press("eve")
+    assert office.asked == []
+
+
+async def test_a_check_run_that_is_not_fettles_starts_nothing(office, press):
+    await office.end()
+    scene = office.scene
+
+    async def take_away(_request):
+        [check] = scene.repository.check_runs.values()
+        check.external_id = "verdict/99"
+
+    scene.server.faults.call_before("GET", "/permission$", take_away)
+    await press("bob")
+    assert office.asked == []
+    assert "on no check run of Fettle's any more" in office.refusals[0]
+
+
+async def test_whose_request_is_gone_is_told_so_at_the_button(office, press, database):
+    await office.end()
+    gone = text("UPDATE runs SET request = '{}'")
+    await database.write(lambda c: c.execute(gone))
+    await press("bob")
+    assert office.asked == []
+    assert "cannot be read any more" in office.refusals[0]
 
 
 async def test_it_is_the_issue_that_the_asker_saw(office):

@@ -39,6 +39,17 @@ async def test_what_is_not_ready_blocks_nobody(show):
     assert run.conclusion == "neutral"
 
 
+async def test_only_what_is_not_ready_offers_another_try(show, scene):
+    [run] = await show(ready=False)
+    number = scene.request.number
+    [button] = run.buttons
+    assert (button["label"], button["identifier"]) == ("Try again", f"retry:{number}")
+    assert run.external_id == f"verdict/{number}"
+    scene.repository.check_runs.clear()
+    [run] = await show()
+    assert run.buttons == []
+
+
 async def test_many_notes_come_in_portions_that_github_takes(show):
     notes = [PlacedNote("a.py", n, "notice", "new address", f"h{n}.dev") for n in range(1, 121)]
     [run] = await show(notes=notes)
