@@ -105,6 +105,22 @@ class EarlierPull(Frozen):
     """Logins of others who have pushed to its branch."""
 
 
+class NeighbourPull(Frozen):
+    """An open pull request that is not the run's."""
+
+    number: int
+    author: str
+    """Login; empty when the account is gone."""
+    title: str
+    """Its author's words: untrusted."""
+    by_writer: bool
+    """Whether the author has write access, or is Fettle."""
+    files: tuple[str, ...] = ()
+    """Paths that it changes, a hundred at most: untrusted where a stranger made it."""
+    names_issue: bool = False
+    """Whether it refers to the run's issue."""
+
+
 class Remark(Frozen):
     """What somebody with write access, or the issue's author, said on the issue: untrusted."""
 
@@ -169,6 +185,10 @@ class Tracker(Protocol):
 
     async def earlier_pull_request(self) -> EarlierPull | None:
         """Return the open pull request that Fettle made for this issue before; the newest one."""
+        ...
+
+    async def neighbours(self) -> tuple[NeighbourPull, ...]:
+        """Return open pull requests besides the run's own: those touched last, not all of many."""
         ...
 
     async def discussion(self) -> str:

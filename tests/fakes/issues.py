@@ -19,6 +19,7 @@ class MemoryTracker:
     earlier: object = None
     said: Remarks = field(default_factory=Remarks)
     said_before: str = ""
+    beside: tuple = ()
     asked: list = field(default_factory=list)
     """What was done to labels and read of remarks, in its order."""
 
@@ -52,6 +53,9 @@ class MemoryTracker:
 
     async def earlier_pull_request(self):
         return self.earlier
+
+    async def neighbours(self):
+        return self.beside
 
     async def discussion(self):
         return self.said_before

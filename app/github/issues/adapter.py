@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from agents.policy import Found
-from agents.ports import EarlierPull, LinkedIssue, NewSubIssue, Pictures, Remarks, SubIssue
+from agents.ports import (
+    EarlierPull,
+    LinkedIssue,
+    NeighbourPull,
+    NewSubIssue,
+    Pictures,
+    Remarks,
+    SubIssue,
+)
 from agents.requests import OnPull, Request
 from app.github.access.run_reader import RunReader, asked_at
 from app.github.attachments.images import read_pictures
 from app.github.issues.create_sub_issues import SubIssueCreator
 from app.github.issues.labels import set_label
 from app.github.issues.linked import read_linked
+from app.github.issues.neighbours import read_neighbours
 from app.github.issues.remarks import read_remarks
 from app.github.issues.sub_issues import read_sub_issues
 from app.github.pulls.earlier_pull_request import read_earlier
@@ -69,6 +78,10 @@ class GitHubIssues:
         if isinstance(self._reading.request, OnPull):
             return None
         return await read_earlier(self._reading)
+
+    async def neighbours(self) -> tuple[NeighbourPull, ...]:
+        """Return open pull requests besides the run's own, those touched last."""
+        return await read_neighbours(self._reading)
 
     async def discussion(self) -> str:
         """Return what people with write access had said when the run was asked for."""

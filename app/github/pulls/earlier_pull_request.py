@@ -31,7 +31,7 @@ async def read_earlier(reading: RunReader) -> EarlierPull | None:
     client = await reading.client()
     refs = await client.getitem(REFS, reading.url_variables())
     branches = [str(ref["ref"]).removeprefix("refs/heads/") for ref in refs]
-    branches = [each for each in branches if _named_for(each, reading.request.number)]
+    branches = [each for each in branches if is_named_for(each, reading.request.number)]
     own = await reading.github.identity(client)
     found = [
         pull
@@ -45,7 +45,7 @@ async def read_earlier(reading: RunReader) -> EarlierPull | None:
     return _earlier(pull, await _find_other_pushers(reading, client, own, pull["head"]["ref"]))
 
 
-def _named_for(branch: str, number: int) -> bool:
+def is_named_for(branch: str, number: int) -> bool:
     """Tell whether the branch is called as one for this issue, in whatever folder below ours.
 
     A record is judged by itself: whoever merges it must not find code in it.

@@ -102,6 +102,7 @@ VARIABLES = {
     "why": "No test was added.",
     "places": "- test_lib.py: deleted",
     "wrong": {"Checks that still fail": "make test"},
+    "rivals": [{"number": 9, "author": "mara", "text": "Add right\n\nlib.py"}],
     "template": "## What does this change?",
     "records": [{"name": "tests", "said": "exit code 0 on 1a2b3c"}],
     "decision": "decline",

@@ -38,10 +38,12 @@ def pull_request_body(
     spent: tuple[Usage, float, int],
     *,
     template: str = "",
+    beside: str = "",
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost.
 
     `template`: the repository's own, which takes the place of the reasons where it was filled.
+    `beside`: which other open pull requests change the same files, fit to be published.
     """
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
@@ -66,6 +68,7 @@ def pull_request_body(
         _section("Still failing", _format_failing_checks(quality)),
         _section("What fresh eyes found", format_verdict(work, safe)),
         _section("For the reviewer", safe(text.notes)),
+        _section("Open pull requests on the same files", beside),
         _section("What triage found", safe(work.finding.reasoning)),
         _section("Cost", f"{_cost(spent)} {safe(work.path_note)}"),
     ]

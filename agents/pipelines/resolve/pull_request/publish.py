@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
-from agents.ports import DECISION
+from agents.ports import DECISION, NeighbourPull
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
+from agents.text import code_span, one_line
 
+MOST_FILES = 6
+"""Of one other pull request that are named."""
 _NOT_READY = ". Not all of it is as it should be: its text says what"
 
 
@@ -27,7 +32,8 @@ async def publish(
     branch = run.branch or (earlier and earlier.branch) or await _branch(run, request, text.branch)
     spent = await run.ports.journal.sum_usage()
     template = await read_template(run) if text.template else ""
-    body = pull_request_body(request, text, checked, work, spent, template=template)
+    beside = await _describe_neighbours(run)
+    body = pull_request_body(request, text, checked, work, spent, template=template, beside=beside)
     ready = checked.ready and work.whole
     run.lets_out()
     await run.ports.publisher.push(branch, run.head, replacing=earlier.head if earlier else "")
@@ -52,6 +58,26 @@ async def publish(
         pull_request=pull_request,
         ready=ready,
     )
+
+
+async def _describe_neighbours(run: StageContext) -> str:
+    """Return which other open pull requests change files that this one changes, for people."""
+    if run.ports.tracker is None:
+        return ""
+    changed = set(await (await run.tree()).list_changed_paths(run.base, run.head))
+    shared = [
+        (each, sorted(changed.intersection(each.files)))
+        for each in await run.ports.tracker.neighbours()
+    ]
+    lines = [_describe_overlap(each, files) for each, files in shared if files]
+    return "\n".join(lines)
+
+
+def _describe_overlap(pull: NeighbourPull, files: Sequence[str]) -> str:
+    """Return it without words of its author: only paths that are this change's as well."""
+    named = ", ".join(code_span(one_line(path, 120)) for path in files[:MOST_FILES])
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return f"- #{pull.number}: {named}{more}"
 
 
 async def _branch(run: StageContext, request: ResolveIssue, words: str) -> str:

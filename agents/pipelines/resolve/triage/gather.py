@@ -7,7 +7,7 @@ from agents.pipelines.resolve.sub_issues.order import Order, in_order
 from agents.pipelines.stages.onboarding import read_instructions
 from agents.pipelines.stages.prepare import Beginning
 from agents.policy import WorkPath
-from agents.ports import EarlierPull, LinkedIssue
+from agents.ports import EarlierPull, LinkedIssue, NeighbourPull
 from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext, stage
 
@@ -26,6 +26,8 @@ class Material(Frozen):
     """What the issue's text refers to in this repository."""
     parts: Order = Order()
     """Its sub-issues."""
+    rivals: tuple[NeighbourPull, ...] = ()
+    """Open pull requests of others that name the issue."""
     earlier: EarlierPull | None = None
     """The pull request that is brought up to date."""
     path: WorkPath = "whole"
@@ -46,6 +48,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
     discussion = await tracker.discussion()
     linked = await tracker.find_linked(request.text, limit=MOST_LINKED)
     parts = in_order(await tracker.sub_issues())
+    rivals = tuple(each for each in await tracker.neighbours() if each.names_issue)
     trusted = [each.author_may_write for each in linked]
     if not all(
         trusted + [each.author_may_write for each in parts.work]
@@ -61,6 +64,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
         discussion=discussion,
         linked=linked,
         parts=parts,
+        rivals=rivals,
         earlier=beginning.earlier,
         path=path,
     )

@@ -11,13 +11,14 @@ from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.onboarding import MOST_EXCERPTS, Place, describe_setup
-from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
+from agents.ports import Block, EarlierPull, LinkedIssue, NeighbourPull, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
 from agents.text import clean_apart
 
 DISCUSSION_LIMIT = 20_000  # characters of the comments
 LINKED_LIMIT = 3_000  # characters of each linked issue
+RIVAL_FILES = 40  # of a pull request that names the issue
 DIFF_LIMIT = 20_000  # and of what an earlier run changed
 MOST_STEPS = 5
 
@@ -113,6 +114,7 @@ async def triage(
         parts=material.parts,
         titles=run.fence(await _titles(material.parts), limit=LINKED_LIMIT),
         earlier=await _earlier(run, material.earlier),
+        rivals=[await _describe_rival(run, each) for each in material.rivals],
         left_out=run.fence("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
         reference=request.reference,
         author=request.author.login,
@@ -163,6 +165,16 @@ async def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, o
         "author": issue.author or "somebody whose account is gone",
         "text": run.fence(text, limit=LINKED_LIMIT),
     }
+
+
+async def _describe_rival(run: StageContext, pull: NeighbourPull) -> dict[str, object]:
+    """Return what triage is told: of strangers' no word that they chose."""
+    about = {"number": pull.number, "author": "somebody without write access", "text": ""}
+    if not pull.by_writer:
+        return about
+    words = "\n".join([pull.title, "", *pull.files[:RIVAL_FILES]])
+    text = run.fence((await clean_apart(words)).text, limit=LINKED_LIMIT)
+    return about | {"author": pull.author or "somebody whose account is gone", "text": text}
 
 
 async def _earlier(run: StageContext, earlier: EarlierPull | None) -> dict[str, object] | None:
