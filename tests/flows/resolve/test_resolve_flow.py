@@ -16,6 +16,14 @@ FILES = CALC | {
 }
 
 
+FITTING = CALC | {
+    ".github/fettle.yml": "quality: [{name: unittest, run: python3 -m unittest -q}]\n"
+    "pull_requests: {labels: [bot], assignees: [mara, nobody], reviewers: [mara]}\n",
+    "docs/PULL_REQUEST_TEMPLATE.md": "## Summary\n\n<!-- in a sentence -->\n\n## Checklist\n\n"
+    "- [ ] Fettle's unittest passes\n- [ ] I have read CONTRIBUTING.md\n",
+}
+
+
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):
     async with make_place(kind=ServerProcess) as place:
         [delivery] = await place.label()
@@ -52,11 +60,12 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
 async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_secret(
     make_place, rest_referee, webhook_referee
 ):
-    async with make_place() as place:
+    async with make_place(FITTING) as place:
         [delivery] = await place.label()
         await place.wait_for_end()
 
         [pull] = place.pulls()
+        fits_the_repository(pull)
         for _, message in await place.commits(pull):
             assert "Co-authored-by: mara" in message
             assert re.search(r"^Fettle-Stage: implement/\d$", message, re.MULTILINE)
@@ -70,6 +79,18 @@ async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_se
         await each_privileged_act_is_audited(place, pull)
         await place.server.stop()
         holds_no_secret(place)
+
+
+def fits_the_repository(pull):
+    """Its own template is filled, and those whom its policy names are asked."""
+    assert pull.issue.body.startswith("## Summary\n\nSums are right again.\n\n## Checklist\n\n")
+    assert re.search(r"- \[x\] Fettle's unittest passes \(unittest: exit code 0", pull.issue.body)
+    assert "- [ ] I have read CONTRIBUTING.md" in pull.issue.body
+    assert [label.name for label in pull.issue.labels] == ["bot"]
+    assert [each.login for each in pull.issue.assignees] == ["mara"]
+    assert [each.login for each in pull.requested] == ["mara"]
+    [said] = pull.issue.comments
+    assert "- `nobody` could not be assigned." in said.body
 
 
 async def changes_nothing(place, delivery):

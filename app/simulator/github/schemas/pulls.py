@@ -34,7 +34,10 @@ def pull_simple_json(world: World, pull: Pull) -> Json:
         "draft": pull.draft,
         "user": account_json(world, issue.author.account),
         "author_association": association(repository, issue.author.account),
-        "labels": [label_json(world, repository, each) for each in issue.labels],
+        "labels": [
+            label | {"description": label["description"] or ""}  # never null in this shape
+            for label in (label_json(world, repository, each) for each in issue.labels)
+        ],
         **assignees_json(world, issue),
         "requested_reviewers": [account_json(world, each) for each in pull.requested],
         "requested_teams": [],
