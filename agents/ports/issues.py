@@ -117,8 +117,6 @@ class NeighbourPull(Frozen):
     """Whether the author has write access, or is Fettle."""
     files: tuple[str, ...] = ()
     """Paths that it changes, a hundred at most: untrusted where a stranger made it."""
-    names_issue: bool = False
-    """Whether it refers to the run's issue."""
 
 
 class Remark(Frozen):
@@ -187,8 +185,11 @@ class Tracker(Protocol):
         """Return the open pull request that Fettle made for this issue before; the newest one."""
         ...
 
-    async def neighbours(self) -> tuple[NeighbourPull, ...]:
-        """Return open pull requests besides the run's own: those touched last, not all of many."""
+    async def neighbours(self, *, on_issue: bool = False) -> tuple[NeighbourPull, ...]:
+        """Return open pull requests besides the run's own: those touched last, not all of many.
+
+        `on_issue`: only those that refer to the run's issue.
+        """
         ...
 
     async def discussion(self) -> str:

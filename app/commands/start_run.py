@@ -167,6 +167,8 @@ def once_more(command: Command, last: Any, again: Again) -> Request:
 
 def repeat(command: Command, last: Any, again: Again) -> Request:
     """Return the last run's request as it was shown then: a button shows no issue."""
+    if last["kind"] == "remediate_alert":
+        return once_more(command, last, again)
     here = {
         "installation_id": command.installation_id,
         "repository": command.repository,
@@ -174,8 +176,6 @@ def repeat(command: Command, last: Any, again: Again) -> Request:
         "via": "command",
         "again": again,
     }
-    if last["kind"] == "remediate_alert":
-        here |= {"number": command.number, "branch": ""}
     return request_of(last).model_copy(update=here)
 
 

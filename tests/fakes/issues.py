@@ -20,6 +20,8 @@ class MemoryTracker:
     said: Remarks = field(default_factory=Remarks)
     said_before: str = ""
     beside: tuple = ()
+    on_issue: frozenset = frozenset()
+    """Numbers of those beside it that refer to the issue."""
     asked: list = field(default_factory=list)
     """What was done to labels and read of remarks, in its order."""
 
@@ -54,8 +56,8 @@ class MemoryTracker:
     async def earlier_pull_request(self):
         return self.earlier
 
-    async def neighbours(self):
-        return self.beside
+    async def neighbours(self, *, on_issue=False):
+        return tuple(each for each in self.beside if not on_issue or each.number in self.on_issue)
 
     async def discussion(self):
         return self.said_before

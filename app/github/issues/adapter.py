@@ -79,9 +79,9 @@ class GitHubIssues:
             return None
         return await read_earlier(self._reading)
 
-    async def neighbours(self) -> tuple[NeighbourPull, ...]:
+    async def neighbours(self, *, on_issue: bool = False) -> tuple[NeighbourPull, ...]:
         """Return open pull requests besides the run's own, those touched last."""
-        return await read_neighbours(self._reading)
+        return await read_neighbours(self._reading, on_issue=on_issue)
 
     async def discussion(self) -> str:
         """Return what people with write access had said when the run was asked for."""

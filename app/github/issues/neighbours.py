@@ -17,11 +17,13 @@ FILES = f"{REPOSITORY}/pulls/{{number}}/files{{?per_page}}"
 MOST = 20
 """Pull requests that are looked at, those that were touched last."""
 MOST_FILES = 100
-"""Of one of them; one that changes more is beside everything."""
+"""Of one of them: a page, since whoever changes more is in everybody's way and known for it."""
 
 
-async def read_neighbours(reading: RunReader) -> tuple[NeighbourPull, ...]:
-    """Return them without the run's own, one request for the list and one for each.
+async def read_neighbours(reading: RunReader, *, on_issue: bool) -> tuple[NeighbourPull, ...]:
+    """Return them without the run's own, one request for the list and two for each at most.
+
+    `on_issue`: only those that refer to the run's issue.
 
     https://docs.github.com/rest/pulls/pulls#list-pull-requests-files
     """
@@ -33,6 +35,8 @@ async def read_neighbours(reading: RunReader) -> tuple[NeighbourPull, ...]:
         ours = own.is_author(pull)
         if pull["number"] == number or (ours and is_named_for(pull["head"]["ref"], number)):
             continue
+        if on_issue and not await _names_issue(reading, pull):
+            continue
         found.append(
             NeighbourPull(
                 number=pull["number"],
@@ -40,7 +44,6 @@ async def read_neighbours(reading: RunReader) -> tuple[NeighbourPull, ...]:
                 title=pull["title"][:LONGEST_TITLE],
                 by_writer=ours or await reading.may_show(pull),
                 files=await _read_files(reading, client, pull),
-                names_issue=await _names_issue(reading, pull),
             )
         )
     return tuple(found[:MOST])

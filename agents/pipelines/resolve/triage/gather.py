@@ -48,7 +48,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
     discussion = await tracker.discussion()
     linked = await tracker.find_linked(request.text, limit=MOST_LINKED)
     parts = in_order(await tracker.sub_issues())
-    rivals = tuple(each for each in await tracker.neighbours() if each.names_issue)
+    rivals = await tracker.neighbours(on_issue=True)
     trusted = [each.author_may_write for each in linked]
     if not all(
         trusted + [each.author_may_write for each in parts.work]

@@ -46,14 +46,18 @@ async def test_they_come_with_their_files_the_run_s_own_left_out(scene, tracker,
 )
 async def test_one_that_refers_to_the_issue_is_told_apart(scene, tracker, opens, body, names):
     await opens("bob", "one", {"a.py": "1"}, body=body.format(n=scene.request.number))
-    [found] = await tracker.neighbours()
-    assert found.names_issue is names
+    before = len(scene.server.requests)
+    found = await tracker.neighbours(on_issue=True)
+    assert bool(found) is names
+    asked = [each.path for each in scene.server.requests[before:]]
+    assert any("/files" in path for path in asked) is names, "of others nothing is read"
+    assert len(await tracker.neighbours()) == 1
 
 
 async def test_strangers_are_known_as_such(scene, tracker, opens):
     await opens("mallory", "one", {"a.py": "1"}, title=f"Fix #{scene.request.number}")
-    [found] = await tracker.neighbours()
-    assert (found.by_writer, found.names_issue) == (False, True)
+    [found] = await tracker.neighbours(on_issue=True)
+    assert not found.by_writer
 
 
 async def test_closed_ones_are_none(scene, tracker, opens):
