@@ -79,6 +79,10 @@ class Moved(RunError):
     """Somebody else changed the branch that was to be pushed; nothing of theirs was touched."""
 
 
+class SignaturesRequired(RunError):
+    """The repository takes signed commits only, and these are not."""
+
+
 class PolicyInvalid(RunError):
     """The repository's `.github/fettle.yml` cannot be read."""
 

@@ -163,11 +163,14 @@ class Branches(Strict):
 
 
 class Commits(Strict):
-    """How commits are worded."""
+    """How commits are worded and signed."""
 
     style: Literal["plain", "conventional"] = "plain"
     """`conventional`: their first lines, and the titles of pull requests, begin with a type, like
     `fix: ` (www.conventionalcommits.org)."""
+    signing: Literal["when_required", "github", "none"] = "when_required"
+    """`github`: GitHub makes each commit that is pushed, signs it and shows it as verified.
+    `when_required`: only where the repository takes no others."""
 
 
 LabelName = Annotated[

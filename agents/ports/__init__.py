@@ -24,7 +24,7 @@ from agents.ports.issues import (
 from agents.ports.journal import Journal, Turn
 from agents.ports.json_types import Block, Json
 from agents.ports.model import Answer, Capabilities, Model, Query, Usage
-from agents.ports.publishing import Publisher, PullRequest, Reporter, StepState
+from agents.ports.publishing import Publisher, PullRequest, Reporter, Signer, StepState
 from agents.ports.repository import (
     CommandResult,
     Kit,
@@ -98,6 +98,7 @@ __all__ = [
     "Reviewing",
     "SetupCommand",
     "SetupResult",
+    "Signer",
     "Source",
     "Steer",
     "SteerKind",

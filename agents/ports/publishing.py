@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from agents.policy import PullRequests
@@ -61,6 +61,22 @@ class Publisher(Protocol):
 
     async def comment(self, key: str, body: str) -> str:
         """Say this on the request's issue once, whatever happens; return its URL."""
+        ...
+
+
+class Signer(Protocol):
+    """Has a run's commits made again, signed by whom everybody can check."""
+
+    async def has_signed(self, commit: str) -> bool:
+        """Return whether the run has this commit signed already."""
+        ...
+
+    async def sign(self, start: str, head: str, *, merging: str = "") -> Mapping[str, str]:
+        """Return the signed commits by the ids of those after `start` up to `head`.
+
+        Their files and messages are the same. `merging`: what comes in with this commit is others'
+        and stays. Equal arguments give the same commits. Empty where nobody signs here.
+        """
         ...
 
 

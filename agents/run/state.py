@@ -21,6 +21,7 @@ from agents.ports import (
     PullRequest,
     Reporter,
     Reviewing,
+    Signer,
     Source,
     Steering,
     Toolsets,
@@ -79,6 +80,8 @@ class Standing(Frozen):
     foreign: bool = False
     """It stands on commits of a fork. They are never pushed to this repository, whose own checks
     would run a stranger's code with its secrets."""
+    signed: Mapping[str, str] = Field(default_factory=dict)
+    """Its commits that were made again to be signed: the id of each signed one by the other's."""
     pushed: bool = False
     """What it made stands on the pull request: whoever asked is answered then, come what may."""
 
@@ -152,5 +155,7 @@ class Ports:
     """None: there is no GitHub whose checks could be read."""
     alerts: Alerts | None = None
     """None: there is no GitHub whose alerts could be read."""
+    signer: Signer | None = None
+    """None: there is nobody who could sign commits."""
     flaky_tests: FlakyTests | None = None
     """None: nobody remembers which tests fail now and then."""

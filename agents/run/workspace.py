@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from agents.analysis.known_packages import (
     KnownPackages,
     list_known_paths,
     read_known_packages,
 )
+from agents.errors import SignaturesRequired
 from agents.loop.turns import last_tree
 from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import Json, WorkTree
@@ -20,6 +25,9 @@ from agents.requests import Person, Request
 from agents.run.naming import branch_name, commit_message, to_conventional
 from agents.run.state import Ports, Standing
 from agents.text import commit_text, one_line
+
+M = TypeVar("M", bound=BaseModel)
+_COMMIT = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 
 @dataclass(kw_only=True)
@@ -206,6 +214,50 @@ class RunWorkspace:
         self.stands(head=commit)
         self._tree_at = commit
         return commit
+
+    async def push(self, branch: str, *, replacing: str = "") -> str:
+        """Push what the run has committed, signed where it has to be; return the branch's page.
+
+        The commits have other ids after that, where they were signed: see `rename_commits_in`.
+        """
+        publisher, signing = self.ports.publisher, (await self.policy()).commits.signing
+        if signing == "github" or await self._is_signed():
+            await self._sign()
+        try:
+            return await publisher.push(branch, self.head, replacing=replacing)
+        except SignaturesRequired:
+            if signing == "none" or not await self._sign():
+                raise
+            return await publisher.push(branch, self.head, replacing=replacing)
+
+    async def _is_signed(self) -> bool:
+        """Return whether this push was begun before, and what is signed may be there already."""
+        signer = self.ports.signer
+        return signer is not None and not self.unchanged and await signer.has_signed(self.head)
+
+    async def _sign(self) -> bool:
+        """Go on with signed commits in the place of the run's own; False where nobody signs."""
+        if self.ports.signer is None or self.unchanged:
+            return False
+        signed = await self.ports.signer.sign(self.start, self.head, merging=self.merging)
+        if not signed:
+            return False
+        self.stands(
+            head=signed[self.head],
+            foundation=signed.get(self.standing.foundation, self.standing.foundation),
+            signed={**self.standing.signed, **signed},
+        )
+        return True
+
+    def rename_commits_in(self, value: M) -> M:
+        """Return the value with the ids that the run's commits have since they were signed."""
+        if not self.standing.signed:
+            return value
+        return value.model_validate_json(
+            _COMMIT.sub(
+                lambda found: self.standing.signed.get(found[0], found[0]), value.model_dump_json()
+            )
+        )
 
     async def format_subject(self, subject: str) -> str:
         """Return the first line of a commit, or a title, as the repository's policy wants it."""

@@ -14,6 +14,7 @@ from app.git.ref_names import (
     FETCHED,
     RUN_REFS,
     any_branch,
+    aside_ref,
     branch_ref,
     commit_ref,
     object_id,
@@ -21,6 +22,7 @@ from app.git.ref_names import (
     pull_ref,
     require_revision,
     run_refs,
+    signed_ref,
     tree_refs,
 )
 from app.git.run_objects import RunObjects
@@ -42,6 +44,7 @@ __all__ = [
     "TreeChange",
     "UserClone",
     "any_branch",
+    "aside_ref",
     "branch_ref",
     "commit_ref",
     "file_lock",
@@ -55,5 +58,6 @@ __all__ = [
     "require_revision",
     "run_refs",
     "runs_kept",
+    "signed_ref",
     "tree_refs",
 ]

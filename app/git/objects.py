@@ -22,6 +22,16 @@ class TreeChange:
     path: str
 
 
+@dataclass(frozen=True)
+class CommitParts:
+    """What a commit is made of, but for who made it and when."""
+
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+    signed: bool
+
+
 class GitObjects:
     """The objects of one repository, read-only."""
 
@@ -132,6 +142,24 @@ class GitObjects:
         """Return the whole message of a commit."""
         whole = await self.git.local("cat-file", "commit", object_id(commit))
         return whole.partition(b"\n\n")[2].decode("utf-8", "replace")
+
+    async def parts_of(self, commit: str) -> CommitParts:
+        """Return what the commit is made of."""
+        whole = await self.git.local("cat-file", "commit", object_id(commit))
+        head, _, message = whole.decode("utf-8", "replace").partition("\n\n")
+        fields = [line.partition(" ")[::2] for line in head.split("\n")]
+        return CommitParts(
+            tree=dict(fields)["tree"],
+            parents=tuple(value for name, value in fields if name == "parent"),
+            message=message,
+            signed=any(name.startswith("gpgsig") for name, _ in fields),
+        )
+
+    async def list_commits(self, head: str, *beyond: str) -> list[str]:
+        """Return the ids of the commits that lead to `head` alone, parents first."""
+        without = (f"^{object_id(each)}" for each in beyond)
+        how = ("rev-list", "--reverse", "--topo-order", object_id(head))
+        return (await self.git.local(*how, *without)).decode().split()
 
     async def log(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""

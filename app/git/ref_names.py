@@ -10,6 +10,7 @@ from agents.errors import RunError
 BRANCH_PREFIX = "bot/"
 RUN_REFS = "refs/fettle/runs"
 FETCHED = "refs/remotes/origin"
+ASIDE = "refs/fettle/aside"
 
 _OWN_BRANCH = re.compile(r"bot/[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -93,6 +94,16 @@ def commit_ref(run_id: str, tree: str, parent: str, message: str, merging: str =
     parents = f"{parent} {merging}" if merging else parent
     digest = hashlib.sha256(f"{tree}\0{parents}\0{message}".encode()).hexdigest()
     return f"{run_refs(run_id)}/commits/{digest}"
+
+
+def signed_ref(run_id: str, commit: str) -> str:
+    """Return the hidden ref that remembers the signed commit in the place of a run's own."""
+    return f"{run_refs(run_id)}/signed/{object_id(commit)}"
+
+
+def aside_ref(run_id: str) -> str:
+    """Return the ref, no branch, under which a repository has a run's commits for a moment."""
+    return f"{ASIDE}/{hashlib.sha256(run_refs(run_id).encode()).hexdigest()[:16]}"
 
 
 def object_id(text: str) -> str:

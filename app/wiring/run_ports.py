@@ -22,6 +22,7 @@ from app.github.issues.adapter import GitHubIssues
 from app.github.policy.file import read_policy
 from app.github.pulls.cost import PullRequestCost, PullRequestSpending
 from app.github.pulls.publisher import GitHubPublisher, Opened
+from app.github.pulls.signed_commits import GitHubSigner
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
@@ -82,6 +83,13 @@ class RunPortsFactory:
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
                 publisher=self._publisher(run_id, request, mirror),
+                signer=GitHubSigner(
+                    github,
+                    objects,
+                    request,
+                    run_id,
+                    record=partial(record_push, parts.database, run_id, request),
+                ),
                 reporter=reporter,
                 approvals=GitHubApprovals(
                     github, request, run_id, parts.approvals, parts.redactor, place=place

@@ -152,6 +152,15 @@ async def make_git_calls(call):
         "/commits/bot%2Ffix",
     ):
         await call("GET", f"{base}{path}")
+    head = await call("GET", f"{base}/commits/bot%2Ffix")
+    wanted = {"message": "Again", "tree": head["commit"]["tree"]["sha"], "parents": [head["sha"]]}
+    made = await call("POST", f"{base}/git/commits", wanted)
+    assert made["verification"]["verified"]
+    named = {"name": "Ada", "email": "ada@example.com"}
+    unsigned = await call("POST", f"{base}/git/commits", {**wanted, "author": named})
+    assert not unsigned["verification"]["verified"]
+    await call("POST", f"{base}/git/commits", {**wanted, "tree": head["sha"]})
+    await call("POST", f"{base}/git/commits", {**wanted, "parents": ["0" * 40]})
     await call("DELETE", f"{base}/git/refs/heads/bot/none")
     await call("DELETE", f"{base}/git/refs/heads/main")
 

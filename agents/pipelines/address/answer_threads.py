@@ -43,6 +43,7 @@ _ASKED = "Asked for another look: {logins}."
 async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushResult) -> Outcome:
     """Answer the reviewers."""
     run.lets_out()
+    work, landing = run.rename_commits_in(work), run.rename_commits_in(landing)
     ledger = await answer(run, work, work.ledger_after(landing))
     pushed = "" if run.unchanged else run.head
     asked = await _asked_again(run, work) if pushed and not work.failure else ""

@@ -119,7 +119,8 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
     name = request.branch or await run.new_branch(*branch_words(request), run.mark)
     run.lets_out()
-    await run.ports.publisher.push(name, run.head)
+    await run.push(name)
+    work = run.rename_commits_in(work)
     pull_request = await run.ports.publisher.open_pull_request(
         branch=name,
         commit=run.head,

@@ -126,7 +126,7 @@ async def eval_comment(
         drafted = EvalComment(comment=f"The evaluation finds this missing:\n\n{missing}")
     if aside is None:
         branch = await unfinished_branch(run)
-        aside = SetAsideWork(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+        aside = SetAsideWork(branch=branch, url=await run.push(branch))
     words = await publish_apart(
         drafted.comment, repository_url=request.repository_url, limit=REASONS_LIMIT
     )

@@ -77,7 +77,7 @@ async def push_update(run: StageContext, landing: PushResult) -> PushResult:
         return landing.model_copy(update={"moved": True})
     run.lets_out()
     try:
-        await run.ports.publisher.push(run.branch, run.head)
+        await run.push(run.branch)
     except Moved:
         run.summarize(_MEANWHILE)
         return landing.model_copy(update={"moved": True})

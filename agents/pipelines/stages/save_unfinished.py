@@ -89,7 +89,7 @@ async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
     own = earlier if earlier and earlier.draft and _may_draft(run, stopped) else None
     draft = own.branch if own else await _draft(run, stopped)
     branch = draft or await unfinished_branch(run)
-    url = await run.ports.publisher.push(branch, run.head, replacing=own.head if own else "")
+    url = await run.push(branch, replacing=own.head if own else "")
     run.summarize(branch)
     if not draft:
         kept = _KEPT.format(branch=branch, url=url)
@@ -124,7 +124,7 @@ async def keep_apart(run: StageContext, *, then: str) -> str:
     if run.foreign:
         return _FOREIGN
     branch = await unfinished_branch(run)
-    url = await run.ports.publisher.push(branch, run.head)
+    url = await run.push(branch)
     return _APART.format(branch=branch, url=url, then=then)
 
 

@@ -18,7 +18,7 @@ from app.git.git_runner import Git
 from app.git.locks import file_lock, remove_git_locks
 from app.git.mirror.merge import blend, merge
 from app.git.mirror.notes import publish_note
-from app.git.mirror.push import push, remote_id
+from app.git.mirror.push import drop_aside, push, push_aside, remote_id
 from app.git.objects import GitObjects
 from app.git.ref_names import (
     FETCHED,
@@ -201,6 +201,14 @@ class Mirror(GitObjects):
             ref=pushed_branch(branch, of_pull),
             expected=expected,
         )
+
+    async def push_aside(self, url: str, token: str | None, commit: str, ref: str) -> None:
+        """Have the commit in the repository under a ref that is no branch."""
+        await push_aside(self.git, url, token, commit=object_id(commit), ref=require_revision(ref))
+
+    async def drop_aside(self, url: str, token: str | None, ref: str) -> None:
+        """Delete that ref again."""
+        await drop_aside(self.git, url, token, require_revision(ref))
 
     async def publish_note(
         self, url: str, token: str | None, commit: str, note: bytes, identity: CommitIdentity

@@ -6,7 +6,7 @@ import re
 
 import structlog
 
-from agents.errors import Moved, RunError
+from agents.errors import Moved, RunError, SignaturesRequired
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 
@@ -26,19 +26,8 @@ async def push(
     if now != expected:
         raise _branch_moved_error(ref, _place(now), expected)
     lease = f"--force-with-lease={ref}:{expected or ''}"
-    quiet = ("--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
     try:
-        await git.network(
-            "push",
-            *quiet,
-            "--no-recurse-submodules",
-            lease,
-            "--end-of-options",
-            url,
-            f"{commit}:{ref}",
-            url=url,
-            token=token,
-        )
+        await _push(git, url, token, f"{commit}:{ref}", lease)
     except GitFailed as error:
         now = await remote_id(git, url, token, ref)  # it may have moved since we looked
         if now == commit:
@@ -47,8 +36,36 @@ async def push(
             raise _branch_moved_error(ref, _place(now), expected) from error
         if "stale info" in str(error):  # it moved, and is back by now
             raise _branch_moved_error(ref, "another commit", expected) from error
-        log.warning("push refused", ref=ref, said=str(error))
-        raise RunError(describe_refusal(ref.removeprefix("refs/heads/"), str(error))) from error
+        raise _refusal(ref.removeprefix("refs/heads/"), str(error)) from error
+
+
+async def push_aside(git: Git, url: str, token: str | None, *, commit: str, ref: str) -> None:
+    """Have the commit in the repository under a ref that is no branch, whatever it is at."""
+    try:
+        await _push(git, url, token, f"+{commit}:{ref}")
+    except GitFailed as error:
+        raise _refusal(ref, str(error)) from error
+
+
+async def drop_aside(git: Git, url: str, token: str | None, ref: str) -> None:
+    """Delete a ref that is no branch, if it is there."""
+    if await remote_id(git, url, token, ref) is not None:
+        await _push(git, url, token, f":{ref}")
+
+
+async def _push(git: Git, url: str, token: str | None, change: str, *options: str) -> None:
+    quiet = ("--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
+    await git.network(
+        *("push", *quiet, "--no-recurse-submodules", *options, "--end-of-options", url, change),
+        url=url,
+        token=token,
+    )
+
+
+def _refusal(branch: str, said: str) -> RunError:
+    log.warning("push refused", branch=branch, said=said)
+    kind = SignaturesRequired if re.search(_SIGNATURES, said) else RunError
+    return kind(describe_refusal(branch, said))
 
 
 async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
@@ -99,6 +116,7 @@ KEPT = (
     "The commits are not lost: Fettle keeps them in its database, and `/bot retry from <stage>`"
     " goes on with them."
 )
+_SIGNATURES = r"verified signatures|signed commits|[Ss]ignatures? (?:is|are) required"
 _UNKNOWN = ("it was refused", "GitHub did not say by which rule; your administrators may know it.")
 _EXEMPT = (
     "Let the branches `bot/**` be an exception, or let the App bypass the rule: in the repository's"
@@ -117,9 +135,11 @@ _RULES = (
     ),
     (r"GH001|Large files detected", "a file is larger than GitHub takes", "Leave it out."),
     (
-        r"verified signatures|signed commits|[Ss]ignatures? (?:is|are) required",
+        _SIGNATURES,
         "it takes signed commits only, and Fettle's are not",
-        _EXEMPT.format(where="Rules or Branches, Require signed commits"),
+        "Say `commits: {signing: github}` in `.github/fettle.yml`: GitHub then signs them; an"
+        " Enterprise Server may not. "
+        + _EXEMPT.format(where="Rules or Branches, Require signed commits"),
     ),
     (
         r"GH006|protected branch",

@@ -24,6 +24,9 @@ SERVED = """\
 """
 """What lets others push, and fetch parts; `git config` would take a process for each line."""
 
+SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nof the local GitHub\n-----END PGP SIGNATURE-----"
+"""Nobody's key made it: who made a commit, this GitHub remembers by its id."""
+
 
 class GitFailed(Exception):
     """Git ended with an error; the text is what it said."""
@@ -213,6 +216,20 @@ class GitDir:
         out = await self.run(
             "commit-tree", tree, *parent_args, stdin=message.encode(), extra=identity
         )
+        return out.decode().strip()
+
+    async def signed_commit(
+        self, tree: str, parents: Sequence[str], message: str, people: tuple[Signature, Signature]
+    ) -> str:
+        """Make a commit that has a signature in its head; return its id.
+
+        https://git-scm.com/docs/signature-format
+        """
+        plain = await self.commit_tree(tree, parents, message, people[0], committer=people[1])
+        head, _, words = (await self.run("cat-file", "commit", plain)).partition(b"\n\n")
+        lines = SIGNATURE.replace("\n", "\n ").encode()
+        whole = head + b"\ngpgsig " + lines + b"\n\n" + words
+        out = await self.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=whole)
         return out.decode().strip()
 
     async def tree_of_folder(self, folder: Path) -> str:

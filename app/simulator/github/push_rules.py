@@ -10,11 +10,15 @@ from app.simulator.github.tokens import Token
 
 FLUSH = b"0000"
 WORKFLOWS = ".github/workflows"
-NOTES = "refs/notes/"
-"""Rulesets are about branches, tags or the files of a push; none is about notes.
+HIDDEN = ("refs/notes/", "refs/fettle/")
+"""Rulesets are about branches, tags or the files of a push; none is about other refs.
 
 https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-rulesets/about-rulesets
 """
+HEADS = "refs/heads/"
+UNSIGNED = "Commits must have verified signatures."
+_TOUCHED = ("--format=", "--name-only", "-m")
+_IDS = ("--format=%H",)
 
 
 def refs_of(body: bytes) -> list[tuple[str, str, str]]:
@@ -32,10 +36,21 @@ async def push_refusal(repository: Repository, token: Token, body: bytes) -> str
     for _, _, ref in commands:
         if ref == f"refs/heads/{repository.default_branch}":
             return "protected branch hook declined"
-        if not ref.startswith((repository.app_branches, NOTES)):
+        if not ref.startswith((repository.app_branches, *HIDDEN)):
             return "push declined due to repository rule violations"
-    if commands and not token.grants("workflows", "write"):
-        return await _workflow_refusal(repository, commands, body)
+    if not commands:
+        return None
+    if not token.grants("workflows", "write"):
+        touched = await _look_at_new(repository, commands, body, _TOUCHED, WORKFLOWS)
+        if touched:
+            return (
+                "refusing to allow a GitHub App to create or update workflow"
+                f" `{touched[0]}` without `workflows` permission"
+            )
+    if repository.requires_signatures and any(HEADS in ref for _, _, ref in commands):
+        made = await _look_at_new(repository, commands, body, _IDS)
+        if not repository.signed.issuperset(made):
+            return UNSIGNED
     return None
 
 
@@ -50,10 +65,14 @@ def report(body: bytes, reason: str) -> bytes:
     return _packet(b"\x02" + words) + _packet(b"\x01" + plain) + FLUSH
 
 
-async def _workflow_refusal(
-    repository: Repository, commands: list[tuple[str, str, str]], body: bytes
-) -> str | None:
-    """Unpack into a quarantine and look at what the new commits touch."""
+async def _look_at_new(
+    repository: Repository,
+    commands: list[tuple[str, str, str]],
+    body: bytes,
+    shown: tuple[str, ...],
+    path: str = "",
+) -> list[str]:
+    """Unpack into a quarantine, and return what git's log shows of the new commits."""
     git = GitDir(repository.gitdir)
     new = [sha for _, sha, _ in commands if sha != ZERO]
     pack = body[sum(len(line) + 4 for line in _raw_lines(body)) + len(FLUSH) :]
@@ -65,16 +84,11 @@ async def _workflow_refusal(
         try:
             if pack:
                 await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack, extra=extra)
-            span = ["--format=", "--name-only", "-m", *new, "--not", "--all", "--", WORKFLOWS]
-            touched = (await git.run("log", *span, extra=extra)).decode().split() if new else []
+            reached = ["--branches", "--tags"]
+            span = [*shown, *new, "--not", *reached, "--", *filter(None, [path])]
+            return (await git.run("log", *span, extra=extra)).decode().split() if new else []
         except GitFailed:
-            return None  # a broken pack: receive-pack finds the words for it
-    if not touched:
-        return None
-    return (
-        f"refusing to allow a GitHub App to create or update workflow `{touched[0]}`"
-        " without `workflows` permission"
-    )
+            return []  # a broken pack: receive-pack finds the words for it
 
 
 def _raw_lines(body: bytes) -> list[bytes]:

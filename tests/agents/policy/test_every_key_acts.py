@@ -96,6 +96,8 @@ ACTS = {
     "pull_requests.assignees": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
     "pull_requests.reviewers": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
     "branches.folder": f"{HERE}::test_branches_lie_in_the_folder",
+    "commits.signing": "tests/flows/resolve/test_signing_flow.py"
+    "::test_who_wants_no_signatures_is_told_why_nothing_was_pushed",
     "commits.style": f"{HERE}::test_commits_and_titles_have_their_type",
 }
 """The test in which each key acts: by its id."""

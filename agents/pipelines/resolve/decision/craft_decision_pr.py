@@ -61,7 +61,7 @@ async def _open_pull_request(
 ) -> PullRequest:
     number = str(request.number or "")
     branch = await run.new_branch(number, f"{DECISION}{words.branch}", run.mark)
-    await run.ports.publisher.push(branch, run.head)
+    await run.push(branch)
     return await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,

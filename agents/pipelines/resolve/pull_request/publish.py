@@ -30,13 +30,14 @@ async def publish(
     """Open the pull request."""
     earlier = await find_taken_up(run)
     branch = run.branch or (earlier and earlier.branch) or await _branch(run, request, text.branch)
+    run.lets_out()
+    await run.push(branch, replacing=earlier.head if earlier else "")
+    checked, work = run.rename_commits_in(checked), run.rename_commits_in(work)
     spent = await run.ports.journal.sum_usage()
     template = await read_template(run) if text.template else ""
     beside = await _describe_neighbours(run)
     body = pull_request_body(request, text, checked, work, spent, template=template, beside=beside)
     ready = checked.ready and work.whole
-    run.lets_out()
-    await run.ports.publisher.push(branch, run.head, replacing=earlier.head if earlier else "")
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,

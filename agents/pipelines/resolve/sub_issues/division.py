@@ -73,7 +73,7 @@ async def set_aside(run: StageContext, part: SubIssueWork, before: str) -> SetAs
         run.summarize("nothing was made")
         return None
     branch = await run.new_branch(str(part.assignment.part), "unfinished", run.mark)
-    url = await run.ports.publisher.push(branch, run.head)
+    url = await run.push(branch)
     run.stands(head=before)
     run.summarize(branch)
     return SetAsideWork(branch=branch, url=url)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.simulator.github.accounts import GITHUB_EMAIL, WEB_FLOW, Account
-from app.simulator.github.gitdir import Commit, TreeEntry
+from app.simulator.github.gitdir import SIGNATURE, Commit, TreeEntry
 from app.simulator.github.patches import FileChange
 from app.simulator.github.schemas.common import account_json, moment
 from app.simulator.github.state.checks import CommitStatus
@@ -62,13 +62,44 @@ def commit_json(world: World, repository: Repository, commit: Commit) -> Json:
             "tree": {"sha": commit.tree, "url": f"{root}/git/trees/{commit.tree}"},
             "url": f"{root}/git/commits/{commit.sha}",
             "comment_count": 0,
-            "verification": UNVERIFIED,
+            "verification": verification_json(repository, commit.sha),
         },
         **{role: account_json(world, who) if who else None for role, who in accounts.items()},
         "parents": [
             {"sha": sha, "url": f"{root}/commits/{sha}", "html_url": f"{page}/commit/{sha}"}
             for sha in commit.parents
         ],
+    }
+
+
+def verification_json(repository: Repository, sha: str) -> Json:
+    """Return `verification`: what this GitHub made for somebody, it has signed."""
+    if sha not in repository.signed:
+        return UNVERIFIED
+    return {
+        "verified": True,
+        "reason": "valid",
+        "signature": SIGNATURE,
+        "payload": f"commit {sha}",
+        "verified_at": moment(repository.pushed_at),
+    }
+
+
+def git_commit_json(world: World, repository: Repository, commit: Commit) -> Json:
+    """Return `git-commit`, which has no accounts."""
+    root, whole = root_of(world, repository), commit_json(world, repository, commit)
+    inner = whole["commit"]
+    return {
+        "sha": commit.sha,
+        "node_id": whole["node_id"],
+        "url": f"{root}/git/commits/{commit.sha}",
+        "html_url": whole["html_url"],
+        "author": inner["author"],
+        "committer": inner["committer"],
+        "tree": inner["tree"],
+        "message": commit.message,
+        "parents": whole["parents"],
+        "verification": inner["verification"],
     }
 
 

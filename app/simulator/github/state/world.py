@@ -199,6 +199,12 @@ class Repository(Thing):
     alerts: dict[int, Alert] = field(default_factory=dict)
     alerts_enabled: bool = True
     archived: bool = False
+    signed: set[str] = field(default_factory=set)
+    """Commits that this GitHub made and signed."""
+    signs: bool = True
+    """Whether it signs what Apps make; an Enterprise Server may not."""
+    requires_signatures: bool = False
+    """A ruleset takes signed commits only."""
     parent: Repository | None = None
     """What it is a fork of."""
 

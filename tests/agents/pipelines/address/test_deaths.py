@@ -128,7 +128,7 @@ async def test_a_cancel_after_the_push_leaves_no_thread_without_its_answer(make,
     world.steering = talk.Steering()
     push = world.publisher.push
 
-    async def cancelled_then(branch, commit):
+    async def cancelled_then(branch, commit, *, replacing):
         url = await push(branch, commit)
         world.steering.say("cancel", via="pull_request")
         return url

@@ -129,7 +129,7 @@ async def test_a_branch_that_moves_at_the_last_moment_is_left_alone(make, acts, 
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
     push, tries = world.publisher.push, []
 
-    async def push_late(branch, commit):
+    async def push_late(branch, commit, *, replacing):
         tries.append(branch)
         if len(tries) == 1:
             move(world, {"new.py": "theirs\n"})

@@ -344,7 +344,7 @@ async def test_a_branch_that_cannot_be_pushed_does_not_silence_the_decline(
 ):
     run, world = await recording([[talk.use("write", path=RECORD, content=TEXT)], submit, words])
 
-    async def refuse(branch, commit):
+    async def refuse(branch, commit, *, replacing):
         raise RunError("Somebody moved the branch.")
 
     world.publisher.push = refuse

@@ -1,0 +1,88 @@
+"""Commits that GitHub signs, from the label to the pull request and its review."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from app.simulator.github.gitdir import GitDir
+from tests.flows.conftest import CALC, PATIENCE
+
+SIGNING = CALC | {".github/fettle.yml": "commits: {signing: github}\n"}
+NONE = CALC | {".github/fettle.yml": "commits: {signing: none}\n"}
+PUSH = "git-receive-pack"
+
+
+async def commits_of(place, pull):
+    git = GitDir(place.repository.gitdir)
+    return await git.commits(f"{pull.base_sha}..{pull.head_sha}")
+
+
+async def test_a_repository_that_demands_signed_commits_gets_them(make_place, rest_referee):
+    async with make_place() as place:
+        place.repository.requires_signatures = True
+        await place.label()
+        await place.ends("pull_request")
+
+        [pull] = place.pulls()
+        made = await commits_of(place, pull)
+        assert len(made) == 2
+        assert place.repository.signed.issuperset(each.sha for each in made)
+        assert all("Co-authored-by: mara" in each.message for each in made)
+        assert pull.head_sha[:10] in pull.issue.body, "what it names is what stands there"
+        refs = await GitDir(place.repository.gitdir).refs("refs/")
+        assert not [ref for ref in refs if ref.startswith("refs/fettle/")]
+        called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
+        assert rest_referee.problems(called) == []
+
+
+async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place):
+    async with make_place(NONE) as place:
+        place.repository.requires_signatures = True
+        await place.label()
+        outcome = await place.ends("failed")
+
+        assert "it takes signed commits only" in outcome.text
+        assert "`commits: {signing: github}`" in outcome.text
+        assert not place.pulls()
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [(PUSH, 1), (r"/git/commits$", 1), (PUSH, 2), (PUSH, 3)],
+    ids=["set aside", "one is signed", "all are", "pushed"],
+)
+async def test_a_power_cut_leaves_nothing_double_and_nothing_half(make_place, path, number):
+    async with make_place(SIGNING) as place:
+        cut, seen = asyncio.Event(), []
+
+        async def cut_power(_request):
+            seen.append(path)
+            if len(seen) == number:
+                await place.server.kill()
+                cut.set()
+
+        place.github.faults.call_after("POST", path, cut_power, times=number)
+        await place.label()
+        await asyncio.wait_for(cut.wait(), PATIENCE)
+        await place.server.start(place.app)
+        await place.ends("pull_request")
+
+        [pull] = place.pulls()
+        made = await commits_of(place, pull)
+        assert [each.title for each in reversed(made)] == [
+            "Step 1/2: Add without one too many",
+            "Step 2/2: Test the sum",
+        ]
+        assert place.repository.signed.issuperset(each.sha for each in made)
+        refs = await GitDir(place.repository.gitdir).refs("refs/")
+        assert not [ref for ref in refs if ref.startswith("refs/fettle/")]
+        [statement] = [ref for ref in refs if ref == "refs/notes/fettle"]
+        noted = await GitDir(place.repository.gitdir).text(
+            "ls-tree", "-r", "--name-only", statement
+        )
+        assert pull.head_sha in noted.replace("/", "")
+        asked = [each for each in place.github.requests if each.path.endswith("/git/commits")]
+        assert all("author" not in json.loads(each.body) for each in asked)
