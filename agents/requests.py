@@ -155,6 +155,16 @@ class FixChecks(Asked):
     via: Literal["checks", "command", "terminal"] = "checks"
 
 
+class RevertChange(Asked):
+    """Make a pull request that takes back what this one of Fettle's changed when it was merged."""
+
+    kind: Literal["revert_change"] = "revert_change"
+    merged: str
+    """The commit of the base branch that the merge made, or the last of several."""
+    base_branch: str
+    via: Literal["command", "terminal"] = "command"
+
+
 class Told(Frozen):
     """What is said of one open alert: enough to hold it against the policy."""
 
@@ -316,7 +326,9 @@ class Command(Frozen):
 OnPull = AddressReview | UpdateBranch | FixChecks
 """What can be asked about an open pull request."""
 
-Request = Annotated[ResolveIssue | OnPull | RemediateAlert, Field(discriminator="kind")]
+Request = Annotated[
+    ResolveIssue | OnPull | RevertChange | RemediateAlert, Field(discriminator="kind")
+]
 """What starts a run."""
 
 

@@ -7,6 +7,7 @@ from agents.pipelines.checks import pipeline as checking
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
+from agents.pipelines.revert import pipeline as reverting
 from agents.pipelines.update import pipeline as updating
 from agents.requests import (
     AddressReview,
@@ -14,6 +15,7 @@ from agents.requests import (
     RemediateAlert,
     Request,
     ResolveIssue,
+    RevertChange,
     UpdateBranch,
 )
 
@@ -22,6 +24,7 @@ PIPELINES: dict[type[Request], Pipeline] = {
     AddressReview: Pipeline(addressing.address, addressing.CONVERSATIONS),
     UpdateBranch: Pipeline(updating.update, updating.CONVERSATIONS),
     FixChecks: Pipeline(checking.fix_checks, checking.CONVERSATIONS),
+    RevertChange: Pipeline(reverting.revert, ()),
     RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
 }
 """The registration: one line for each kind of request."""

@@ -208,6 +208,10 @@ class Source(Protocol):
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         ...
 
+    async def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the ids of the commits that this one was made on; several for a merge."""
+        ...
+
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
         ...

@@ -69,7 +69,7 @@ class CommandHandler:
         self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
         self._asking = RunStarter(Runs(database), lanes, history, telling, submit)
         self._succession = RunSuccession(Runs(database), lanes, steers, self._policy)
-        self._undo = RunUndo(database, lanes, telling)
+        self._undo = RunUndo(database, lanes, telling, submit)
         self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:

@@ -1,4 +1,4 @@
-"""`/bot undo`: take back what the last run did, as long as nobody has merged it.
+"""`/bot undo`: take back what the last run did; by another pull request what is merged.
 
 Each act looks before it writes, so obeying again after a crash does the rest and no more.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from agents.requests import Command
+from agents.requests import Command, Person, RevertChange, request_of
 from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
+from app.commands.start_run import Submit
 from app.github.pulls.withdraw import Withdrawal, read_pull, read_run_of_pull
 from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database
@@ -22,15 +23,24 @@ from handlers.access.issues import Refusal
 from handlers.access.steering import Standing
 
 DONE = "+1"
+KIND = "revert_change"
 NO_PULL = (
     "Nothing was done: the last run left no pull request behind, so there is nothing to take back"
     " but its comments, which say what was done."
 )
-MERGED = (
-    "Nothing was done: #{number} is merged, so what it changed is part of `{base}`. *Revert* on"
-    " #{number} makes a pull request that takes it back, with the repository's checks on it; Fettle"
-    " takes back what nobody has merged."
+REVERTING = (
+    "@{login}, #{number} is merged, so what it changed is part of `{base}`. A pull request that"
+    " takes it back is being made and checked; #{number} tells how that goes."
 )
+BEING_MADE = (
+    "Nothing was done: a pull request that takes #{number} back is being made. #{number} tells how"
+    " that goes."
+)
+TAKES_BACK = (
+    "Nothing was done: #{by} takes #{number} back. Merge it, or write `/bot undo` on #{by} to have"
+    " it closed."
+)
+NEVER_MERGED = "Nothing was done: GitHub does not say which commit the merge of #{number} made."
 NOT_OURS = "Nothing was done: #{number} was opened by somebody else, who can close it."
 TAKEN_BACK = "@{login}, what the last run did is taken back:\n\n{lines}"
 
@@ -42,10 +52,14 @@ class RunUndo:
     database: Database
     lanes: Lanes
     telling: CommandReplies
+    submit: Submit
 
     async def obey(self, inquiry: CommandContext) -> dict[str, str]:
         """Take it back, or explain why not; return the result for the record."""
-        command = inquiry.command
+        command, run_id = inquiry.command, _name_run(inquiry)
+        if await self.lanes.has_run(run_id):  # asked for before a crash
+            request = request_of(await Runs(self.database).request(run_id))
+            return await self._submit(inquiry, cast("RevertChange", request))
         facts, live = await inquiry.about_asker(), await inquiry.list_live(self.lanes)
         run = await self._find_run(inquiry)
         under_way = bool(live) or (run is not None and run.outcome is None)
@@ -59,6 +73,8 @@ class RunUndo:
         if refusal := _judge(inquiry, pull):
             return await self._refuse(inquiry, refusal)
         assert pull is not None
+        if pull["merged_at"] is not None:
+            return await self._revert(inquiry, run, pull)
         await self.telling.react(inquiry.client, command, DONE)
         await self._record(command, run, pull)
         telling, comment_id = self.telling, await Runs(self.database).comment_of(run.id)
@@ -71,12 +87,55 @@ class RunUndo:
         await telling.say(command, f"undo-{command.comment_id}", told)
         return {"undone": run.id}
 
+    async def _revert(
+        self, inquiry: CommandContext, run: KeptRun, pull: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """Have a pull request made that takes the merged one back, once."""
+        if refusal := await self._is_reverted(inquiry, pull):
+            return await self._refuse(inquiry, refusal)
+        await self._record(inquiry.command, run, pull)
+        return await self._submit(inquiry, _request_revert(inquiry.command, pull))
+
+    async def _submit(self, inquiry: CommandContext, request: RevertChange) -> dict[str, str]:
+        command, run_id = inquiry.command, _name_run(inquiry)
+        await self.submit(run_id, request)
+        await self.telling.react(inquiry.client, command, DONE)
+        told = REVERTING.format(
+            login=command.asked_by.login, number=request.number, base=request.base_branch
+        )
+        await self.telling.say(command, f"undo-{command.comment_id}", told)
+        return {"asked": run_id}
+
+    async def _is_reverted(
+        self, inquiry: CommandContext, pull: Mapping[str, Any]
+    ) -> Refusal | None:
+        """Return by what it is taken back already, or is about to be."""
+        number = pull["number"]
+        if not pull["merge_commit_sha"]:
+            text = NEVER_MERGED.format(number=number)
+            return Refusal(rule="merge-known", text=text)
+        there = inquiry.command.model_copy(update={"number": number})
+        if any(each.kind == KIND for each in await self.lanes.live(there)):
+            return Refusal(rule="not-being-made", text=BEING_MADE.format(number=number))
+        last = await self.lanes.find_ended(there, begun=True)
+        if last is None or last.kind != KIND:
+            return None
+        made = await History(self.database).run(last.id)
+        by = _number_of_pull(made) if made is not None else 0
+        other = await read_pull(inquiry.client, inquiry.command, by) if by else None
+        if other is None or (other["state"] != "open" and other["merged_at"] is None):
+            return None
+        text = TAKES_BACK.format(number=number, by=by)
+        return Refusal(rule="not-taken-back", text=text)
+
     async def _find_run(self, inquiry: CommandContext) -> KeptRun | None:
         """Return the run that is meant: the last one here, or the one that opened this."""
         command, history = inquiry.command, History(self.database)
         ended = await self.lanes.find_ended(command, begun=True)
         run = await history.run(ended.id) if ended is not None else None
-        if command.pull_request is None or (run is not None and _number_of_pull(run)):
+        # One that takes this pull request back made another one, where it is taken back itself.
+        other = run is not None and run.kind == KIND
+        if command.pull_request is None or (run and _number_of_pull(run) and not other):
             return run
         pull = await read_pull(inquiry.client, command, command.number)
         ident = read_run_of_pull(pull, inquiry.own) if pull is not None else ""
@@ -103,6 +162,27 @@ class RunUndo:
         await self.database.write(partial(append_act, act=act))
 
 
+def _name_run(inquiry: CommandContext) -> str:
+    """Return the id of the run that this command may ask for."""
+    return f"{inquiry.ident}-undo"
+
+
+def _request_revert(command: Command, pull: Mapping[str, Any]) -> RevertChange:
+    """Return the request to take the merged pull request back."""
+    author = pull["user"]
+    return RevertChange(
+        installation_id=command.installation_id,
+        repository=command.repository,
+        number=pull["number"],
+        title=pull["title"],
+        author=Person(id=author["id"], login=author["login"]),
+        asked_by=command.asked_by,
+        url=pull["html_url"],
+        merged=pull["merge_commit_sha"],
+        base_branch=pull["base"]["ref"],
+    )
+
+
 def _number_of_pull(run: KeptRun) -> int:
     """Return the number of the pull request that the run left behind; 0 where it has none."""
     pull = run.outcome.pull_request if run.outcome is not None else None
@@ -113,9 +193,7 @@ def _judge(inquiry: CommandContext, pull: Mapping[str, Any] | None) -> Refusal |
     """Return why the pull request cannot be taken back."""
     if pull is None:
         return Refusal(rule="something-pushed", text=NO_PULL)
-    about = {"number": pull["number"], "base": pull["base"]["ref"]}
     if not inquiry.own.is_author(pull):
-        return Refusal(rule="own-pull-request", text=NOT_OURS.format(**about))
-    if pull["merged_at"] is not None:
-        return Refusal(rule="not-merged", text=MERGED.format(**about))
+        text = NOT_OURS.format(number=pull["number"])
+        return Refusal(rule="own-pull-request", text=text)
     return None

@@ -10,7 +10,14 @@ import structlog
 
 from agents.errors import RunError
 from agents.ports import Reporter, Steps
-from agents.requests import WAITING_LABEL, OnPull, RemediateAlert, Request, ResolveIssue
+from agents.requests import (
+    WAITING_LABEL,
+    OnPull,
+    RemediateAlert,
+    Request,
+    ResolveIssue,
+    RevertChange,
+)
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
 from app.git.worktree import GitSource
@@ -125,6 +132,12 @@ class GitHubRun:
         )
         if isinstance(request, ResolveIssue):
             return await self._check_issue(client, request)
+        if isinstance(request, RevertChange):
+            asker = AskerFacts(**await asker_role(client, request))
+            refusal = access_alerts.asked_by_people(request, asker)
+            if refusal is not None:
+                return Admission(refusal=refusal)
+            return await self._check_policy(asker, tainted=False)
         return await self._check_pull(client, request)
 
     async def _check_issue(self, client: InstallationClient, request: ResolveIssue) -> Admission:

@@ -83,7 +83,7 @@ WAYS: Mapping[str, Way] = {
 }
 LABELS = {"resolve_issue": RESOLVE_LABEL, "address_review": ADDRESS_LABEL}
 """The label that asks for each kind of request."""
-VERBS = {"address_review": "address", "update_branch": "update"}
+VERBS = {"address_review": "address", "update_branch": "update", "revert_change": "undo"}
 """The verb of `/bot` that asks for each kind of request the first time."""
 
 

@@ -14,6 +14,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     "resolve_issue": {**CHANGING, "issues": "write"},
     "address_review": CHANGING,
     "update_branch": CHANGING,
+    "revert_change": CHANGING,
     "fix_checks": {**CHANGING, "checks": "read"},
     "remediate_alert": {**CHANGING, "vulnerability_alerts": "read"},
 }

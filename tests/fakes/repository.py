@@ -198,6 +198,10 @@ class MemorySource:
                 files[path] = others[path]
         return self.history.tree(files)
 
+    async def parents(self, commit):
+        history = self.history
+        return tuple(filter(None, (history.commits[commit][1], history.merges.get(commit))))
+
     async def message(self, commit):
         return self.history.commits[commit][2]
 

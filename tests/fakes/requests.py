@@ -14,6 +14,7 @@ from agents.requests import (
     RemediateAlert,
     Repository,
     ResolveIssue,
+    RevertChange,
     UpdateBranch,
 )
 
@@ -62,6 +63,11 @@ def build_address_review(**changes):
 
 def build_update_branch(**changes):
     return UpdateBranch(**describe_pull() | changes)
+
+
+def build_revert_change(**changes):
+    about = {"merged": "a" * 40, "base_branch": "main", "title": "Change things"}
+    return RevertChange(**describe_pull() | about | changes)
 
 
 def build_fix_checks(**changes):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from agents.errors import RunError
 from agents.pipelines.stages.prepare import find_taken_up
-from agents.requests import Frozen, OnPull, RemediateAlert
+from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
 
@@ -149,7 +149,7 @@ def _may_draft(run: StageContext, stopped: EarlyEnd) -> bool:
     on_issue = bool(getattr(run.request, "number", 0))
     if stopped.kind == "cancelled" or not (on_issue or stopped.over_budget):
         return False
-    return not isinstance(run.request, OnPull | RemediateAlert)
+    return isinstance(run.request, ResolveIssue)
 
 
 async def unfinished_branch(run: StageContext) -> str:

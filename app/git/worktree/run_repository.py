@@ -141,6 +141,11 @@ class GitSource:
             await self._hold(each)
         return await self._mirror.log(base, head)
 
+    async def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the ids of the commits that this one was made on."""
+        await self._hold(commit)
+        return (await self._mirror.parts_of(commit)).parents
+
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
         await self._hold(commit)

@@ -14,7 +14,7 @@ from agents.ports import (
     Remarks,
     SubIssue,
 )
-from agents.requests import OnPull, Request
+from agents.requests import Request, ResolveIssue
 from app.github.access.run_reader import RunReader, asked_at
 from app.github.attachments.images import read_pictures
 from app.github.issues.create_sub_issues import SubIssueCreator
@@ -75,7 +75,7 @@ class GitHubIssues:
 
         A run on a pull request gets that pull request.
         """
-        if isinstance(self._reading.request, OnPull):
+        if not isinstance(self._reading.request, ResolveIssue):
             return None
         return await read_earlier(self._reading)
 

@@ -248,7 +248,7 @@ class GitHubPublisher:
 
     async def _open(self, client: InstallationClient, wanted: dict[str, Any]) -> dict[str, Any]:
         request = self._request
-        base = request.base_branch if isinstance(request, RemediateAlert) else ""
+        base = getattr(request, "base_branch", "")
         data = {**wanted, "base": base or request.repository.default_branch}
         try:
             opened: dict[str, Any] = await client.post(PULLS, self._where, data=data)

@@ -63,6 +63,12 @@ WORDS: Mapping[str, KindWording] = {
         answered="Looked at.",
         link="what was found out",
     ),
+    "revert_change": KindWording(
+        next="The pull request that takes it back will be linked here.",
+        answered="Nothing to take back.",
+        link="the result",
+        afresh="write `/bot undo`",
+    ),
     "remediate_alert": KindWording(
         next="The result will be linked here.",
         answered="Done.",

@@ -11,6 +11,7 @@ import orjson
 
 import handlers
 from agents.ports import Asking
+from agents.requests import Command
 from agents.run import Outcome
 from app.commands.handler import CommandHandler, SpendingBounds
 from app.github.approvals.adapter import GitHubApprovals
@@ -80,6 +81,8 @@ class Office:
         number = self.numbers.setdefault(admitted.id, next(self.idents))
         for place, command in enumerate(found if isinstance(found, tuple) else (), 1):
             ident = f"run-{number}-{place}"
+            if not isinstance(command, Command):
+                continue
             self.became.append((command, await self.desk.obey(command, ident)))
         return aiohttp.web.Response(status=202)
 

@@ -52,7 +52,7 @@ async def push(office, message, author):
     )
 
 
-async def end(office):
+async def end(office, run_id=RUN):
     pull = office.pull
     made = PullRequest(
         number=pull.issue.number,
@@ -65,7 +65,7 @@ async def end(office):
         draft=False,
     )
     outcome = Outcome(kind="pull_request", text="Opened.", pull_request=made)
-    await Runs(office.database).record_end(RUN, outcome)
+    await Runs(office.database).record_end(run_id, outcome)
 
 
 async def branches(office):
@@ -164,11 +164,59 @@ async def test_who_may_not_write_takes_nothing_back(office):
     assert await branches(office) == [f"refs/heads/{BRANCH}"]
 
 
-async def test_what_is_merged_is_left_to_a_revert(office):
+async def test_what_is_merged_is_taken_back_by_a_pull_request_that_is_asked_for_once(office):
     await end(office)
-    await office.scene.server.merge_pull(office.pull, office.scene.people["ada"])
+    scene, number = office.scene, office.pull.issue.number
+    merged = await scene.server.merge_pull(office.pull, scene.people["ada"])
     await office.say("bob", "/bot undo")
-    assert "is merged, so what it changed is part of `main`. *Revert* on" in office.texts()[-1]
+    [(run_id, asked)] = office.asked
+    assert (asked.kind, asked.number, asked.merged) == ("revert_change", number, merged)
+    assert (asked.base_branch, asked.asked_by.login, asked.title) == ("main", "bob", "Fix")
+    assert f"@bob, #{number} is merged" in office.texts()[-1]
+    [entry] = [
+        each
+        for each in await office.database.read(lambda c: list(read_entries(c)))
+        if each.kind == "run.undone"
+    ]
+    assert entry.act["actor"] == "bob"
+    told = office.texts()
+    await office.redeliver()
+    assert {ident for ident, _ in office.asked} == {run_id}, "the same run, which is there"
+    assert office.texts() == told
+
+    await Runs(office.database).create(run_id, asked)
+    await office.say("ada", "/bot undo")
+    assert f"that takes #{number} back is being made" in office.texts()[-1]
+    await office.say("ada", "/bot undo", number=number)
+    assert "a run is under way" in office.texts(number)[-1]
+    assert len({ident for ident, _ in office.asked}) == 1
+
+
+async def test_what_takes_it_back_is_named_and_not_taken_back_itself(office):
+    await end(office)
+    scene, number = office.scene, office.pull.issue.number
+    office.pull.issue.body = f"Because.\n\n<!-- fettle run={RUN} key=pull-request -->"
+    await scene.server.merge_pull(office.pull, scene.people["ada"])
+    await office.say("bob", "/bot undo")
+    [(run_id, asked)] = office.asked
+    await Runs(office.database).create(run_id, asked)
+    await scene.server.commit(
+        scene.repository, {"a.py": None}, author=bot(office).account, message="x", branch="bot/r"
+    )
+    office.pull = await scene.server.parts.pulls.open(
+        scene.repository, bot(office), title="Revert", body="", head="bot/r", base="main"
+    )
+    await Runs(office.database).record_stage(run_id, "take_back/1")
+    await end(office, run_id)
+    by = office.pull.issue.number
+    for where in (None, number):
+        await office.say("ada", "/bot undo", number=where)
+        assert f"#{by} takes #{number} back. Merge it" in office.texts(where)[-1]
+        assert office.pull.issue.state == "open"
+
+    scene.server.parts.issues.set_state(office.pull.issue, bot(office), "closed")
+    await office.say("ada", "/bot undo")
+    assert len(office.asked) == 2, "nobody wanted that one: another is made"
 
 
 async def test_a_run_that_left_only_words_says_so(office):

@@ -1,0 +1,82 @@
+"""`/bot undo` before and after the merge, through the front door."""
+
+from __future__ import annotations
+
+from app.simulator.github.gitdir import GitDir
+from tests.flows.conftest import CALC
+
+
+async def said(place, issue, text):
+    """Wait until Fettle says this there; return the comment."""
+
+    def find():
+        return [each.body for each in issue.comments if text in each.body]
+
+    await place.wait_until(find)
+    return find()[0]
+
+
+async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(make_place, rest_referee):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        await place.github.merge_pull(pull, place.people["mara"])
+        later = {"other.py": "OTHER = 1\n"}
+        await place.github.commit(
+            place.repository, later, author=place.people["mara"], message="Later"
+        )
+        asked = len(place.model.requests)
+
+        await place.say("mara", "/bot undo")
+        await said(place, place.issue, f"@mara, #{pull.issue.number} is merged")
+        _, reverted = await place.all_done(2)
+
+        assert len(place.model.requests) == asked, "no model is asked"
+        _, undoing = place.pulls()
+        assert undoing.issue.title == 'Revert "Add without one too many"'
+        assert not undoing.draft
+        assert undoing.issue.body.startswith(f"Takes back #{pull.issue.number}, as @mara asked")
+        assert "| passed" in undoing.issue.body, "the repository's checks ran on it"
+        assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
+        assert await place.show(undoing.head_sha, "other.py") == "OTHER = 1\n"
+        told = await said(place, pull.issue, "takes this back")
+        assert f"#{undoing.issue.number} takes this back." in told
+        assert reverted.number == pull.issue.number
+
+        await place.say("mara", "/bot undo")
+        await said(place, place.issue, f"#{undoing.issue.number} takes #{pull.issue.number} back")
+
+        await place.say("mara", "/bot undo", issue=undoing.issue)
+        await said(place, undoing.issue, "what the last run did is taken back")
+        assert undoing.issue.state == "closed"
+        refs = await GitDir(place.repository.gitdir).refs("refs/heads/bot/")
+        assert f"refs/heads/{undoing.head}" not in refs
+        called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
+        assert rest_referee.problems(called) == []
+
+
+async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_place):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        await place.github.merge_pull(pull, place.people["mara"])
+        killed = []
+
+        async def cut_power(_request):
+            killed.append(await place.server.kill())
+
+        place.github.faults.call_after("POST", "git-receive-pack", cut_power)
+        await place.say("mara", "/bot undo", issue=pull.issue)
+        await place.wait_until(lambda: killed)
+        await place.server.start(place.app)
+        await place.all_done(2)
+
+        _, undoing = place.pulls()
+        commits = await GitDir(place.repository.gitdir).commits(
+            f"{undoing.base_sha}..{undoing.head_sha}"
+        )
+        assert [each.title for each in commits] == ['Revert "Add without one too many"']
+        told = [each.body for each in pull.issue.comments if "takes this back" in each.body]
+        assert len(told) == 1
