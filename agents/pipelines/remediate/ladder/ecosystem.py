@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from agents.pipelines.remediate.ladder.locked import Locked
-from agents.pipelines.remediate.ladder.npm import adapter as npm
-from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
-from agents.pipelines.remediate.ladder.python import pip, poetry, uv
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.pipelines.remediate.ladder.values import Target
 from agents.ports import WorkTree
 
 
@@ -112,27 +109,3 @@ class Aimed(Protocol):
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes; `relock` keeps to it, whatever its pins say."""
         ...
-
-
-class Find(Protocol):
-    """Finds out whether an ecosystem knows the files that a group of alerts is about."""
-
-    def __call__(self, paths: frozenset[str], group: Group) -> Ecosystem | None:
-        """Return the ecosystem for that place, or None; the paths are all files of the commit."""
-        ...
-
-
-FINDERS: tuple[Find, ...] = (
-    uv.find,
-    poetry.find,
-    pip.find,
-    npm.find,
-    pnpm.find,
-)
-"""Asked in turn; the first that knows the files has them."""
-
-
-def ecosystem_of(paths: frozenset[str], group: Group) -> Ecosystem | None:
-    """Return what knows the files that the alerts are about, or None: then it is for a model."""
-    found = (find(paths, group) for find in FINDERS)
-    return next((each for each in found if each is not None), None)

@@ -1,4 +1,4 @@
-"""Run npm and pnpm in the sandbox on a copy of the manifests and the lock file.
+"""Run npm, pnpm and Yarn in the sandbox on a copy of the manifests and the lock file.
 
 The copy has no settings, no scripts and no hooks of the repository, so none is obeyed.
 """
@@ -40,7 +40,7 @@ trap 'cd / && rm -rf -- "$work"' EXIT
 _MAKE = """\
 export npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false
 echo '{{}}' >"$KIT/package.json" && cd -- "$KIT" &&
-  npm install --no-package-lock --no-save {program}@{release} &&
+  npm install --no-package-lock --no-save {package}@{release} &&
   "$KIT/node_modules/.bin/{program}" --version && touch -- "$KIT/ready"
 """
 _PROVIDE = """\
@@ -50,7 +50,7 @@ if test -e "$tool/ready"; then
   export PATH
 else
   case "$({program} --version)" in
-    {release}.*) ;;
+    {release}|{release}.*) ;;
     *) echo 'There is no {program} {release} that runs here.' >&2; exit {unprovided} ;;
   esac
 fi
@@ -76,14 +76,17 @@ class NpmTool:
 
     program: str = "npm"
     release: str = ""
-    """The major version that is fetched; made by us, never copied from a repository."""
+    """The version that is fetched, or its beginning; digits and dots alone."""
+    package: str = ""
+    """What it is called in the index, where that is something else."""
 
     @property
     def kits(self) -> tuple[Kit, ...]:
         """Return how it is fetched, once on each machine; npm itself is not."""
         if not self.release:
             return ()
-        script = _MAKE.format(program=self.program, release=self.release)
+        about = {"program": self.program, "release": self.release}
+        script = _MAKE.format(package=self.package or self.program, **about)
         made = hashlib.sha256(script.encode()).hexdigest()[:16]
         return (Kit(name=f"{self.program}-{self.release}-{made}", script=script),)
 

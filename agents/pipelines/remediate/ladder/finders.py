@@ -1,0 +1,40 @@
+"""Which ecosystem knows the files that a group of alerts is about.
+
+A new one is a module with a function `find`, and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.npm import adapter as npm
+from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
+from agents.pipelines.remediate.ladder.python import pip, poetry, uv
+from agents.pipelines.remediate.ladder.values import Group
+from agents.pipelines.remediate.ladder.yarn import adapter as yarn
+
+
+class Find(Protocol):
+    """Finds out whether an ecosystem knows the files that a group of alerts is about."""
+
+    def __call__(self, paths: frozenset[str], group: Group) -> Ecosystem | None:
+        """Return the ecosystem for that place, or None; the paths are all files of the commit."""
+        ...
+
+
+FINDERS: tuple[Find, ...] = (
+    uv.find,
+    poetry.find,
+    pip.find,
+    npm.find,
+    pnpm.find,
+    yarn.find,
+)
+"""Asked in turn; the first that knows the files has them."""
+
+
+def ecosystem_of(paths: frozenset[str], group: Group) -> Ecosystem | None:
+    """Return what knows the files that the alerts are about, or None: then it is for a model."""
+    found = (find(paths, group) for find in FINDERS)
+    return next((each for each in found if each is not None), None)

@@ -1,0 +1,1 @@
+"""Yarn 3 and 4 on the ladder."""

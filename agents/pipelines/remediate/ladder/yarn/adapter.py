@@ -1,0 +1,258 @@
+"""Yarn 3 and 4: yarn.lock with the package.json of root and members."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from agents.errors import ToolError
+from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.npm.aim import Aim
+from agents.pipelines.remediate.ladder.npm.files import (
+    Table,
+    find_nearest_lock,
+    npm_name,
+    read_json,
+)
+from agents.pipelines.remediate.ladder.npm.manifest import list_requirements, require
+from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
+from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
+from agents.pipelines.remediate.ladder.yarn import lock as locks
+from agents.ports import WorkTree
+
+_LOCK, _SETTINGS = "yarn.lock", ".yarnrc.yml"
+_NAMES = {_LOCK, "package.json"}
+_DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes", "catalog", "catalogs")
+"""Settings that decide what is locked, by programs or from elsewhere."""
+
+_YARN = """\
+server=$(npm config get registry)
+case $server in
+  http://*) host=${{server#http://}}; host=${{host%%[:/]*}}
+    export YARN_UNSAFE_HTTP_WHITELIST="$host" ;;
+esac
+export YARN_NPM_REGISTRY_SERVER="$server" YARN_IGNORE_PATH=1 YARN_ENABLE_NETWORK=1
+export YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_SCRIPTS=0 YARN_ENABLE_IMMUTABLE_INSTALLS=0
+export YARN_ENABLE_COLORS=0 YARN_ENABLE_PROGRESS_BARS=0 YARN_ENABLE_GLOBAL_CACHE=0
+export YARN_GLOBAL_FOLDER="$work/global" YARN_CACHE_FOLDER="$work/cache"{compression}
+{body}
+"""
+_RESOLVE = """\
+{free}yarn install --mode=update-lockfile || exit 1
+cp -- yarn.lock "$tree"/{lock}
+"""
+_SET = """\
+{sets}
+yarn install --mode=update-lockfile || exit 1
+cp -- yarn.lock "$tree"/{lock}
+"""
+_FROZEN = "yarn install --immutable --mode=skip-build"
+_NO_OVERRIDES = "Fettle adds no `resolutions` to what Yarn locks."
+_SETTING = (
+    "`{file}` sets `{name}`, which decides what Yarn locks. Fettle does not obey it, and without it"
+    " Yarn would lock something else."
+)
+_FORMAT = (
+    "Yarn {release} writes lock files of format {new}, and `{path}` is of {old}: name the release"
+    " that wrote it as `packageManager` in package.json."
+)
+
+
+def find(paths: frozenset[str], group: Group) -> Yarn | None:
+    """Return Yarn for the nearest lock file at or above the group's folder."""
+    names = {posixpath.basename(manifest) for manifest in group.manifests}
+    if group.ecosystem not in ("npm", "yarn") or not names <= _NAMES:
+        return None
+    lock = find_nearest_lock(paths, group.directory, (_LOCK,))
+    return Yarn(posixpath.dirname(lock)) if lock is not None else None
+
+
+class Yarn:
+    """The port Ecosystem for one `yarn.lock`."""
+
+    tool = "Yarn"
+    locks = True
+    scheme: Scheme = NPM
+
+    def __init__(self, directory: str, *, seconds: float = 300) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._registry = Registry(seconds)
+        self._lock = posixpath.join(directory, _LOCK)
+        self._root = posixpath.join(directory, "package.json")
+        self._members: tuple[str, ...] = (self._root,)
+        self._release = self._compression = self._format = ""
+        self._aim = Aim()
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the lock file, and the manifests of root and members."""
+        return frozenset({self._lock, *self._members})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return npm_name(package)
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take where each vulnerable version goes: a lock of Yarn holds several of one package."""
+        self._aim = Aim.from_targets(targets)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now."""
+        lock = await self._read_lock(tree)
+        await self._require_plain_settings(tree)
+        self._release = locks.release_of(lock, await read_json(tree, self._root))
+        self._compression, self._format = locks.compression_of(lock), locks.format_of(lock)
+        self._members = locks.members_of(lock, self._directory, self._lock)
+        own = [
+            each for f in self._members for each in list_requirements(await read_json(tree, f), f)
+        ]
+        entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
+        return Locked(entries=entries, own=tuple(own))
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await self._registry.available(tree, package)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await self._registry.objection(tree, package, version)
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Resolve anew, with nothing moved that need not move.
+
+        What the manifests ask for by now is locked first; then Yarn is told, for each range that
+        admits it, which release it leads to (yarnpkg.com/cli/set/resolution).
+        """
+        old = await read_text(tree, self._lock, LOCK_LIMIT)
+        before = await self.read(tree)
+        moving = self._aim.plan_moves(before, pins)
+        await self._prove(tree, [before.by_key[key] for key in moving])
+        for names in ((), free) if free else ((),):
+            await tree.write(self._lock, old.encode())
+            up = f"yarn up -R {shlex.join(map(npm_name, names))} --mode=update-lockfile || exit 1\n"
+            lock = shlex.quote(self._lock)
+            await self._call(tree, _RESOLVE.format(free=up if names else "", lock=lock))
+            after = await self.read(tree)
+            if sets := "\n".join(self._list_sets(before, after, moving, pins)):
+                await self._call(tree, _SET.format(sets=sets, lock=lock))
+                after = await self.read(tree)
+            if not self._aim.has_unmoved(after):
+                return
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the requirements of root and members so that they admit the version."""
+        goal = partial(self._aim.find_wanted_version, package, version=version)
+        changes: list[str] = []
+        for file in self._members:
+            changes += await require(tree, file, package, goal, widen=widen)
+        return changes
+
+    async def override(self, *_: object) -> None:
+        """Say that none is made."""
+        raise Stuck(_NO_OVERRIDES)
+
+    async def has_override(self, *_: object) -> bool:
+        """Return that nothing is overruled here."""
+        return False
+
+    async def without_override(self, *_: object) -> Sequence[str]:
+        """Say that none was made."""
+        raise Stuck(_NO_OVERRIDES)
+
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
+        await self._call(tree, _FROZEN)
+        return []
+
+    def _list_sets(
+        self,
+        before: Locked,
+        after: Locked,
+        moving: Mapping[str, tuple[str, str]],
+        pins: Mapping[str, str],
+    ) -> Iterator[str]:
+        """Yield a command for each range that is to lead to another release than it does."""
+        held = {each: e for e in before.entries for each in locks.list_descriptors(e.key)}
+        for entry in after.entries:
+            if entry.own or entry.name not in pins:
+                continue
+            for descriptor in locks.list_descriptors(entry.key):
+                asked, was = locks.range_of(descriptor), held.get(descriptor)
+                new = moving[was.key][1] if was is not None and was.key in moving else ""
+                if was is None:  # a range that the manifests did not have before
+                    new = self._aim.find_wanted_version(entry.name, asked, pins[entry.name])
+                    new = new or pins[entry.name]
+                if new and entry.version != new and specs.admits(asked, new):
+                    words = ("yarn", "set", "resolution", descriptor, f"npm:{new}")
+                    yield f"{shlex.join(words)} || exit 1"
+
+    async def _prove(self, tree: WorkTree, entries: Sequence[Entry]) -> None:
+        """Have Yarn fetch these alone, and hold each against the checksum that is locked.
+
+        So a public package never takes the place of a private one of its name.
+        """
+        hashed = [entry for entry in entries if entry.hashes]
+        if not hashed:
+            return
+        lock = await self._read_lock(tree)
+        asked = {f"p{at}": f"npm:{e.name}@{e.version}" for at, e in enumerate(hashed)}
+        proof: Table = {"__metadata": lock["__metadata"]}
+        for at, entry in enumerate(hashed):
+            proof[f"p{at}@npm:{entry.name}@{entry.version}"] = {
+                "version": entry.version,
+                "resolution": f"{entry.name}@npm:{entry.version}",
+                "checksum": entry.hashes[0],
+                "languageName": "node",
+                "linkType": "hard",
+            }
+        files = {"package.json": to_json({"name": "proof", "dependencies": asked})}
+        body = "yarn install --mode=skip-build"
+        staged = Staged(files={**files, _LOCK: to_json(proof)})
+        await self._call(tree, body, staged)
+
+    async def _call(self, tree: WorkTree, body: str, staged: Staged | None = None) -> str:
+        tool = NpmTool("yarn", self._release, package="@yarnpkg/cli-dist")
+        level = self._compression
+        script = _YARN.format(
+            body=body, compression=f" YARN_COMPRESSION_LEVEL={level}" if level else ""
+        )
+        if staged is None:
+            files = {self._lock: (await read_text(tree, self._lock, LOCK_LIMIT)).encode()}
+            for file in self._members:
+                files[file] = harmless(await read_json(tree, file))
+            staged = Staged(self._directory, files)
+        return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
+
+    async def _read_lock(self, tree: WorkTree) -> Table:
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        lock = await asyncio.to_thread(locks.load_lock, text, self._lock)
+        now = locks.format_of(lock)
+        if self._format and now != self._format:
+            about = {"release": self._release, "new": now, "old": self._format}
+            raise Stuck(_FORMAT.format(path=self._lock, **about))
+        return lock
+
+    async def _require_plain_settings(self, tree: WorkTree) -> None:
+        """Raise Unfit for settings that decide what is locked."""
+        file = posixpath.join(self._directory, _SETTINGS)
+        try:
+            text = (await tree.read(file)).decode("utf-8", "replace")
+        except ToolError:  # there is none
+            return
+        said = await asyncio.to_thread(load_yaml, text, file) if text.strip() else {}
+        for name in _DECIDING:
+            if said.get(name):
+                raise Unfit("unsupported", _SETTING.format(file=file, name=name))

@@ -1,0 +1,130 @@
+"""Read the yarn.lock of Yarn 3 and 4, and say which of its releases wrote it.
+
+https://yarnpkg.com/advanced/lexicon#descriptor
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
+from agents.pipelines.remediate.ladder.locked import Entry
+from agents.pipelines.remediate.ladder.npm.files import Table, check_entry, table
+from agents.pipelines.remediate.ladder.npm.places import OMITTED, source_of
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
+from agents.pipelines.remediate.ladder.values import Unfit
+
+_RELEASES = {"6": "3.8.7", "8": "4.12.0", "9": "4.14.1", "10": "4.18.1"}
+"""A release that writes each format, where the manifest names none."""
+_NAMED = re.compile(r"yarn@([34]\.[0-9]{1,3}\.[0-9]{1,3})(?:\+.*)?")
+_CACHE = re.compile(r"[0-9]{1,3}(?:c(0|[1-9]|mixed))?")
+_DESCRIPTOR = re.compile(r"((?:@[^/@]+/)?[^@]+)@(.+)", re.DOTALL)
+_RESOLUTION = re.compile(r"((?:@[^/@]+/)?[^@]+)@(npm|workspace|patch):(.*)", re.DOTALL)
+_BUILT_IN = "#~builtin<"
+_ARCHIVE = "::__archiveUrl="
+_MOST_MEMBERS = 500
+_NEEDED = ("dependencies", "optionalDependencies")
+
+_CLASSIC = (
+    "`{path}` is one of Yarn 1, which can move no single package without installing all of them."
+)
+_OTHER = (
+    "`{path}` is of a format that Fettle does not know: {version}. Lock again with Yarn 3.8 or a"
+    " newer one, then ask again."
+)
+_PLACE = "`{path}` takes `{resolution}` from elsewhere than an index, which Fettle does not lock."
+
+
+def load_lock(text: str, path: str) -> Table:
+    """Return what the file holds. Raises Unfit for Yarn 1's, and for formats not known."""
+    if "__metadata:" not in text:
+        raise Unfit("unsupported", _CLASSIC.format(path=path))
+    lock = load_yaml(text, path)
+    version = format_of(lock)
+    if version not in _RELEASES:
+        raise Unfit("unsupported", _OTHER.format(path=path, version=version[:20]))
+    if len(lock) > MOST_ENTRIES:
+        raise Unfit("unsafe", f"`{path}` lists more than {MOST_ENTRIES} packages.")
+    return lock
+
+
+def format_of(lock: Table) -> str:
+    """Return the lock file's format, which a release of Yarn has to keep."""
+    return str(table(lock.get("__metadata")).get("version"))
+
+
+def release_of(lock: Table, manifest: Table) -> str:
+    """Return the release to take: the one that the manifest names, or one of that format."""
+    found = _NAMED.fullmatch(str(manifest.get("packageManager") or ""))
+    return found[1] if found else _RELEASES[format_of(lock)]
+
+
+def compression_of(lock: Table) -> str:
+    """Return how packages are packed, which their checksums hang on; empty: as usual."""
+    found = _CACHE.fullmatch(str(table(lock.get("__metadata")).get("cacheKey")))
+    return (found[1] or "") if found else ""
+
+
+def list_descriptors(key: str) -> list[str]:
+    """Return who asks for an entry: `name@npm:^1.2.0` each."""
+    return key.split(", ")
+
+
+def range_of(descriptor: str) -> str:
+    """Return the range that a descriptor asks an index for; empty where it asks for another."""
+    found = _DESCRIPTOR.fullmatch(descriptor)
+    return found[2].removeprefix("npm:") if found and found[2].startswith("npm:") else ""
+
+
+def members_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
+    """Return the package.json of the root and of each member. Raises Unfit for what leaves."""
+    folders = [
+        resolve_inside(directory, found[3], path)
+        for entry in lock.values()
+        if (found := _RESOLUTION.fullmatch(str(table(entry).get("resolution"))))
+        and found[2] == "workspace"
+    ]
+    if len(folders) > _MOST_MEMBERS:
+        raise Unfit("unsafe", f"`{path}` has more than {_MOST_MEMBERS} members.")
+    root = posixpath.join(directory, "package.json")
+    return tuple(dict.fromkeys((root, *(posixpath.join(f, "package.json") for f in folders))))
+
+
+def entries_of(lock: Table, path: str) -> tuple[Entry, ...]:
+    """Return the entries; the repository's own are its members. Raises Unfit."""
+    there = {key: table(entry) for key, entry in lock.items() if key != "__metadata"}
+    keys = {each: key for key in there for each in list_descriptors(key)}
+    return tuple(_entry(key, entry, keys, path) for key, entry in there.items())
+
+
+def _entry(key: str, entry: Table, keys: Mapping[str, str], path: str) -> Entry:
+    resolution = str(entry.get("resolution"))
+    found = _RESOLUTION.fullmatch(resolution)
+    if found is None or (found[2] == "patch" and _BUILT_IN not in found[3]):
+        raise Unfit("unsupported", _PLACE.format(path=path, resolution=resolution[:120]))
+    needs = tuple(dict.fromkeys(_needs(entry, keys)))
+    if found[2] == "workspace":
+        return Entry(key=key, name=found[1], version="", needs=needs, own=True)
+    name, version = check_entry(found[1], entry.get("version"), path)
+    archive = unquote(found[3].partition(_ARCHIVE)[2])
+    checksum = entry.get("checksum")
+    return Entry(
+        key=key,
+        name=name,
+        version=version,
+        source=source_of(name, version, archive) if archive else OMITTED,
+        hosts=(host(archive),) if archive else (),
+        hashes=(checksum,) if isinstance(checksum, str) else (),
+        needs=needs,
+    )
+
+
+def _needs(entry: Table, keys: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys that an entry leads to; Yarn 3 leaves `npm:` out of what it asks for."""
+    for section in _NEEDED:
+        for name, asked in table(entry.get(section)).items():
+            wanted = (f"{name}@{asked}", f"{name}@npm:{asked}")
+            yield from (keys[each] for each in wanted if each in keys)

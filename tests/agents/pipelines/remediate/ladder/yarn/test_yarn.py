@@ -1,0 +1,176 @@
+"""Yarn 3 and 4 with this machine's index; the exploit works before the ladder, and not after it."""
+
+import json
+import re
+
+import pytest
+
+from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Unfit, ecosystem_of
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool
+from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
+from agents.pipelines.remediate.ladder.yarn import lock as locks
+from agents.pipelines.remediate.ladder.yarn.adapter import _YARN, Yarn
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
+    POLLUTE,
+    alerts,
+    climb_from,
+    has_npm,
+    lines,
+    real,
+)
+
+__all__ = ["has_npm", "real"]  # fixtures
+RELEASES = {"3.8.7": "6", "4.12.0": "8"}
+OLD = ("< 0.2.4", ">= 1.0.0, < 1.2.6")
+
+
+def yarn_of(release):
+    return NpmTool("yarn", release, package="@yarnpkg/cli-dist")
+
+
+async def run_yarn(tree, release, body):
+    script = _YARN.format(compression="", body=body)
+    return await npm_call(tree, script, seconds=120, tool=yarn_of(release))
+
+
+async def lock(tree, release, asked, **more):
+    """Lock a project as people do."""
+    manifest = {"name": "shop", "version": "1.0.0", "packageManager": f"yarn@{release}"}
+    manifest |= {"dependencies": asked, **more}
+    tree.lay({"package.json": json.dumps(manifest), "yarn.lock": ""})
+    await run_yarn(tree, release, 'cd "$tree" && yarn install --mode=update-lockfile >&2')
+
+
+async def lock_vulnerable(tree, release):
+    """Lock mkdirp with a minimist that it admits, and nobody should have."""
+    await lock(tree, release, {"mkdirp": "0.5.5"})
+    body = 'cd "$tree" && yarn set resolution "minimist@npm:^1.2.5" npm:1.2.5 >&2; rm -f .pnp.*'
+    await run_yarn(tree, release, body)
+
+
+async def exploited_by(tree, release):
+    """Return what the exploit does with what a frozen install puts there."""
+    body = (
+        'cp "$tree"/yarn.lock "$tree"/package.json . && YARN_NODE_LINKER=node-modules'
+        f' yarn install --immutable >&2 && node -e "{POLLUTE}"'
+    )
+    return await run_yarn(tree, release, body)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_transitive_one_moves_in_the_lock_alone(real, release):
+    await lock_vulnerable(real, release)
+    assert f"version: {RELEASES[release]}\n" in (real.folder / "yarn.lock").read_text()
+    assert "polluted: yes" in await exploited_by(real, release)
+    start = await real.snapshot()
+
+    fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert (fix.level, fix.files, fix.tool) == (Level.FLOAT, ("yarn.lock",), "Yarn")
+    assert fix.moves[0].new == ("1.2.6",), "the smallest that is safe"
+    assert fix.forced == ()
+    changed = lines(real, start, fix)
+    assert len(changed) == 6, changed
+    assert "polluted: undefined" in await exploited_by(real, release)
+
+
+async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
+    member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "7.5.1"}}
+    real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
+    await lock(real, "4.12.0", {"semver": "7.5.1"}, workspaces=["parts/*"])
+
+    fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert fix.level == Level.BUMP
+    assert fix.files == ("package.json", "parts/one/package.json", "yarn.lock")
+    assert '"semver": "7.5.2"' in (real.folder / "parts/one/package.json").read_text()
+    assert fix.moves[0].new == ("7.5.2",)
+    await run_yarn(real, "4.12.0", 'cp -r "$tree" t && cd t && yarn install --immutable >&2')
+
+
+async def test_what_asks_for_another_line_is_left_to_people(real):
+    await lock(real, "4.12.0", {"mkdirp": "0.5.1"})
+
+    refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"))
+
+    assert not isinstance(refused, Fix)
+    assert refused.cause == "no_rung"
+    assert "minimist@npm:0.0.8" in (real.folder / "yarn.lock").read_text()
+
+
+async def test_contents_that_the_index_does_not_have_are_not_replaced(real):
+    await lock_vulnerable(real, "4.12.0")
+    file = real.folder / "yarn.lock"
+    text = file.read_text()
+    found = re.search(r'minimist@npm:1\.2\.5"\n  checksum: 10c0/([0-9a-f]{128})', text)
+    file.write_text(text.replace(found[1], "0" * 128))
+
+    refused = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
+
+    assert not isinstance(refused, Fix)
+    assert file.read_text() == text.replace(found[1], "0" * 128)
+
+
+LOCK = """\
+__metadata:
+  version: 8
+  cacheKey: 10c0
+
+"left@npm:^1.0.0":
+  version: 1.0.0
+  resolution: "left@{place}"
+  languageName: node
+  linkType: hard
+
+"shop@workspace:.":
+  version: 0.0.0-use.local
+  resolution: "shop@workspace:."
+  dependencies:
+    left: "npm:^1.0.0"
+  languageName: unknown
+  linkType: soft
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"yarn.lock": '# yarn lockfile v1\n\n\nleft@^1.0.0:\n  version "1.0.0"\n'}, "Yarn 1"),
+        ({"yarn.lock": LOCK.replace("version: 8", "version: 99")}, "format"),
+        ({"yarn.lock": LOCK.format(place="https://example.com/left.tgz")}, "elsewhere"),
+        ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#./left.patch")}, "elsewhere"),
+        ({".yarnrc.yml": "plugins: [./evil.cjs]\n"}, "`plugins`"),
+        ({".yarnrc.yml": "npmScopes: {acme: {npmRegistryServer: x}}\n"}, "`npmScopes`"),
+        ({"yarn.lock": LOCK.replace('"shop@workspace:."', '"shop@workspace:../../etc"')}, "etc"),
+    ],
+)
+async def test_what_it_does_not_know_it_leaves_alone_and_says_why(tree, change, why):
+    files = {"package.json": "{}", "yarn.lock": LOCK.format(place="npm:1.0.0")} | change
+    tree.lay(files)
+    ecosystem = ecosystem_of(tree.paths, alerts("left", "< 2", file="yarn.lock"))
+    assert isinstance(ecosystem, Yarn)
+    with pytest.raises(Unfit, match=re.escape(why)):
+        await ecosystem.read(tree)
+    assert tree.ran == [], "nothing of it is run"
+
+
+async def test_another_format_than_before_is_no_fix(tree):
+    tree.lay({"package.json": "{}", "yarn.lock": LOCK.format(place="npm:1.0.0")})
+    ecosystem = Yarn("")
+    await ecosystem.read(tree)
+    tree.lay({"yarn.lock": LOCK.format(place="npm:1.0.0").replace("version: 8", "version: 10")})
+    with pytest.raises(Stuck, match="writes lock files of format 10"):
+        await ecosystem.read(tree)
+
+
+def test_only_a_plain_release_of_the_manifest_is_fetched():
+    lock = {"__metadata": {"version": "8", "cacheKey": "10c0"}}
+    named = {"packageManager": "yarn@4.1.0+sha224.abc"}
+    assert locks.release_of(lock, named) == "4.1.0"
+    for evil in ("yarn@4.1.0;id", "yarn@$(id)", "yarn@1.22.0", "npm@9.0.0", "yarn@4", 7):
+        assert locks.release_of(lock, {"packageManager": evil}) == "4.12.0"
+    assert locks.compression_of(lock) == "0"
+    assert locks.compression_of({"__metadata": {"cacheKey": "8"}}) == ""
+    assert locks.compression_of({"__metadata": {"cacheKey": "10c0; id"}}) == ""
