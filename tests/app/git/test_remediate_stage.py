@@ -8,7 +8,7 @@ import pytest
 
 from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
-from agents.pipelines.remediate.ladder import ecosystem
+from agents.pipelines.remediate.ladder import finders
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
 from agents.remediation import result_of
@@ -57,7 +57,7 @@ class OpeningPublisher:
 @pytest.fixture
 def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
     somebody = Somebody(estate)
-    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
+    monkeypatch.setattr(finders, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
 
     async def run(answers=(), files=None, pulls=None):
         somebody.commits("main", FILES | (files or {}), "Set up")

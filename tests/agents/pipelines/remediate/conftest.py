@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import ecosystem
+from agents.pipelines.remediate.ladder import finders
 from agents.policy import POLICY_PATH
 from agents.ports import OtherPull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem, advisory
@@ -105,7 +105,7 @@ def scene(make_world, talk, monkeypatch):
     ):  # fmt: skip
         index = MadeUpEcosystem(releases or RELEASES, needs or {})
         monkeypatch.setattr(
-            ecosystem, "FINDERS", (lambda paths, group: index,) if known else ()
+            finders, "FINDERS", (lambda paths, group: index,) if known else ()
         )  # the ladder's own files are tried elsewhere
         repository = {
             "lock.json": lock(flask="3.0.3", jinja2="3.1.3"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from agents.pipelines.remediate.ladder import ecosystem
+from agents.pipelines.remediate.ladder import finders
 from app.cli.remediate.commands import RemediationArguments
 from app.cli.remediate.execute import run
 from app.config.settings import load_settings
@@ -188,7 +188,7 @@ class Done(clone.Done):
 @pytest.fixture
 async def shop(capsys, monkeypatch):
     """A GitHub without repositories, and nobody who works on it."""
-    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
+    monkeypatch.setattr(finders, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
     root = Path(tempfile.mkdtemp(prefix="fettle-alerts-"))
     root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
     monkeypatch.setenv("HOME", str(root / "home"))
