@@ -20,6 +20,7 @@ from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from agents.pipelines.remediate.ladder.pnpm.settings import release, workspace
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, replace_scalar, with_entries
+from agents.pipelines.remediate.ladder.yarn.adapter import Yarn
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 MANIFEST = '{\n  "name": "shop",\n  "files": ["a", "b"],\n  "dependencies": {"evil": "^1.0.0"}\n}\n'
@@ -145,7 +146,8 @@ async def test_where_there_is_no_npm_the_refusal_says_so(tree):
     ("manifest", "found"),
     [
         ("web/package-lock.json", Npm), ("web/app/package.json", Npm), ("pnpm-lock.yaml", Pnpm),
-        ("other/package.json", Pnpm), ("yarned/package.json", None), ("web/yarn.lock", None),
+        ("other/package.json", Pnpm), ("yarned/package.json", Yarn), ("web/yarn.lock", Yarn),
+        ("web/bun.lock", None),
     ],
 )  # fmt: skip
 def test_the_nearest_lock_file_counts(manifest, found):
