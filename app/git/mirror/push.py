@@ -48,9 +48,13 @@ async def push_aside(git: Git, url: str, token: str | None, *, commit: str, ref:
 
 
 async def drop_aside(git: Git, url: str, token: str | None, ref: str) -> None:
-    """Delete a ref that is no branch, if it is there."""
-    if await remote_id(git, url, token, ref) is not None:
+    """Delete a ref that is no branch, if it is there; where that is refused it stays."""
+    if await remote_id(git, url, token, ref) is None:
+        return
+    try:
         await _push(git, url, token, f":{ref}")
+    except GitFailed as error:  # what is signed is signed: no reason to push nothing
+        log.warning("a ref set aside stays", ref=ref, said=str(error))
 
 
 async def _push(git: Git, url: str, token: str | None, change: str, *options: str) -> None:
