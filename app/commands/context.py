@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.requests import Command
+from agents.requests import Command, Request
 from app.github.access.roles import role_of
 from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
 from app.github.transport import COMMENT, BotIdentity, InstallationClient, NotFound
@@ -20,6 +20,8 @@ from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
+Submit = Callable[[str, Request], Awaitable[None]]
+"""Takes a request durably; the same run id a second time changes nothing."""
 
 
 @dataclass(frozen=True)

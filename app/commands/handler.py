@@ -16,10 +16,10 @@ from agents.ports import Json
 from agents.requests import Command
 from app.commands.approve import ApprovalCommands
 from app.commands.budget import RunAllowance
-from app.commands.context import CommandContext
+from app.commands.context import CommandContext, Submit
 from app.commands.inspect import RunInspector
 from app.commands.replies import PUZZLED, CommandReplies
-from app.commands.start_run import RunStarter, Submit
+from app.commands.start_run import RunStarter
 from app.commands.steer import NO_RUN, SteeringCommands
 from app.commands.supersede import RunSuccession
 from app.commands.undo import RunUndo

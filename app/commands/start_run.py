@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from agents.requests import (
     UpdateBranch,
     request_of,
 )
-from app.commands.context import CommandContext
+from app.commands.context import CommandContext, Submit
 from app.commands.replies import PUZZLED, CommandReplies
 from app.store.runs import History, LaneRun, Lanes, Runs
 from handlers.access import steering
@@ -36,9 +35,6 @@ NOT_OUR_BUTTON = (
 )
 
 log = structlog.get_logger()
-
-Submit = Callable[[str, Request], Awaitable[None]]
-"""Takes a request durably; the same run id a second time changes nothing."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, cast
 
 from agents.requests import Command, Person, RevertChange, request_of
-from app.commands.context import CommandContext
+from app.commands.context import CommandContext, Submit
 from app.commands.replies import PUZZLED, CommandReplies
-from app.commands.start_run import Submit
 from app.github.pulls.withdraw import Withdrawal, read_pull, read_run_of_pull
 from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database
