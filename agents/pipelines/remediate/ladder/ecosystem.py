@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.values import Target
+from agents.pipelines.remediate.ladder.values import Stuck, Target
 from agents.ports import WorkTree
 
 
@@ -100,6 +100,25 @@ class Ecosystem(Protocol):
         Returns notes on what could not be proved and could not be before. Raises Stuck when not.
         """
         ...
+
+
+class WithoutOverrides:
+    """The part of an Ecosystem that makes no entries which overrule what other packages ask for."""
+
+    no_overrides: str
+    """Why it makes none, for people."""
+
+    async def override(self, *_: object) -> None:
+        """Say that none is made."""
+        raise Stuck(self.no_overrides)
+
+    async def has_override(self, *_: object) -> bool:
+        """Return that nothing is overruled here."""
+        return False
+
+    async def without_override(self, *_: object) -> Sequence[str]:
+        """Say that none was made."""
+        raise Stuck(self.no_overrides)
 
 
 @runtime_checkable

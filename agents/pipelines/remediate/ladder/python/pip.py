@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index, specs
 from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
@@ -50,10 +51,11 @@ def find(paths: frozenset[str], group: Group) -> Pip | None:
     return Pip(tuple(dict.fromkeys(named)), paths)
 
 
-class Pip:
+class Pip(WithoutOverrides):
     """The port Ecosystem for requirements files."""
 
     tool = "pip"
+    no_overrides = _NO_OVERRIDES
     scheme: Scheme = PYPI
 
     def __init__(
@@ -130,18 +132,6 @@ class Pip:
         for file, text in texts.items():
             await tree.write(file, text.encode())
         return changes
-
-    async def override(self, *_: object) -> None:
-        """Say that there is no such thing."""
-        raise Stuck(_NO_OVERRIDES)
-
-    async def has_override(self, *_: object) -> bool:
-        """Return that nothing is overruled here."""
-        return False
-
-    async def without_override(self, *_: object) -> Sequence[str]:
-        """Say that there is no such thing."""
-        raise Stuck(_NO_OVERRIDES)
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that all requirements still install together, and that hashes are right.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import tomlkit
 
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
@@ -29,7 +30,7 @@ from agents.pipelines.remediate.ladder.python.pyproject import (
     require,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit
+from agents.pipelines.remediate.ladder.values import Group, Unfit
 from agents.ports import WorkTree
 
 _WRITTEN_BY = re.compile(
@@ -71,10 +72,11 @@ def find(paths: frozenset[str], group: Group) -> Poetry | None:
     return Poetry(directory) if known and there <= paths else None
 
 
-class Poetry:
+class Poetry(WithoutOverrides):
     """The port Ecosystem for one `poetry.lock`."""
 
     tool = "Poetry"
+    no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = PYPI
 
@@ -141,18 +143,6 @@ class Poetry:
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
         return await require(tree, self._manifest, package, version, widen=widen)
-
-    async def override(self, *_: object) -> None:
-        """Say that there is no such thing."""
-        raise Stuck(_NO_OVERRIDES)
-
-    async def has_override(self, *_: object) -> bool:
-        """Return that nothing is overruled here."""
-        return False
-
-    async def without_override(self, *_: object) -> Sequence[str]:
-        """Say that there is no such thing."""
-        raise Stuck(_NO_OVERRIDES)
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""

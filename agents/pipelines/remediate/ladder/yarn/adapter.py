@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from agents.errors import ToolError
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm import specs
@@ -75,10 +76,11 @@ def find(paths: frozenset[str], group: Group) -> Yarn | None:
     return Yarn(posixpath.dirname(lock)) if lock is not None else None
 
 
-class Yarn:
+class Yarn(WithoutOverrides):
     """The port Ecosystem for one `yarn.lock`."""
 
     tool = "Yarn"
+    no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = NPM
 
@@ -159,18 +161,6 @@ class Yarn:
         for file in self._members:
             changes += await require(tree, file, package, goal, widen=widen)
         return changes
-
-    async def override(self, *_: object) -> None:
-        """Say that none is made."""
-        raise Stuck(_NO_OVERRIDES)
-
-    async def has_override(self, *_: object) -> bool:
-        """Return that nothing is overruled here."""
-        return False
-
-    async def without_override(self, *_: object) -> Sequence[str]:
-        """Say that none was made."""
-        raise Stuck(_NO_OVERRIDES)
 
     async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
