@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +30,8 @@ class PullScene:
     pull: Any
     request: AddressReview
     database: Database
+    asked_at: float = field(default_factory=lambda: time.time() - 60 * ASKED)
+    """Unix seconds at which every run here was asked for: the same name is the same run."""
 
     @property
     def server(self) -> Any:
@@ -56,7 +58,7 @@ class PullScene:
         return GitHubReviews(scene.github, request, run_id, scene.redactor, batches, settle=0)
 
     def run_id(self, name: str = "5e3f") -> str:
-        return f"{int((time.time() - 60 * ASKED) * 1e6) // 10**7 * 10**7:016x}-{name}"
+        return f"{int(self.asked_at * 1e6):016x}-{name}"
 
     async def review(self, who: str, body: str = "", *, comments=(), ago: float = 10, **more: Any):
         """Let somebody review; comments are (line, words), or Inlines."""

@@ -30,6 +30,8 @@ class AlertScene:
     database: Database
     request: RemediateAlert
     policy: Any = field(default_factory=MissingPolicy)
+    asked_at: float = field(default_factory=lambda: time.time() - 60)
+    """Unix seconds at which every run here was asked for: the same name is the same run."""
 
     @property
     def server(self) -> Any:
@@ -64,7 +66,7 @@ class AlertScene:
         return await self.server.raise_alert(self.repository, advisory, manifest_path=manifest)
 
     def run_id(self, name: str = "5e3f") -> str:
-        return f"{int((time.time() - 60) * 1e6) // 10**7 * 10**7:016x}-{name}"
+        return f"{int(self.asked_at * 1e6):016x}-{name}"
 
     async def create_run(self, name: str = "5e3f", **changes: Any) -> tuple[str, RemediateAlert]:
         """Store a run about the alerts; return its id and request."""
