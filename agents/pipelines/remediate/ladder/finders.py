@@ -9,8 +9,10 @@ from typing import Protocol
 
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.npm import adapter as npm
+from agents.pipelines.remediate.ladder.npm import unlocked as unlocked_npm
 from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
 from agents.pipelines.remediate.ladder.python import pip, poetry, uv
+from agents.pipelines.remediate.ladder.python import unlocked as unlocked_python
 from agents.pipelines.remediate.ladder.values import Group
 from agents.pipelines.remediate.ladder.yarn import adapter as yarn
 
@@ -30,6 +32,8 @@ FINDERS: tuple[Find, ...] = (
     npm.find,
     pnpm.find,
     yarn.find,
+    unlocked_python.find,
+    unlocked_npm.find,
 )
 """Asked in turn; the first that knows the files has them."""
 

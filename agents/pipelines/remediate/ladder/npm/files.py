@@ -18,7 +18,14 @@ Table = dict[str, Any]
 
 MARK = "\ufeff"
 SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
-LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock")
+LOCKS = (
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "bun.lockb",
+)
 
 _NAME = re.compile(r"(?:@[A-Za-z0-9_][A-Za-z0-9._~-]*/)?[A-Za-z0-9_][A-Za-z0-9._~-]*")
 _LOOSE_NAME = re.compile(r"(?:@[\w.~!'()*-]+/)?[\w.~!'()*-]+", re.ASCII)

@@ -12,6 +12,7 @@ from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parse_json
+from agents.pipelines.remediate.ladder.unlocked import Lowest
 from agents.pipelines.remediate.ladder.values import Stuck, Target
 from agents.ports import WorkTree
 
@@ -37,12 +38,24 @@ def list_requirements(manifest: Table, file: str) -> list[Own]:
     return found
 
 
+def list_lowest(manifest: Table, file: str) -> list[Lowest]:
+    """Return the same with the lowest version that each names."""
+    return [(own, specs.floor(own.spec)) for own in list_requirements(manifest, file)]
+
+
 async def require(
-    tree: WorkTree, file: str, package: str, goal: Callable[[str], str], *, widen: bool
+    tree: WorkTree,
+    file: str,
+    package: str,
+    goal: Callable[[str], str],
+    *,
+    widen: bool,
+    locked: bool = True,
 ) -> list[str]:
     """Change the file's requirements on a package so that they admit the goal for their range.
 
-    Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
+    Where it is not `locked`, they admit nothing older either. Returns the changes for people.
+    Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
     manifest = await asyncio.to_thread(parse_json, text, file)
@@ -51,7 +64,8 @@ async def require(
         for key, spec in pairs(manifest.get(section)):
             name, wanted = specs.parse_alias(key, spec)
             version = goal(wanted) if name == package else ""
-            moved = moved_to(package, wanted, version, file, widen=widen) if version else None
+            move = moved_to if locked else raised_to
+            moved = move(package, wanted, version, file, widen=widen) if version else None
             if moved:
                 text = _replace_value(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
                 changes.append(describe_change(file, package, moved, wanted))
@@ -65,9 +79,24 @@ def moved_to(package: str, wanted: str, version: str, file: str, *, widen: bool)
     if not specs.is_range(wanted) or specs.admits(wanted, version):
         return None
     moved = (specs.widen_range if widen else specs.bump_pin)(wanted, version)
+    return _require_moved(moved, f"{package} {wanted}", version, file, widen=widen)
+
+
+def raised_to(package: str, wanted: str, version: str, file: str, *, widen: bool) -> str | None:
+    """Return the range to ask for instead where no lock file decides: it begins at the version.
+
+    None where nothing has to change. Raises Stuck.
+    """
+    if not specs.is_range(wanted) or specs.begins_at(wanted, version):
+        return None
+    moved = (specs.widen_and_raise if widen else specs.raise_floor)(wanted, version)
+    return _require_moved(moved, f"{package} {wanted}", version, file, widen=widen)
+
+
+def _require_moved(moved: str | None, asked: str, version: str, file: str, *, widen: bool) -> str:
+    """Return the range; raises Stuck where there is none, or it does not admit the version."""
     if moved is None or not specs.admits(moved, version):
         how = "" if widen else " without moving its upper bound"
-        asked = f"{package} {wanted}"
         raise Stuck(_CANNOT.format(file=file, asked=asked, version=version, how=how))
     return moved
 

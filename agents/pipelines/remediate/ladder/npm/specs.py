@@ -11,6 +11,10 @@ _SPACED = re.compile(r"(>=|<=|>|<|=|\^|~>|~)\s+")
 _LETTER = re.compile(r"(?<![^\s=<>~^|])v(?=\d)")
 _PIN = re.compile(r"^(\s*[=v]*\s*)(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)(\s*)$")
 _SIGNED = re.compile(r"^(\s*(?:\^|~>?|<=)\s*)(v?\d+(?:\.\d+){0,2}(?:-[0-9A-Za-z.-]+)?)(\s*)$")
+_BOUND = re.compile(
+    r"(?<![\w.<=>-])(\^|~>?|>=|>|=|)(v?\d+(?:\.(?:\d+|[xX*])){0,2}(?:-[0-9A-Za-z.-]+)?)(?![\w.])"
+)
+"""The first version that a range names as its lowest, with its sign."""
 _ALIAS = re.compile(r"^npm:((?:@[^/@\s]+/)?[^/@\s]+)(?:@(.*))?$")
 
 
@@ -32,6 +36,56 @@ def admits(spec: str, version: str) -> bool:
         return found is not None and bool(found.match(Version(version)))
     except ValueError:
         return False
+
+
+def floor(spec: str) -> str:
+    """Return the lowest version that a range names; empty where it admits any, or is none."""
+    if not is_range(spec):
+        return ""
+    found = [_find_bound(each) for each in spec.split("||")]
+    if not all(found):
+        return ""
+    return min((_complete(each[2]) for each in found if each), key=Version)
+
+
+def begins_at(spec: str, version: str) -> bool:
+    """Return whether a range admits nothing before a version, as far as it names any."""
+    lowest = floor(spec)
+    return not lowest or Version(lowest) >= Version(version)
+
+
+def raise_floor(spec: str, version: str) -> str | None:
+    """Return the range from the version on, its upper bound as it is; None where that cannot be."""
+    plain = _SPACED.sub(r"\1", spec)
+    found = _find_bound(plain)
+    if found is None or "||" in plain:
+        return None
+    if pin := bump_pin(plain, version):
+        return pin
+    if not admits(plain, version):
+        return None
+    sign = {">": ">=", "=": ""}.get(found[1], found[1])
+    if not sign and " " not in plain.strip():  # like `1` or `1.2.x`
+        sign = "~" if "." in found[2].rstrip(".xX*") else "^"
+    return f"{plain[: found.start()]}{sign}{version}{plain[found.end() :]}"
+
+
+def widen_and_raise(spec: str, version: str) -> str | None:
+    """Return the range of the version's own line instead; None where it has several."""
+    if "||" in spec or not floor(spec):
+        return None
+    return raise_floor(spec, version) or f"^{version}"
+
+
+def _find_bound(spec: str) -> re.Match[str] | None:
+    return _BOUND.search(_SPACED.sub(r"\1", spec))
+
+
+def _complete(version: str) -> str:
+    """Return a version with all three numbers, like 1.0.0 for `1.x`."""
+    plain, dash, rest = version.removeprefix("v").partition("-")
+    numbers = [each if each.isdigit() else "0" for each in plain.split(".")]
+    return f"{'.'.join([*numbers, '0', '0'][:3])}{dash}{rest}"
 
 
 def bump_pin(spec: str, version: str) -> str | None:

@@ -35,6 +35,16 @@ pip download {quiet} --quiet --no-deps --only-binary :all: --require-hashes \\
   --dest "$folder/files" --requirement "$folder/moved.txt" >"$folder/said" 2>&1 ||
   {{ echo "FETTLE" {name}; tail -c 1500 "$folder/said"; }}
 """
+_RESOLVE = """\
+folder=$(mktemp -d)
+pip install --disable-pip-version-check --no-input --no-color --quiet --dry-run \\
+  --ignore-installed --only-binary :all: --target "$folder/none" \\
+  --requirement {wanted} --constraint {constraints}
+code=$?
+rm -rf "$folder"
+exit $code
+"""
+_SCRATCH = {"wanted": ".fettle-requirements.txt", "constraints": ".fettle-constraints.txt"}
 _MOST_PROVED = 20
 _MISMATCH = "DO NOT MATCH THE HASHES"
 _HASH = re.compile(r"sha(256:[0-9a-f]{64}|384:[0-9a-f]{96}|512:[0-9a-f]{128})")
@@ -88,6 +98,20 @@ async def hashes(tree: WorkTree, package: str, version: str, seconds: float) -> 
     if not found:
         raise Stuck(f"The index has no hashes of {package} {version}.")
     return found
+
+
+async def find_conflict(
+    tree: WorkTree, wanted: Sequence[str], constraints: Sequence[str] = (), *, seconds: float
+) -> str:
+    """Return what pip says against installing all of it together; empty: nothing.
+
+    The requirements are lines that we wrote: a repository's own have options, which could lead pip
+    anywhere.
+    """
+    for path, lines in zip(_SCRATCH.values(), (wanted, constraints), strict=True):
+        await tree.write(path, "".join(f"{line}\n" for line in lines).encode())
+    result = await attempt(tree, BASE, _RESOLVE.format(**_SCRATCH), seconds=seconds)
+    return result.output if result.exit_code or result.why != "exit" else ""
 
 
 def is_hash(text: str) -> bool:

@@ -10,7 +10,6 @@ from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index, specs
 from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
-from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt
 from agents.pipelines.remediate.ladder.python.requirements_files import (
     Read,
     RequirementLine,
@@ -30,15 +29,6 @@ _UNPROVED = (
     "That the requirements install together could not be proved: pip cannot resolve them before "
     "the change either, without building packages."
 )
-_RESOLVE = """\
-folder=$(mktemp -d)
-pip install --disable-pip-version-check --no-input --no-color --quiet --dry-run \\
-  --ignore-installed --only-binary :all: --target "$folder/none" {files}
-code=$?
-rm -rf "$folder"
-exit $code
-"""
-_SCRATCH = ".fettle-requirements.txt", ".fettle-constraints.txt"
 
 
 def find(paths: frozenset[str], group: Group) -> Pip | None:
@@ -149,23 +139,20 @@ class Pip(WithoutOverrides):
     async def _find_conflict(self, tree: WorkTree, read: Read) -> str:
         """Return what pip says against installing all of it together; empty: nothing."""
         lines = [line for line in read.lines if _decides(line, read)]
-        texts = [[_plain(line) for line in lines if line.constrains is c] for c in (False, True)]
-        for path, listed in zip(_SCRATCH, texts, strict=True):
-            await tree.write(path, "".join(f"{line}\n" for line in listed).encode())
-        files = f"--requirement {_SCRATCH[0]} --constraint {_SCRATCH[1]}"
-        body = _RESOLVE.format(files=files)
-        result = await attempt(tree, BASE, body, seconds=self._seconds)
-        return result.output if result.exit_code or result.why != "exit" else ""
+        wanted, constraints = (
+            [_plain(line) for line in lines if line.constrains is kind] for kind in (False, True)
+        )
+        return await index.find_conflict(tree, wanted, constraints, seconds=self._seconds)
 
     def _move_requirement(self, line: RequirementLine, version: str, *, widen: bool) -> str | None:
         """Return the new versions of a requirement; None where the old ones are right."""
         spec, locks = line.spec, bool(self._read.compiled)
         if specs.admits(spec, version) and (locks or not specs.floor(spec)):
             return None
-        change = specs.widen_range if widen else specs.bump_pin if locks else specs.raise_floor
-        moved = change(spec, version)
-        if moved is not None and widen and not locks:
-            moved = specs.raise_floor(moved, version)
+        if locks:
+            moved = (specs.widen_range if widen else specs.bump_pin)(spec, version)
+        else:
+            moved = (specs.widen_and_raise if widen else specs.raise_floor)(spec, version)
         if moved is None:
             how = "" if widen else " without moving its upper bound"
             asked = f"{line.name} {spec}".strip()

@@ -37,21 +37,56 @@ class Dialect:
 
 
 PEP440 = Dialect(specs.admits, specs.bump_pin, specs.widen_range)
+UNLOCKED = Dialect(specs.begins_at, specs.raise_floor, specs.widen_and_raise)
+"""PEP 440 where no lock file decides, so that the lowest version that is admitted counts."""
 POETRY = Dialect(specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened)
+
+
+def name_of(project: Table) -> str:
+    """Return the project's own name, as all files are compared by."""
+    return str(canonicalize_name(str(_find_table(project, "project").get("name", ""))))
+
+
+def is_of_poetry(project: Table) -> bool:
+    """Return whether requirements stand in Poetry's tables."""
+    return any(_poetry_tables(project))
+
+
+def list_elsewhere(project: Table) -> frozenset[str]:
+    """Return the packages that uv takes from elsewhere than an index."""
+    return frozenset(
+        map(str, map(canonicalize_name, _find_table(project, "tool", "uv", "sources")))
+    )
+
+
+def list_wanted(project: Table) -> list[Requirement]:
+    """Return every requirement, as PEP 508 writes them, that leads to an index."""
+    found = []
+    for text in (text for listed in _lists(project) for text in texts(listed)):
+        wanted = parse_requirement(text)
+        if wanted is not None:
+            found.append(wanted)
+    return found
+
+
+def parse_requirement(text: str) -> Requirement | None:
+    """Return a requirement that leads to an index; None for anything else."""
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return None
+    return wanted if wanted.url is None else None
+
+
+def as_own(wanted: Requirement, file: str) -> Own:
+    """Return a requirement as one that the repository states itself."""
+    name, spec = str(canonicalize_name(wanted.name)), str(wanted.specifier)
+    return Own(name=name, spec=spec, file=file)
 
 
 def list_requirements(project: Table, file: str) -> list[Own]:
     """Return every requirement of a pyproject.toml that leads to an index."""
-    found = []
-    for listed in _lists(project):
-        for text in texts(listed):
-            try:
-                wanted = Requirement(text)
-            except InvalidRequirement:
-                continue
-            if wanted.url is None:
-                name, spec = str(canonicalize_name(wanted.name)), str(wanted.specifier)
-                found.append(Own(name=name, spec=spec, file=file))
+    found = [as_own(wanted, file) for wanted in list_wanted(project)]
     for table in _poetry_tables(project):
         for name, value in table.items():
             if name != "python":
@@ -61,19 +96,19 @@ def list_requirements(project: Table, file: str) -> list[Own]:
 
 
 async def require(
-    tree: WorkTree, file: str, package: str, version: str, *, widen: bool
+    tree: WorkTree, file: str, package: str, version: str, *, widen: bool, locked: bool = True
 ) -> list[str]:
     """Change the file's requirements on a package so that they admit the version.
 
-    Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
+    Where it is not `locked`, they admit nothing older either. Returns the changes for people.
+    Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
-    changed, changes = await asyncio.to_thread(
-        _rewrite_project, text, file, package, version, widen
-    )
-    if changes:
+    editing = Editing(file, package, version, widen=widen, locked=locked)
+    changed = await asyncio.to_thread(_rewrite_project, text, editing)
+    if editing.changes:
         await tree.write(file, changed.encode())
-    return changes
+    return editing.changes
 
 
 def parse_toml(text: str, file: str) -> tomlkit.TOMLDocument:
@@ -84,34 +119,34 @@ def parse_toml(text: str, file: str) -> tomlkit.TOMLDocument:
         raise Unfit("unsafe", f"`{file}` is not TOML that can be read: {error}") from error
 
 
-def _rewrite_project(
-    text: str, file: str, package: str, version: str, widen: bool
-) -> tuple[str, list[str]]:
-    document = parse_toml(text, file)
-    editing = _Editing(file, package, version, widen)
+def _rewrite_project(text: str, editing: Editing) -> str:
+    document = parse_toml(text, editing.file)
     for listed in _lists(document):
         editing.rewrite_list(listed)
     for table in _poetry_tables(document):
         editing.table(table)
-    return tomlkit.dumps(document), editing.changes
+    return tomlkit.dumps(document)
 
 
-class _Editing:
+class Editing:
     """Changes requirements of one package in place, and notes each change."""
 
-    def __init__(self, file: str, package: str, version: str, widen: bool) -> None:
-        self._file = file
+    def __init__(
+        self, file: str, package: str, version: str, *, widen: bool, locked: bool = True
+    ) -> None:
+        self.file = file
+        self.changes: list[str] = []
         self._package = package
         self._version = version
         self._widen = widen
-        self.changes: list[str] = []
+        self._pep440 = PEP440 if locked else UNLOCKED
 
     def rewrite_list(self, listed: Any) -> None:
         """Change the texts of a list, as PEP 508 writes them."""
         for at, text in enumerate(listed if isinstance(listed, MutableSequence) else ()):
             found = _PARTS.match(text) if isinstance(text, str) else None
             if found and self._is_target(re.split(r"[\s\[(]", found[1].strip())[0]):
-                spec = self._move_spec(found[2], PEP440)
+                spec = self._move_spec(found[2], self._pep440)
                 if spec is not None:
                     listed[at] = f"{found[1]}{spec}{found[3]}"
 
@@ -142,13 +177,13 @@ class _Editing:
         if moved is None or not dialect.admits(moved, self._version):
             raise Stuck(
                 _CANNOT.format(
-                    file=self._file,
+                    file=self.file,
                     asked=f"{self._package} {spec}".strip(),
                     version=self._version,
                     how=_HOW[self._widen],
                 )
             )
-        line = f"`{self._file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
+        line = f"`{self.file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
         self.changes.append(line)
         return moved
 

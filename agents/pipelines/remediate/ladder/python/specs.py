@@ -36,6 +36,12 @@ def floor(spec: str) -> str:
         return ""
 
 
+def begins_at(spec: str, version: str) -> bool:
+    """Return whether a requirement admits nothing before a version, as far as it names any."""
+    lowest = floor(spec)
+    return not lowest or Version(lowest) >= Version(version)
+
+
 def bump_pin(spec: str, version: str) -> str | None:
     """Return the requirement with its pin at the version; upper bounds stay."""
     return _map_clauses(spec, version, _pin)
@@ -49,6 +55,12 @@ def raise_floor(spec: str, version: str) -> str | None:
 def widen_range(spec: str, version: str) -> str | None:
     """Return the requirement with pin and upper bounds moved as far as need be."""
     return _map_clauses(spec, version, _widen)
+
+
+def widen_and_raise(spec: str, version: str) -> str | None:
+    """Return the requirement with pin, floor and upper bounds moved as far as need be."""
+    moved = widen_range(spec, version)
+    return None if moved is None else raise_floor(moved, version)
 
 
 def _map_clauses(

@@ -1,0 +1,74 @@
+"""npm without a lock file: what package.json asks for."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from agents.pipelines.remediate.ladder.npm.files import (
+    LOCKS,
+    find_nearest_lock,
+    flags,
+    npm_name,
+    parse_json,
+)
+from agents.pipelines.remediate.ladder.npm.manifest import list_lowest, require
+from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.tools import Staged, attempt, harmless
+from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
+from agents.pipelines.remediate.ladder.unlocked import Lowest, Unlocked
+from agents.pipelines.remediate.ladder.values import Group
+from agents.ports import WorkTree
+
+
+def find(paths: frozenset[str], group: Group) -> UnlockedNpm | None:
+    """Return the package.json files that the alerts name, where no lock file holds for them."""
+    named = [path for path in group.manifests if path in paths]
+    known = all(posixpath.basename(path) == "package.json" for path in named)
+    if group.ecosystem != "npm" or not named or len(named) != len(group.manifests) or not known:
+        return None
+    if any(find_nearest_lock(paths, posixpath.dirname(path), LOCKS) for path in named):
+        return None
+    return UnlockedNpm(tuple(dict.fromkeys(named)))
+
+
+class UnlockedNpm(Unlocked):
+    """The port Ecosystem for package.json files alone."""
+
+    tool = "npm"
+    scheme: Scheme = NPM
+
+    def __init__(self, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
+        super().__init__(manifests, seconds=seconds)
+        self._registry = Registry(seconds)
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as npm writes it; Unfit for what is no name."""
+        return npm_name(package)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await self._registry.available(tree, package)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await self._registry.objection(tree, package, version)
+
+    def _list_lowest(self, text: str, file: str) -> Sequence[Lowest]:
+        return list_lowest(parse_json(text, file), file)
+
+    async def _require(
+        self, tree: WorkTree, file: str, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        def goal(_: str) -> str:
+            return version
+
+        return await require(tree, file, package, goal, widen=widen, locked=False)
+
+    async def _find_conflict(self, tree: WorkTree, file: str, text: str) -> str:
+        directory = posixpath.dirname(file)
+        options = " ".join(await flags(tree, directory))
+        staged = Staged(directory, {file: harmless(parse_json(text, file))})
+        body = f"npm install --package-lock-only {options}"
+        result = await attempt(tree, body, seconds=self._seconds, staged=staged)
+        return result.output if result.exit_code or result.why != "exit" else ""
