@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.go import adapter as go
 from agents.pipelines.remediate.ladder.npm import adapter as npm
 from agents.pipelines.remediate.ladder.npm import unlocked as unlocked_npm
 from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
@@ -32,6 +33,7 @@ FINDERS: tuple[Find, ...] = (
     npm.find,
     pnpm.find,
     yarn.find,
+    go.find,
     unlocked_python.find,
     unlocked_npm.find,
 )

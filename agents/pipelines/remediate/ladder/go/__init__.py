@@ -1,0 +1,1 @@
+"""Go modules on the ladder."""
