@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from agents.pipelines.remediate.ladder.cargo import adapter as cargo
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.go import adapter as go
 from agents.pipelines.remediate.ladder.npm import adapter as npm
@@ -34,6 +35,7 @@ FINDERS: tuple[Find, ...] = (
     pnpm.find,
     yarn.find,
     go.find,
+    cargo.find,
     unlocked_python.find,
     unlocked_npm.find,
 )

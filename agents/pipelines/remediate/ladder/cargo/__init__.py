@@ -1,0 +1,1 @@
+"""Cargo on the ladder."""

@@ -1,0 +1,104 @@
+"""Cargo's version requirements: test a version, and move a requirement to admit one.
+
+https://doc.rust-lang.org/cargo/reference/specifying-dependencies.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+import tomlkit
+
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.python.pyproject import parse_toml
+
+_PIN = re.compile(r"(\s*=\s*)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)(\s*)")
+_SIGNED = re.compile(r"(\s*[\^~]?\s*)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?)(\s*)")
+_SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
+Table = MutableMapping[str, Any]
+
+
+def admits(spec: str, version: str) -> bool:
+    """Return whether a requirement admits a version; a bare one does as with `^`."""
+    return specs.admits(" ".join(map(_to_npm, spec.split(","))), version)
+
+
+def move_pin(spec: str, version: str) -> str | None:
+    """Return the requirement with its pin at the version; None for what is no pin."""
+    found = _PIN.fullmatch(spec)
+    return f"{found[1]}{version}{found[3]}" if found else None
+
+
+def move_range(spec: str, version: str) -> str | None:
+    """Return the requirement moved to the version's line; None for one with several bounds."""
+    if pin := move_pin(spec, version):
+        return pin
+    found = _SIGNED.fullmatch(spec)
+    if not found:
+        return None
+    numbers = re.split(r"[.+-]", version)[:3]
+    short = ".".join(numbers[: found[2].partition("-")[0].count(".") + 1])
+    for bound in (short, version):
+        moved = f"{found[1]}{bound}{found[3]}"
+        if admits(moved, version):
+            return moved
+    return None
+
+
+def list_tables(manifest: Table) -> Iterator[Table]:
+    """Yield the tables of a manifest that state requirements."""
+    for place in (manifest, _table(manifest.get("workspace"))):
+        yield from (_table(place.get(section)) for section in _SECTIONS)
+    for each in _table(manifest.get("target")).values():
+        yield from (_table(_table(each).get(section)) for section in _SECTIONS)
+
+
+def list_requirements(manifest: Table) -> Iterator[tuple[str, str]]:
+    """Yield each requirement that leads to the usual index: the package, and the versions."""
+    for table in list_tables(manifest):
+        for name, value in table.items():
+            stated = parse_requirement(name, value)
+            if stated is not None:
+                yield stated
+
+
+def parse_requirement(name: str, value: object) -> tuple[str, str] | None:
+    """Return package and versions of one entry; None where it leads elsewhere, or is inherited."""
+    if isinstance(value, str):
+        return name, value
+    entry = _table(value)
+    spec = entry.get("version")
+    if not isinstance(spec, str) or {"git", "path", "registry"} & entry.keys():
+        return None
+    return str(entry.get("package", name)), spec
+
+
+def rewrite(
+    text: str, file: str, package: str, move: Callable[[str], str | None]
+) -> tuple[str, list[str]]:
+    """Return the manifest with the package's requirements moved, and the changes for people."""
+    document = parse_toml(text, file)
+    changes = []
+    for table in list_tables(document):
+        for name, value in table.items():
+            stated = parse_requirement(name, value)
+            moved = move(stated[1]) if stated and stated[0] == package else None
+            if stated is None or moved is None:
+                continue
+            if isinstance(value, str):
+                table[name] = moved
+            else:
+                value["version"] = moved
+            changes.append(f"`{file}` asks for {package} `{moved}`, not `{stated[1]}`")
+    return tomlkit.dumps(document), changes
+
+
+def _to_npm(part: str) -> str:
+    plain = part.strip()
+    return f"^{plain}" if plain[:1].isdigit() and not plain.endswith("*") else plain
+
+
+def _table(value: object) -> Table:
+    return value if isinstance(value, MutableMapping) else {}
