@@ -13,14 +13,18 @@ from univers.versions import SemverVersion
 
 from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.lock import crate_name, entries_of
-from agents.pipelines.remediate.ladder.cargo.tools import call
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_toml
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
+from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit, tail_output
 from agents.ports import WorkTree
 
+_CARGO = Program(
+    "cargo",
+    'export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" CARGO_TERM_COLOR=never CARGO_NET_RETRY=1',
+)
 _MOST_MANIFESTS = 300
 _PARTS = r'^\{"name":"[^"]*","vers":"[^"]*"|"cksum":"[0-9a-f]*"|"yanked":(true|false)'
 _LISTED = """\
@@ -227,8 +231,10 @@ class Cargo(WithoutOverrides):
 
     async def _call(self, tree: WorkTree, body: str, *, keep: bool = False) -> str:
         """Run cargo on manifests and lock file; `keep` what it makes of the latter."""
-        files = {file: await read_text(tree, file) for file in self._manifests}
-        files[self._lock] = await read_text(tree, self._lock, LOCK_LIMIT)
-        if keep:
-            body = f'{body} || exit 1\ncp -- Cargo.lock "$tree"/{shlex.quote(self._lock)}\n'
-        return await call(tree, self._directory, files, body, seconds=self._seconds)
+        files = {self._lock: await read_text(tree, self._lock, LOCK_LIMIT)}
+        for file in self._manifests:
+            files |= dict(requirements.list_stand_ins(file, await read_text(tree, file)))
+        kept = self._lock if keep else ""
+        return await _CARGO.call(
+            tree, self._directory, files, body, seconds=self._seconds, keep=kept
+        )

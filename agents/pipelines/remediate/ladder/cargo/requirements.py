@@ -5,6 +5,7 @@ https://doc.rust-lang.org/cargo/reference/specifying-dependencies.html
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
@@ -17,6 +18,10 @@ from agents.pipelines.remediate.ladder.python.pyproject import parse_toml
 _PIN = re.compile(r"(\s*=\s*)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)(\s*)")
 _SIGNED = re.compile(r"(\s*[\^~]?\s*)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?)(\s*)")
 _SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
+_KEPT = frozenset({*_SECTIONS, "features", "target", "package", "workspace", "patch", "replace"})
+_KEPT_OF_PACKAGE = ("name", "version", "edition", "rust-version", "resolver", "workspace")
+"""What decides how versions are chosen; the rest names files that the copy does not have."""
+
 Table = MutableMapping[str, Any]
 
 
@@ -93,6 +98,16 @@ def rewrite(
                 value["version"] = moved
             changes.append(f"`{file}` asks for {package} `{moved}`, not `{stated[1]}`")
     return tomlkit.dumps(document), changes
+
+
+def list_stand_ins(file: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield what stands in for a package: its manifest without what it runs, an empty library."""
+    whole = parse_toml(text, file).unwrap()
+    kept = {key: each for key, each in whole.items() if key in _KEPT}
+    if isinstance(package := whole.get("package"), dict):
+        kept["package"] = {key: each for key, each in package.items() if key in _KEPT_OF_PACKAGE}
+        yield posixpath.join(posixpath.dirname(file), "src/lib.rs"), ""
+    yield file, tomlkit.dumps(kept)
 
 
 def _to_npm(part: str) -> str:

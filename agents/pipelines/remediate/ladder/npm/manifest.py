@@ -67,7 +67,7 @@ async def require(
             move = moved_to if locked else raised_to
             moved = move(package, wanted, version, file, widen=widen) if version else None
             if moved:
-                text = _replace_value(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
+                text = replace_value(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
                 changes.append(describe_change(file, package, moved, wanted))
     if changes:
         await tree.write(file, text.encode())
@@ -164,7 +164,8 @@ def overridden_package(key: str) -> str:
     return last[:1] + last[1:].partition("@")[0]
 
 
-def _replace_value(text: str, names: tuple[str, ...], value: str) -> str:
+def replace_value(text: str, names: tuple[str, ...], value: str) -> str:
+    """Return the text with another value at these names; all else stays as it is written."""
     found = place_of(text, names)
     return f"{text[: found[0]]}{_to_json(value)}{text[found[1] :]}" if found else text
 
