@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from agents.pipelines.remediate.ladder.cargo import adapter as cargo
+from agents.pipelines.remediate.ladder.composer import adapter as composer
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.go import adapter as go
 from agents.pipelines.remediate.ladder.npm import adapter as npm
@@ -36,6 +37,7 @@ FINDERS: tuple[Find, ...] = (
     yarn.find,
     go.find,
     cargo.find,
+    composer.find,
     unlocked_python.find,
     unlocked_npm.find,
 )

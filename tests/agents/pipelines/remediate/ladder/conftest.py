@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import fcntl
+import http.server
 import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -257,6 +259,27 @@ class MadeUpEcosystem:
 
     async def verify_lock(self, tree, before, after):
         return ()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a word: package managers say themselves what they were refused."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serve_folder(folder):
+    """Serve a folder on loopback, as registries of files are; return its address."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def lay_index(tree, versions, wants):

@@ -1,15 +1,12 @@
 """Cargo with a registry on loopback: each lock that comes out is one that cargo fetches frozen."""
 
 import hashlib
-import http.server
 import io
 import json
 import os
 import re
 import shutil
 import tarfile
-import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb,
 from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.adapter import Cargo
 from agents.pipelines.remediate.ladder.cargo.lock import entries_of
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
 
 ROOT = """\
 [package]
@@ -34,11 +31,6 @@ path = "src/odd.rs"
 [dependencies]
 {wanted}
 """
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Say nothing: cargo says what it was refused."""
 
 
 class SparseIndex:
@@ -100,11 +92,7 @@ def crates(tree, tmp_path):
     registry.publish("http", "1.0.0", codec="^1.2.0")
     registry.publish("http", "1.0.5", codec="=1.2.0")
     registry.publish("http", "1.1.0", codec="^1.2")
-    handler = partial(QuietHandler, directory=str(registry.root))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with serve_folder(registry.root) as address:
         home = tmp_path / "cargo"
         home.mkdir()
         (home / "config.toml").write_text(
@@ -117,8 +105,6 @@ def crates(tree, tmp_path):
         tree.environment = {**rustup, "PATH": path, "HOME": str(tmp_path), "CARGO_HOME": str(home)}
         tree.registry = registry
         yield tree
-        server.shutdown()
-        thread.join()
 
 
 async def bash(tree, script):

@@ -1,0 +1,1 @@
+"""Composer on the ladder."""

@@ -1,0 +1,202 @@
+"""Composer: composer.lock with the composer.json beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from univers.versions import ComposerVersion
+
+from agents.pipelines.remediate.ladder.composer import constraints
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
+from agents.pipelines.remediate.ladder.files import (
+    LOCK_LIMIT,
+    MOST_ENTRIES,
+    host,
+    read_text,
+    tables,
+)
+from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.npm.files import pairs, parse_json, table
+from agents.pipelines.remediate.ladder.npm.manifest import replace_value
+from agents.pipelines.remediate.ladder.ranges import Scheme
+from agents.pipelines.remediate.ladder.staged import Program
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit, tail_output
+from agents.ports import WorkTree
+
+_SECTIONS = ("require", "require-dev")
+_PARTS = ("packages", "packages-dev")
+_NAME = re.compile(r"[a-z0-9](?:[_.-]?[a-z0-9]+)*/[a-z0-9](?:(?:[_.]|-{1,2})?[a-z0-9]+)*")
+_VERSION = re.compile(r"v?[0-9A-Za-z][0-9A-Za-z._#+/-]{0,100}")
+_HASHED = ("name", "version", "require", "require-dev", "conflict", "replace", "provide")
+_HASHED_TOO = ("minimum-stability", "prefer-stable", "repositories", "extra")
+"""What the lock file's `content-hash` is made of; the rest runs something, or names files."""
+
+_COMPOSER = Program(
+    "composer",
+    "export COMPOSER_NO_INTERACTION=1 COMPOSER_ALLOW_SUPERUSER=1 COMPOSER_ROOT_VERSION=1.0.0\n"
+    "export COMPOSER_NO_AUDIT=1 NO_COLOR=1",
+)
+_QUIET = "--no-scripts --no-plugins --no-ansi --no-progress"
+_LOOSE = "--ignore-platform-req=ext-* --ignore-platform-req=lib-*"
+_LISTED = "composer show --all --no-plugins --no-ansi --format=json -- {name} 2>/dev/null"
+_RELOCK = "composer update {quiet} {loose} --no-install {names} {pins}"
+_FROZEN = """\
+composer validate --no-plugins --no-ansi --no-check-publish --no-check-all || exit 1
+composer install {quiet} {loose} --no-autoloader --prefer-dist
+"""
+
+_NO_OVERRIDES = "Composer has no entries that overrule what other packages ask for."
+_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
+
+
+def find(paths: frozenset[str], group: Group) -> Composer | None:
+    """Return Composer for the lock file in the group's folder."""
+    directory = group.directory.strip("/")
+    names = {posixpath.basename(manifest) for manifest in group.manifests}
+    known = group.ecosystem == "composer" and names <= {"composer.json", "composer.lock"}
+    there = {posixpath.join(directory, name) for name in ("composer.json", "composer.lock")}
+    return Composer(directory) if known and there <= paths else None
+
+
+class Composer(WithoutOverrides):
+    """The port Ecosystem for one `composer.lock`."""
+
+    tool = "Composer"
+    no_overrides = _NO_OVERRIDES
+    locks = True
+    scheme: Scheme = Scheme("composer", ComposerVersion)
+
+    def __init__(self, directory: str, *, seconds: float = 300) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._lock = posixpath.join(directory, "composer.lock")
+        self._manifest = posixpath.join(directory, "composer.json")
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the lock file and the manifest."""
+        return frozenset({self._lock, self._manifest})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return _package_name(package)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now, without the `v` that some write before versions."""
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        lock = await asyncio.to_thread(parse_json, text, self._lock)
+        manifest = parse_json(await read_text(tree, self._manifest), self._manifest)
+        own = tuple(
+            Own(name=name, spec=spec, file=self._manifest)
+            for section in _SECTIONS
+            for name, spec in pairs(manifest.get(section))
+            if "/" in name
+        )
+        return Locked(entries=tuple(_list_entries(lock, self._lock)), own=own)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the repositories effective in the sandbox offer."""
+        output = await self._call(tree, _LISTED.format(name=shlex.quote(package)))
+        try:
+            return [str(each).removeprefix("v") for each in json.loads(output)["versions"]]
+        except (ValueError, LookupError, TypeError) as error:
+            said = tail_output(output)
+            text = f"Composer did not say which versions of {package} there are: {said}"
+            raise Stuck(text) from error
+
+    async def objection(self, *_: object) -> str:
+        """Return that nothing speaks against a version: Composer offers none that was withdrawn."""
+        return ""
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Have Composer move these alone, the pinned ones to their versions."""
+        names = shlex.join(map(_package_name, (*pins, *free)))
+        held = " ".join(f"--with {shlex.quote(f'{name}:{new}')}" for name, new in pins.items())
+        body = _RELOCK.format(quiet=_QUIET, loose=_LOOSE, names=names, pins=held)
+        await self._call(tree, body, keep=self._lock)
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the manifest's requirements so that they admit the version."""
+        text = await read_text(tree, self._manifest)
+        manifest = parse_json(text, self._manifest)
+        changes = []
+        for section in _SECTIONS:
+            for name, spec in pairs(manifest.get(section)):
+                if name.lower() != package or constraints.admits(spec, version):
+                    continue
+                moved = self._move(f"{package} {spec}", spec, version, widen=widen)
+                text = replace_value(text, (section, name), moved)
+                changes.append(f"`{self._manifest}` asks for {package} `{moved}`, not `{spec}`")
+        if changes:
+            await tree.write(self._manifest, text.encode())
+        return changes
+
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifest agree, and that all of it installs as it is locked."""
+        await self._call(tree, _FROZEN.format(quiet=_QUIET, loose=_LOOSE))
+        return []
+
+    def _move(self, asked: str, spec: str, version: str, *, widen: bool) -> str:
+        """Return the constraint to ask for instead. Raises Stuck."""
+        moved = (constraints.move_range if widen else constraints.move_pin)(spec, version)
+        if moved is None or not constraints.admits(moved, version):
+            how = "" if widen else " without moving its upper bound"
+            about = {"file": self._manifest, "asked": asked, "version": version, "how": how}
+            raise Stuck(_CANNOT.format(**about))
+        return moved
+
+    async def _call(self, tree: WorkTree, body: str, *, keep: str = "") -> str:
+        """Run Composer on the manifest, without what it could run, and the lock file."""
+        manifest = parse_json(await read_text(tree, self._manifest), self._manifest)
+        kept = {key: manifest[key] for key in (*_HASHED, *_HASHED_TOO) if key in manifest}
+        if platform := table(manifest.get("config")).get("platform"):
+            kept["config"] = {"platform": platform}
+        files = {
+            self._manifest: json.dumps(kept),
+            self._lock: await read_text(tree, self._lock, LOCK_LIMIT),
+        }
+        return await _COMPOSER.call(
+            tree, self._directory, files, body, seconds=self._seconds, keep=keep
+        )
+
+
+def _package_name(package: str) -> str:
+    """Return a package's name, which may stand on a command line. Raises Unfit for others."""
+    name = package.lower()
+    if len(name) > 200 or not _NAME.fullmatch(name):
+        raise Unfit("unsafe", "A package has a name that Fettle does not put on command lines.")
+    return name
+
+
+def _list_entries(lock: Mapping[str, object], path: str) -> Iterator[Entry]:
+    """Yield the packages of a lock file. Raises Unfit for what is none."""
+    found = [each for part in _PARTS for each in tables(lock.get(part))]
+    if len(found) > MOST_ENTRIES:
+        raise Unfit("unsafe", f"`{path}` lists more than {MOST_ENTRIES} packages.")
+    names = {str(each.get("name", "")).lower() for each in found}
+    for each in found:
+        name, version = _package_name(str(each.get("name", ""))), str(each.get("version", ""))
+        if not _VERSION.fullmatch(version):
+            raise Unfit("unsafe", f"`{path}` has a version of {name} that is none.")
+        dist, source = table(each.get("dist")), table(each.get("source"))
+        held = (dist.get("shasum"), dist.get("reference"), source.get("reference"))
+        yield Entry(
+            key=name,
+            name=name,
+            version=version.removeprefix("v"),
+            source=str(each.get("notification-url", "")),
+            hosts=tuple(host(url) for url in (str(dist.get("url", "")),) if url),
+            hashes=tuple(dict.fromkeys(str(value) for value in held if value)),
+            needs=tuple(
+                need for need in map(str.lower, table(each.get("require"))) if need in names
+            ),
+        )
