@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from agents.pipelines.remediate.ladder.bundler import adapter as bundler
 from agents.pipelines.remediate.ladder.cargo import adapter as cargo
 from agents.pipelines.remediate.ladder.composer import adapter as composer
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
@@ -38,6 +39,7 @@ FINDERS: tuple[Find, ...] = (
     go.find,
     cargo.find,
     composer.find,
+    bundler.find,
     unlocked_python.find,
     unlocked_npm.find,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from univers.version_range import VersionRange, build_range_from_github_advisory_constraint
-from univers.versions import PypiVersion, SemverVersion, Version
+from univers.versions import PypiVersion, RubygemsVersion, SemverVersion, Version
 
 from agents.pipelines.remediate.ladder.values import Delta, Unfit
 from agents.ports import Advisory
@@ -37,6 +37,8 @@ class Scheme:
                 return (version.value.epoch, *version.value.release)
             case SemverVersion():
                 return (0, version.major, version.minor, version.patch)
+            case RubygemsVersion():
+                return (0, *(part for part in version.value.segments if isinstance(part, int)))
         return ()
 
     def is_prerelease(self, text: str) -> bool:
@@ -47,6 +49,8 @@ class Scheme:
                 return bool(version.value.is_prerelease)
             case SemverVersion():
                 return bool(version.value.prerelease)
+            case RubygemsVersion():
+                return bool(version.value.prerelease())
         return True
 
     def newer(self, text: str, than: str) -> bool:

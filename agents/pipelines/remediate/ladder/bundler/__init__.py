@@ -1,0 +1,1 @@
+"""Bundler on the ladder."""
