@@ -128,3 +128,15 @@ class Aimed(Protocol):
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes; `relock` keeps to it, whatever its pins say."""
         ...
+
+
+@runtime_checkable
+class Indexed(Protocol):
+    """An Ecosystem whose repositories may name the index that they take packages from."""
+
+    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+        """Return the host of an index that is named for the package and not configured here.
+
+        Empty: there is none, so that the index in the sandbox may be asked for the package.
+        """
+        ...

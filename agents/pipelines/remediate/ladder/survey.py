@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem
+from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem, Indexed
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
@@ -16,6 +16,11 @@ _SAFE = "Every copy of {name} is outside of the vulnerable ranges already: {vers
 _NO_RELEASE = (
     "The index offers no release of {name} after {old} that is outside of the vulnerable ranges"
     "{why}. Wait for one, replace the package, or dismiss the alert with a reason."
+)
+_OTHER_INDEX = (
+    "The repository takes {name} from {host}, and {tool} is not configured for that index where"
+    " Fettle runs. Another one was not asked: anybody could offer something else under that name"
+    " there. Configure {tool} on Fettle's machine for it, with its credentials, and ask again."
 )
 _MAJORS = (
     " and of the same major version; {version} is of another, which the policy does not permit"
@@ -29,6 +34,9 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     start = await tree.snapshot()
     before = await ecosystem.read(tree)
     copies = vulnerable(ecosystem, before, name, ranges)
+    if isinstance(ecosystem, Indexed) and (other := await ecosystem.find_other_index(tree, name)):
+        text = _OTHER_INDEX.format(name=name, host=other, tool=ecosystem.tool)
+        raise Unfit("other_index", text)
     offered = await ecosystem.available(tree, name)
     versions = dict.fromkeys(copy.version for copy in copies)
     targets = []

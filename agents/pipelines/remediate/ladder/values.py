@@ -140,6 +140,7 @@ Cause = Literal[
     "nothing_to_do",  # no copy is in a vulnerable range, or there is no copy
     "unsupported",  # no ecosystem of the ladder knows these files
     "unsafe",  # a file is, or asks for, what it must not be
+    "other_index",  # the repository names an index that nobody configured, so none is asked
     "no_tool",  # the sandbox cannot be given the resolver, or no way to the indexes
     "no_release",  # no release is outside of the ranges and allowed
     "no_rung",  # every rung was tried

@@ -18,7 +18,6 @@ from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     find_nearest_lock,
     flags,
-    npm_name,
     parse_json,
     read_json,
 )
@@ -30,7 +29,7 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
 )
 from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
-from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
@@ -54,7 +53,7 @@ def find(paths: frozenset[str], group: Group) -> Npm | None:
     return Npm(lock) if lock else None
 
 
-class Npm:
+class Npm(NpmIndex):
     """The port Ecosystem for one lock file of npm."""
 
     tool = "npm"
@@ -65,7 +64,7 @@ class Npm:
         self._lock = lock
         self._directory = posixpath.dirname(lock)
         self._seconds = seconds
-        self._registry = Registry(seconds)
+        self._registry = Registry(seconds, self._directory)
         self._root = posixpath.join(self._directory, "package.json")
         self._members: tuple[str, ...] = (self._root,)
         self._aim = Aim()
@@ -78,10 +77,6 @@ class Npm:
     def files(self) -> frozenset[str]:
         """Return the lock file, and the manifests of root and members."""
         return frozenset({self._lock, *self._members})
-
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return npm_name(package)
 
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes: a tree of npm holds several of one package."""
@@ -99,14 +94,6 @@ class Npm:
             self._start = {**texts, self._lock: text}
         entries = await asyncio.to_thread(locks.entries_of, packages, self._lock)
         return Locked(entries=entries, own=tuple(own))
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await self._registry.available(tree, package)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await self._registry.objection(tree, package, version)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.files import MANIFEST_LIMIT, read_text
+from agents.pipelines.remediate.ladder.files import MANIFEST_LIMIT, host, read_text
 from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
 
@@ -102,13 +102,28 @@ async def flags(tree: WorkTree, directory: str) -> tuple[str, ...]:
 
     Nothing else of it is obeyed: it could name other indexes, or what is to run.
     """
+    found = {
+        name: value
+        for name, value in await _read_settings(tree, directory)
+        if name in _FLAGS and _FLAGS[name].fullmatch(value)
+    }
+    return tuple(f"--{name}={value}" for name, value in found.items())
+
+
+async def read_registry(tree: WorkTree, directory: str, scope: str) -> str:
+    """Return the host of the registry that the `.npmrc` names for a scope; empty: none.
+
+    https://docs.npmjs.com/cli/using-npm/scope#associating-a-scope-with-a-registry
+    """
+    said = dict(await _read_settings(tree, directory))
+    url = said.get(f"{scope}:registry") or said.get("registry") or ""
+    return host(url) or url[:100]
+
+
+async def _read_settings(tree: WorkTree, directory: str) -> list[tuple[str, str]]:
     try:
         text = (await tree.read(posixpath.join(directory, ".npmrc"))).decode("utf-8", "replace")
     except ToolError:
-        return ()
-    found = {}
-    for line in text.splitlines():
-        name, _, value = (part.strip() for part in line.partition("="))
-        if name in _FLAGS and _FLAGS[name].fullmatch(value):
-            found[name] = value
-    return tuple(f"--{name}={value}" for name, value in found.items())
+        return []
+    lines = (line.partition("=") for line in text.splitlines())
+    return [(name.strip(), value.strip().strip("\"'")) for name, _, value in lines]

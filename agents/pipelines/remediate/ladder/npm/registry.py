@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.pipelines.remediate.ladder.files import host
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
-from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, table
+from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, read_registry, table
 from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, to_json
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
 from agents.pipelines.remediate.ladder.values import Stuck, tail_output
@@ -34,6 +35,13 @@ _ROWS = (
     "]))([JSON.parse(t)].flat())"
 )
 """Each version, whether it is deprecated, and its hashes, unless that would be too much at once."""
+
+_CONFIGURED = """\
+for key in registry {scope}:registry; do printf 'FETTLE%s\\n' "$(npm config get "$key")"; done
+unset npm_config_registry
+printf 'FETTLE%s\\n' "$(npm config get registry --userconfig /dev/null --globalconfig /dev/null)"
+"""
+"""The registries that npm is configured for, and the one that it asks otherwise."""
 
 _LINEAGE = """\
 said=$(npm view --json -- {wanted} dist.integrity dist.shasum 2>/dev/null | tr -d '\\n')
@@ -59,6 +67,8 @@ class Registry:
     """The index effective in the sandbox; remembers what it said."""
 
     seconds: float = 300
+    directory: str = ""
+    """The folder whose `.npmrc` may name another one."""
     _versions: dict[str, dict[str, bool]] = field(default_factory=dict)
     _entries: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict)
     _hashes: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -76,6 +86,16 @@ class Registry:
             self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
             self._hashes |= {(name, str(row[0])): row[2] for row in rows if len(row) > 2}
         return list(self._versions[name])
+
+    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+        """Return the host of a registry that is named for the package and not configured here."""
+        scope = package.partition("/")[0] if package.startswith("@") else ""
+        named = await read_registry(tree, self.directory, scope)
+        if not named:
+            return ""
+        output = await call(tree, _CONFIGURED.format(scope=scope), seconds=self.seconds)
+        known = {host(line.removeprefix(_MARK)) for line in output.splitlines() if _MARK in line}
+        return "" if named in known else named
 
     async def objection(self, tree: WorkTree, package: str, version: str) -> str:
         """Return why a version must not be taken; where all are deprecated that is no reason."""
@@ -201,3 +221,25 @@ def _all_marked(output: str) -> list[Any]:
             except (ValueError, RecursionError):
                 found.append(None)
     return found
+
+
+class NpmIndex:
+    """The part of an Ecosystem that asks the registry npm is configured for in the sandbox."""
+
+    _registry: Registry
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return npm_name(package)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await self._registry.available(tree, package)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await self._registry.objection(tree, package, version)
+
+    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+        """Return the host of a registry that is named for the package and not configured here."""
+        return await self._registry.find_other_index(tree, package)

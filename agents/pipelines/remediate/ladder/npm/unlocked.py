@@ -9,11 +9,10 @@ from agents.pipelines.remediate.ladder.npm.files import (
     LOCKS,
     find_nearest_lock,
     flags,
-    npm_name,
     parse_json,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import list_lowest, require
-from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import Staged, attempt, harmless
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.unlocked import Lowest, Unlocked
@@ -32,7 +31,7 @@ def find(paths: frozenset[str], group: Group) -> UnlockedNpm | None:
     return UnlockedNpm(tuple(dict.fromkeys(named)))
 
 
-class UnlockedNpm(Unlocked):
+class UnlockedNpm(NpmIndex, Unlocked):
     """The port Ecosystem for package.json files alone."""
 
     tool = "npm"
@@ -40,19 +39,7 @@ class UnlockedNpm(Unlocked):
 
     def __init__(self, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
         super().__init__(manifests, seconds=seconds)
-        self._registry = Registry(seconds)
-
-    def name_of(self, package: str) -> str:
-        """Return the package's name as npm writes it; Unfit for what is no name."""
-        return npm_name(package)
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await self._registry.available(tree, package)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await self._registry.objection(tree, package, version)
+        self._registry = Registry(seconds, posixpath.dirname(manifests[0]))
 
     def _list_lowest(self, text: str, file: str) -> Sequence[Lowest]:
         return list_lowest(parse_json(text, file), file)

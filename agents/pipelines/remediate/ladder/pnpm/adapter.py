@@ -27,7 +27,7 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
     require_new,
 )
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
-from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.pnpm import lock as locks
 from agents.pipelines.remediate.ladder.pnpm import settings
@@ -69,7 +69,7 @@ def find(paths: frozenset[str], group: Group) -> Pnpm | None:
     return Pnpm(directory, workspace=posixpath.join(directory, _WORKSPACE) in paths)
 
 
-class Pnpm:
+class Pnpm(NpmIndex):
     """The port Ecosystem for one `pnpm-lock.yaml`."""
 
     tool = "pnpm"
@@ -79,7 +79,7 @@ class Pnpm:
     def __init__(self, directory: str, *, workspace: bool, seconds: float = 300) -> None:
         self._directory = directory
         self._seconds = seconds
-        self._registry = Registry(seconds)
+        self._registry = Registry(seconds, self._directory)
         self._lock = posixpath.join(directory, _LOCK)
         self._root = posixpath.join(directory, "package.json")
         self._workspace = posixpath.join(directory, _WORKSPACE)
@@ -92,10 +92,6 @@ class Pnpm:
     def files(self) -> frozenset[str]:
         """Return the lock file, the manifests of root and members, and the workspace's file."""
         return frozenset({self._lock, self._workspace, *self._members})
-
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return npm_name(package)
 
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes: a lock of pnpm holds several of one package."""
@@ -114,14 +110,6 @@ class Pnpm:
         own += list_catalog_requirements(await self._read_workspace(tree), self._workspace)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
         return Locked(entries=entries, own=tuple(own))
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await self._registry.available(tree, package)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await self._registry.objection(tree, package, version)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
 
 from packaging.utils import InvalidName, canonicalize_name
 
+from agents.pipelines.remediate.ladder.files import host
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt, call
 from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
@@ -45,6 +47,13 @@ rm -rf "$folder"
 exit $code
 """
 _SCRATCH = {"wanted": ".fettle-requirements.txt", "constraints": ".fettle-constraints.txt"}
+_CONFIGURED = """\
+printf '%s\\n' "${PIP_INDEX_URL:-}" "${PIP_EXTRA_INDEX_URL:-}"
+pip config list
+pip --isolated install --help | tr -d ' \\n' | grep -oE 'defaulthttps?://[^)]+' || true
+"""
+"""The indexes that pip is configured for, and the one that it asks otherwise."""
+_URL = re.compile(r"https?://[^\s'\"]+")
 _MOST_PROVED = 20
 _MISMATCH = "DO NOT MATCH THE HASHES"
 _HASH = re.compile(r"sha(256:[0-9a-f]{64}|384:[0-9a-f]{96}|512:[0-9a-f]{128})")
@@ -58,6 +67,37 @@ def python_name(package: str) -> str:
         raise Unfit(
             "unsafe", "The alert's package has a name that no Python package can have."
         ) from error
+
+
+class PythonIndex:
+    """The part of an Ecosystem that asks the index which pip is configured for in the sandbox."""
+
+    _seconds: float
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return python_name(package)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await available(tree, package, self._seconds)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await objection(tree, package, version, self._seconds)
+
+    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+        """Return the host of an index that is named for the package and not configured here."""
+        named = await self._list_named_indexes(tree, package)
+        if not named:
+            return ""
+        said = await call(tree, BASE, _CONFIGURED, seconds=self._seconds)
+        known = {host(url) for url in _URL.findall(said)}
+        return min(set(named) - known, default="")
+
+    @abstractmethod
+    async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
+        """Return the hosts of the indexes that the repository's files name for the package."""
 
 
 async def available(tree: WorkTree, package: str, seconds: float) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
@@ -41,7 +41,7 @@ def find(paths: frozenset[str], group: Group) -> Pip | None:
     return Pip(tuple(dict.fromkeys(named)), paths)
 
 
-class Pip(WithoutOverrides):
+class Pip(index.PythonIndex, WithoutOverrides):
     """The port Ecosystem for requirements files."""
 
     tool = "pip"
@@ -67,10 +67,6 @@ class Pip(WithoutOverrides):
         """Return the requirements files and what they include."""
         return frozenset({*self._manifests, *self._read.texts, *sources(self._read, self._paths)})
 
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return index.python_name(package)
-
     async def read(self, tree: WorkTree) -> Locked:
         """Return the requirements: a pin is its version, a range the lowest version it admits."""
         read = await _read_all_requirements(tree, self._manifests)
@@ -80,14 +76,6 @@ class Pip(WithoutOverrides):
         self._read = read
         self._original = self._original or read
         return _to_locked(read)
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await index.available(tree, package, self._seconds)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await index.objection(tree, package, version, self._seconds)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -136,6 +124,9 @@ class Pip(WithoutOverrides):
             notes.append(_UNPROVED)
         return [*notes, *await index.prove(tree, before, after, self._seconds)]
 
+    async def _list_named_indexes(self, *_: object) -> Collection[str]:
+        return self._read.indexes
+
     async def _find_conflict(self, tree: WorkTree, read: Read) -> str:
         """Return what pip says against installing all of it together; empty: nothing."""
         lines = [line for line in read.lines if _decides(line, read)]
@@ -167,6 +158,7 @@ async def _read_all_requirements(tree: WorkTree, paths: Sequence[str]) -> Read:
         together.lines += [line for line in read.lines if line.file not in together.texts]
         together.texts |= read.texts
         together.compiled |= read.compiled
+        together.indexes |= read.indexes
         together.notes += [note for note in read.notes if note not in together.notes]
     return together
 

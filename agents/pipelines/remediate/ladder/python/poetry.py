@@ -6,7 +6,7 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import tomlkit
 
@@ -72,7 +72,7 @@ def find(paths: frozenset[str], group: Group) -> Poetry | None:
     return Poetry(directory) if known and there <= paths else None
 
 
-class Poetry(WithoutOverrides):
+class Poetry(index.PythonIndex, WithoutOverrides):
     """The port Ecosystem for one `poetry.lock`."""
 
     tool = "Poetry"
@@ -93,10 +93,6 @@ class Poetry(WithoutOverrides):
         """Return the lock file and the manifest."""
         return frozenset({self._lock, self._manifest})
 
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return index.python_name(package)
-
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
         lock = await read_toml(tree, self._lock, LOCK_LIMIT)
@@ -105,14 +101,6 @@ class Poetry(WithoutOverrides):
         project = await read_toml(tree, self._manifest)
         entries = _entries(packages(lock, self._lock), self._lock)
         return Locked(entries=entries, own=tuple(list_requirements(project, self._manifest)))
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await index.available(tree, package, self._seconds)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await index.objection(tree, package, version, self._seconds)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -148,6 +136,11 @@ class Poetry(WithoutOverrides):
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         await self._check(tree)
         return await index.prove(tree, before, after, self._seconds)
+
+    async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
+        return {
+            place for e in (await self.read(tree)).by_name.get(package, ()) for place in e.hosts
+        }
 
     async def _check(self, tree: WorkTree) -> None:
         text = await read_text(tree, self._manifest)

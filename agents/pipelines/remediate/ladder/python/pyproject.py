@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
 
-from agents.pipelines.remediate.ladder.files import Table, read_text, tables, texts
+from agents.pipelines.remediate.ladder.files import Table, host, read_text, tables, texts
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.python import specs
 from agents.pipelines.remediate.ladder.values import Stuck, Unfit
@@ -57,6 +57,30 @@ def list_elsewhere(project: Table) -> frozenset[str]:
     return frozenset(
         map(str, map(canonicalize_name, _find_table(project, "tool", "uv", "sources")))
     )
+
+
+def list_index_hosts(project: Table, package: str = "") -> set[str]:
+    """Return the hosts of uv's and PDM's indexes; of a package those that it is taken from.
+
+    One that is asked beside the usual one is none of those. https://docs.astral.sh/uv/concepts/indexes/
+    """
+    listed = tables(_find_table(project, "tool", "uv").get("index"))
+    if package:
+        sources = _find_table(project, "tool", "uv", "sources")
+        own = [each for name, each in sources.items() if canonicalize_name(name) == package]
+        meant = {str(each.get("index")) for value in own for each in _tables_of(value)}
+        listed = [
+            each
+            for each in listed
+            if (each.get("name") in meant if meant else each.get("default") is True)
+        ]
+    pdm = tables(_find_table(project, "tool", "pdm").get("source"))
+    listed += [each for each in pdm if not package or each.get("name") == "pypi"]
+    return {host(str(each["url"])) for each in listed if each.get("url")} - {""}
+
+
+def _tables_of(value: Any) -> list[Table]:
+    return tables(value if isinstance(value, list) else [value])
 
 
 def list_wanted(project: Table) -> list[Requirement]:

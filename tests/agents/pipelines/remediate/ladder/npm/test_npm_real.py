@@ -93,7 +93,7 @@ def lines(tree, start, fix):
 async def test_minimist_locked_below_mkdirp(real):
     evil = {"scripts": {"preinstall": "touch pwned"}, "name": "shop", "version": "1.0.0"}
     await lock(real, {**evil, "dependencies": {"mkdirp": "0.5.5"}}, first={"minimist": "1.2.5"})
-    real.lay({".npmrc": "registry=http://127.0.0.1:9/\nnode-options=--require ./evil.js\n"})
+    real.lay({".npmrc": "node-options=--require ./evil.js\n"})
     about = alerts("minimist", "< 0.2.4", ">= 1.0.0, < 1.2.6")
     (real.folder / ".npmrc").rename(real.folder.parent / "npmrc")
     assert "polluted: yes" in await run_exploit(real)

