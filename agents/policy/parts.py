@@ -324,8 +324,11 @@ class Remediation(Strict):
     """How often all open alerts are looked at, besides what GitHub tells of at once: those that it
     never told of, and those whose fix failed, once something has changed or a release may be
     there."""
-    majors: bool = False
-    """Whether a package may move to another major version without a person's yes."""
+    majors: Literal["allow", "draft", "ask", "never"] = "draft"
+    """What becomes of a fix by another major version, once it is made and checked: a pull request
+    like any other (`allow`), a draft, one that a person says yes to first (`ask`), or none. Those
+    of packages that only development needs, and those that every requirement admits, are like any
+    other. `true` and `false` mean `allow` and `ask`."""
     overrides: bool = False
     """Whether an entry may overrule what other packages ask for, where nothing else helps."""
     override_days: int = Field(default=90, gt=0, le=3650)
@@ -334,3 +337,9 @@ class Remediation(Strict):
     tell_failures: bool = True
     """Whether an issue says so when no fix was found. What a person has to decide is asked in one
     in any case."""
+
+    @field_validator("majors", mode="before")
+    @classmethod
+    def _read_older_words(cls, value: object) -> object:
+        """Take what policies said while it was a yes or a no."""
+        return {True: "allow", False: "ask"}[value] if isinstance(value, bool) else value

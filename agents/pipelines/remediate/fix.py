@@ -8,6 +8,7 @@ from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Fix,
     Group,
+    Level,
     Move,
     Ranges,
     Refusal,
@@ -24,14 +25,9 @@ from agents.text import one_line
 
 CLIMBS = 3  # with what was learnt of advisories that no alert had named
 
-RULE = "remediate/major"
-WHAT = "move to another major version"
-REASON = (
-    "No release of the same major version is safe. Another major version may break what uses it;"
-    " with a yes Fettle moves there and runs the repository's checks."
-)
+_NEVER = "{reason} The policy wants no other major version (`remediation.majors`)."
+_NOBODY = "{reason} The policy has people asked for another one, and nobody can be asked here."
 _UNKNOWN = "The ladder knows no lock file of these manifests ({ecosystem})."
-_DENIED = "{reason} {by} said no to version {version}."
 _CLEAN = "GitHub knows of no advisory that affects what came in ({count} version{s})."
 _UNASKED = "Whether new advisories affect what came in could not be asked."
 _NEW = "With it would come {names}, which {ids} affect; so it was taken back."
@@ -58,10 +54,10 @@ async def fix(run: StageContext, work: Work) -> Work:
         reason = _UNKNOWN.format(ecosystem=one_line(work.found.group.ecosystem, 40))
         return _refuse(run, work, Refusal(cause="unsupported", reason=reason))
     tree = await run.tree(run.base, changing=True)
-    result = await _climb_with_consent(run, tree, ecosystem, work.found.group)
+    result = await _climb(run, tree, ecosystem, work.found.group)
     if isinstance(result, Refusal):
         return _refuse(run, work, result)
-    return await _commit_bump(run, work, Bump.from_fix(result))
+    return await _commit_bump(run, work, result)
 
 
 async def learn(
@@ -93,20 +89,34 @@ def find_objection(learnt: Learnt) -> str:
     return _NEW.format(names=names, ids=ids) if learnt.about else ""
 
 
-async def _climb_with_consent(
+async def _climb(
     run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group
-) -> Fix | Refusal:
-    """Climb; where only another major version is left, ask people for it."""
+) -> Bump | Refusal:
+    """Climb; where only another major version is left, see what comes of that one.
+
+    What every requirement admits, and what only development needs, is no other major version in
+    the sense that people have to look at it first.
+    """
+    start = await tree.snapshot()
     result = await _clean(run, tree, ecosystem, group, await make_terms(run))
-    if isinstance(result, Fix) or not result.major or run.ports.approvals is None:
+    if isinstance(result, Fix):
+        return Bump.from_fix(result)
+    if not result.major:
         return result
-    arguments = {"package": group.package, "directory": group.directory, "version": result.major}
-    said = await run.consent(WHAT, arguments, rule=RULE, reason=REASON)
-    if said.state != "approved":
-        by = one_line(said.decided_by, 60) or "Nobody has agreed: somebody"
-        reason = _DENIED.format(reason=result.reason, by=by, version=result.major)
-        return result.model_copy(update={"reason": reason})
-    return await _clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
+    made = await _clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
+    if isinstance(made, Refusal):
+        reason = f"{result.reason} {made.reason}"
+        return result.model_copy(update={"reason": reason, "steps": made.steps})
+    bump = Bump.from_fix(made)
+    only_development = all(each.scope == "development" for each in group.advisories)
+    if made.level is Level.FLOAT or only_development:
+        return bump
+    majors = (await run.policy()).remediation.majors
+    if majors == "draft" or (majors == "ask" and run.ports.approvals is not None):
+        return bump.model_copy(update={"major": made.targets[-1].new})
+    await tree.restore(start)
+    reason = (_NEVER if majors == "never" else _NOBODY).format(reason=result.reason)
+    return result.model_copy(update={"reason": reason})
 
 
 async def _clean(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.adapt import ADAPT, adapt
+from agents.pipelines.remediate.agree import agree
 from agents.pipelines.remediate.engineer import ENGINEER, engineer
 from agents.pipelines.remediate.findings.assess import ASSESS, assess
 from agents.pipelines.remediate.findings.found import AlertGroup
@@ -114,6 +115,8 @@ async def converge(run: Run, request: RemediateAlert, work: Work, baseline: Base
 
 async def deliver(run: Run, request: RemediateAlert, work: Work) -> Outcome:
     """Publish what stands, or say why nothing does."""
+    if work.passed and work.bump is not None and work.bump.major:
+        work = await run.stage(agree, work)
     if not work.passed:
         return await run.stage(report_failure, work)
     if not work.untouched:

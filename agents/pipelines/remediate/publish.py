@@ -126,7 +126,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         commit=run.head,
         title=title,
         body=_body(work, request.repository_url),
-        draft=not work.verified,
+        draft=not work.verified or await _is_draft_by_policy(run, work),
         evidence=evidence(work, request.repository_url),
         terms=(await run.policy()).pull_requests,
     )
@@ -137,6 +137,12 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     text = f"{made}: {title}. {_describe_checks(work)}"
     outcome = _make_outcome("pull_request", result, text, report, work)
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
+
+
+async def _is_draft_by_policy(run: StageContext, work: Work) -> bool:
+    """Return whether it moves to another major version, and the policy wants that looked at."""
+    major = work.bump.major if work.bump else ""
+    return bool(major) and (await run.policy()).remediation.majors == "draft"
 
 
 def _name_result(work: Work) -> Result:

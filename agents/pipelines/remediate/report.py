@@ -63,6 +63,10 @@ _MERGE_OR_CLOSE = (
     " leaves it alone."
 )
 _AGAIN = "Nothing was published. Fettle looks again in {days} days."
+_MAJOR = (
+    "Version {version} is another major version, and no release of the same one is safe. It may"
+    " break what uses it in ways that no check here covers: read its release notes before merging."
+)
 _NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
 
 
@@ -163,11 +167,15 @@ def _format_alerts(found: AlertGroup, repository_url: str) -> str:
     return _section(f"What is wrong with {to_code(found.name)}{versions}{where}", "\n".join(lines))
 
 
-def _describe_advisory(advisory: Advisory, repository_url: str) -> str:
-    first = advisory.summary[:LINE].partition("\n")[0]  # anybody may have written it
-    plain = ADDRESS.sub("…", clean(first).text)
+def describe_threat(advisory: Advisory, repository_url: str) -> str:
+    """Return severity and summary; anybody may have written the latter."""
+    plain = ADDRESS.sub("…", clean(advisory.summary[:LINE].partition("\n")[0]).text)
     summary = _words(plain, repository_url, SUMMARY).rstrip(".")
-    said = f"{advisory.severity.capitalize()} severity{f': {summary}' if summary else ''}"
+    return f"{advisory.severity.capitalize()} severity{f': {summary}' if summary else ''}"
+
+
+def _describe_advisory(advisory: Advisory, repository_url: str) -> str:
+    said = describe_threat(advisory, repository_url)
     ident = advisory.ghsa_id
     known = f"[{ident}]({ADVISORIES}{ident})" if is_advisory(ident) else to_code(ident)
     cve = f", {to_code(advisory.cve_id)}" if advisory.cve_id else ""
@@ -295,8 +303,12 @@ def _risk(work: Work) -> str:
     assert work.bump is not None, "it passed"
     if why := _explain_untried(work):
         return _UNTRIED.format(why=why)
-    if work.adapted:
-        return "The code was changed along with it: read the second commit."
+    changed = "The code was changed along with it: read the second commit." if work.adapted else ""
+    if major := work.bump.major:
+        said = _MAJOR.format(version=to_code(one_line(major, VERSION)))
+        return f"{said} {changed}".rstrip()
+    if changed:
+        return changed
     if not work.bump.moves:
         return "Small: no package moved, and the repository's checks are no worse."
     if not work.bump.mechanical:

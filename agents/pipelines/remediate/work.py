@@ -40,6 +40,8 @@ class Bump(Frozen):
     commit: str = ""
     overruled: Overruled | None = None
     """The override that it made, if it needed one."""
+    major: str = ""
+    """The other major version that it moves to, where that may break what uses it."""
     unread: tuple[str, ...] = ()
     """Lock files in it that code cannot read: a command of their own tool has to accept them."""
 

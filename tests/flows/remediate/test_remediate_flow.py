@@ -147,7 +147,9 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
 
 async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_code(remedied):
     script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
-    async with remedied(SIGN, script=script) as at:
+    policy = ".github/fettle.yml"
+    asks = {**SIGN, policy: f"{SIGN[policy]}remediation: {{majors: ask}}\n"}
+    async with remedied(asks, script=script) as at:
         await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
         await at.place.wait_for_parked()
         [issue] = at.questions()
@@ -173,6 +175,20 @@ async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_cod
         assert "hidden order" not in told
         assert "render is called template now" not in told  # the fixer's words are not for it
         assert issue.state == "closed"
+
+
+async def test_a_major_version_is_a_draft_with_the_code_that_follows_it(remedied):
+    script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
+    async with remedied(SIGN, script=script) as at:
+        await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
+        await at.ends("pull_request")
+
+        [pull] = at.place.pulls()
+        assert pull.draft
+        assert at.questions() == []
+        assert "`2.0.0` is another major version" in pull.issue.body
+        assert "read the second commit" in pull.issue.body
+        assert "template: render" in await at.place.show(pull.head, "sign.js")
 
 
 async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):

@@ -66,11 +66,11 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
 
 
 async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
-    """Return what a fix may do; `majors`: a person has said yes to another major version."""
+    """Return what a fix may do; `majors`: also move to another major version, to see what comes."""
     policy = (await run.policy()).remediation
     return Terms(
         today=datetime.fromtimestamp(run.wall(), UTC).date(),
-        majors=majors or policy.majors,
+        majors=majors or policy.majors == "allow",
         overrides=policy.overrides,
         override_days=policy.override_days,
     )

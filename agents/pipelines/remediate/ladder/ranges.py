@@ -14,6 +14,9 @@ from agents.ports import Advisory
 LONGEST = 100  # characters of a version: comparing numbers of a million digits takes minutes
 
 
+_YEARS = range(1990, 2100)
+
+
 @dataclass(frozen=True)
 class Scheme:
     """How an ecosystem writes its versions."""
@@ -71,6 +74,8 @@ class Scheme:
         width = max(len(one), len(other), 4)
         pairs = zip(_pad(one, width), _pad(other, width), strict=True)
         first = next((at for at, (a, b) in enumerate(pairs) if a != b), 3)
+        if first == 1 and one[1] in _YEARS and other[1] in _YEARS:
+            return "minor"  # the calendar moved, and says nothing of what may break: calver.org
         return "major" if first < 2 else "minor" if first == 2 else "patch"
 
 

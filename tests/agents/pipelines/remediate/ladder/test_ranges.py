@@ -162,3 +162,16 @@ def test_the_floor_of_a_requirement():
         "1.4",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "delta"),
+    [
+        ("2023.7.22", "2024.2.2", "minor"),
+        ("2023.7.22", "2023.11.17", "minor"),
+        ("23.1.0", "24.1.0", "major"),
+        ("1.0", "2024.1", "major"),
+    ],
+)
+def test_a_new_year_is_no_other_major_version(old, new, delta):
+    assert PYPI.delta(old, new) == delta

@@ -1,0 +1,62 @@
+"""Stage agree: ask people for another major version, once it is made and checked."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.ladder import Refusal
+from agents.pipelines.remediate.report import HOW, describe_threat
+from agents.pipelines.remediate.work import Work
+from agents.pipelines.stages.quality import headline
+from agents.run import StageContext, stage
+from agents.text import one_line
+
+RULE = "remediate/major"
+WHAT = "move to another major version"
+_REASON = (
+    "{advisories} No release of the same major version is safe. Version {version} is; it may break"
+    " what uses it. {made} {checks} With a yes the pull request is opened."
+)
+_WAY = "It comes in by way of {way}."
+_OWN = "The repository asks for it itself."
+_DENIED = "{by} said no to version {version}, the only one that is safe."
+
+
+@stage
+async def agree(run: StageContext, work: Work) -> Work:
+    """Go on with another major version where the policy or a person wants it."""
+    assert work.bump is not None, "there is a fix, and it stands"
+    version = work.bump.major
+    if (await run.policy()).remediation.majors != "ask":
+        run.summarize("the policy has it made a draft")
+        return work
+    group = work.found.group
+    arguments = {"package": group.package, "directory": group.directory, "version": version}
+    reason = _explain(work, run.request.repository_url)
+    said = await run.consent(WHAT, arguments, rule=RULE, reason=reason)
+    by = one_line(said.decided_by, 60) or "Nobody has agreed: somebody"
+    if said.state == "approved":
+        run.summarize(f"{by} said yes to {version}")
+        return work
+    reason = _DENIED.format(by=by, version=version)
+    run.summarize(reason)
+    refusal = Refusal(cause="no_rung", reason=reason)
+    return work.model_copy(update={"bump": None, "refusal": refusal})
+
+
+def _explain(work: Work, repository_url: str) -> str:
+    """Return what people have to know to say yes or no."""
+    bump = work.bump
+    assert bump is not None, "there is a fix"
+    said = [
+        f"{describe_threat(each, repository_url)} ({one_line(each.ghsa_id, 40)})."
+        for each in work.found.group.advisories[:3]
+    ]
+    paths = [copy.paths[0] for copy in work.found.copies if copy.vulnerable and copy.paths]
+    ways = [" → ".join(one_line(name, 60) for name in path[:5]) for path in paths if len(path) > 1]
+    said.append(_WAY.format(way=ways[0]) if ways else _OWN)
+    how = HOW[bump.level] if bump.level is not None else "A model changed the dependency files."
+    return _REASON.format(
+        advisories=" ".join(said),
+        version=bump.major,
+        made=f"What was made: {how}",
+        checks=headline(work.quality) if work.quality else "No check was run.",
+    )
