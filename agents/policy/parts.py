@@ -329,6 +329,9 @@ class Remediation(Strict):
     like any other (`allow`), a draft, one that a person says yes to first (`ask`), or none. Those
     of packages that only development needs, and those that every requirement admits, are like any
     other. `true` and `false` mean `allow` and `ask`."""
+    min_release_days: int = Field(default=0, ge=0, le=365)
+    """How many days ago a release must have been published, the fix's and every other that moves
+    with it; 0: it may be new. What does not say when that was is not taken."""
     overrides: bool = False
     """Whether an entry may overrule what other packages ask for, where nothing else helps."""
     override_days: int = Field(default=90, gt=0, le=3650)

@@ -84,6 +84,8 @@ ACTS = {
     "remediation.severities": "tests/app/alerts/test_admission.py"
     "::test_the_repositorys_own_policy_decides",
     "remediation.scope": f"{REMEDIATE}::test_the_policy_says_which_alerts_are_mended",
+    "remediation.min_release_days": f"{REMEDIATE}::"
+    "test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_back",
     "remediation.majors": f"{REMEDIATE}::test_the_policy_says_whether_majors_move",
     "remediation.overrides": f"{REMEDIATE}"
     "::test_the_policy_says_whether_and_for_how_long_something_is_overruled",

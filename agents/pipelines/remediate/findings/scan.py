@@ -71,6 +71,7 @@ async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
     return Terms(
         today=datetime.fromtimestamp(run.wall(), UTC).date(),
         majors=majors or policy.majors == "allow",
+        min_days=policy.min_release_days,
         overrides=policy.overrides,
         override_days=policy.override_days,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import Protocol, runtime_checkable
 
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.values import Stuck, Target
+from agents.pipelines.remediate.ladder.values import Stuck, Target, Unfit
 from agents.ports import WorkTree
 
 
@@ -140,3 +141,34 @@ class Indexed(Protocol):
         Empty: there is none, so that the index in the sandbox may be asked for the package.
         """
         ...
+
+
+@runtime_checkable
+class Dated(Protocol):
+    """An Ecosystem whose index says when a release was published."""
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that are not known to have been published on that day or before."""
+        ...
+
+
+_UNDATED = (
+    "The policy wants what comes in to be published for some days (`remediation.min_release_days`),"
+    " and {tool} does not say when that was. Climb by hand, or set it to 0."
+)
+
+
+async def find_young(
+    tree: WorkTree, ecosystem: Ecosystem, releases: Collection[tuple[str, str]], newest: date | None
+) -> Collection[tuple[str, str]]:
+    """Return the releases that are too young; none are where the policy does not mind.
+
+    Raises Unfit where the ecosystem cannot tell.
+    """
+    if newest is None or not releases:
+        return ()
+    if not isinstance(ecosystem, Dated):
+        raise Unfit("no_tool", _UNDATED.format(tool=ecosystem.tool))
+    return await ecosystem.find_young(tree, releases, newest)

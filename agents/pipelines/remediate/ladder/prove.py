@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from agents.pipelines.remediate.ladder.checked import check
-from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.checked import LISTED, check
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, find_young
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Group, Move, Stuck, Terms
@@ -13,6 +13,7 @@ from agents.ports import WorkTree
 from agents.requests import Frozen
 
 _LOCKED = "{tool} accepts the lock file as it is: a frozen install works."
+_YOUNG = "It would bring in what was published after {newest}, or nobody says when: {named}."
 _UNLOCKED = "{tool} can install the requirements together."
 
 
@@ -35,6 +36,10 @@ async def prove(footing: Footing, named: Collection[str]) -> Proof:
     found = check(footing, after, changed, named)
     if found.problems:
         raise Stuck(" ".join(found.problems))
+    moved = {(move.name, new) for move in found.moves for new in move.new if new not in move.old}
+    if young := await find_young(tree, ecosystem, moved, footing.terms.newest):
+        named = ", ".join(f"{name} {version}" for name, version in sorted(young)[:LISTED])
+        raise Stuck(_YOUNG.format(named=named, newest=footing.terms.newest))
     notes = await ecosystem.verify_lock(tree, footing.before, after)
     await tree.restore(result)  # what the proof left behind is no part of the fix
     proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)

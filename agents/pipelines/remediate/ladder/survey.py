@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
-from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem, Indexed
+from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem, Indexed, find_young
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
@@ -41,9 +42,8 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     versions = dict.fromkeys(copy.version for copy in copies)
     targets = []
     for old in versions:
-        new = await _target(
-            tree, ecosystem, name, list(_possible(name, old, offered, ranges, terms))
-        )
+        possible = _possible(name, old, offered, ranges, terms)
+        new = await _target(tree, ecosystem, name, possible, terms.newest)
         targets.append(Target(name=name, old=old, new=new))
     if isinstance(ecosystem, Aimed):
         ecosystem.aim(targets)
@@ -75,11 +75,15 @@ def _possible(
     raise Unfit("no_release", text, major=other or "")
 
 
-async def _target(tree: WorkTree, ecosystem: Ecosystem, name: str, possible: Sequence[str]) -> str:
+async def _target(
+    tree: WorkTree, ecosystem: Ecosystem, name: str, possible: Sequence[str], newest: date | None
+) -> str:
     """Return the smallest of these versions that nothing speaks against."""
     objections = []
     for version in possible:
         objection = await ecosystem.objection(tree, name, version)
+        if not objection and await find_young(tree, ecosystem, [(name, version)], newest):
+            objection = f"was published after {newest}, or nobody says when"
         if not objection:
             return version
         objections.append(f"{version} {objection}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from enum import IntEnum
 from typing import Literal
 
@@ -57,6 +57,8 @@ class Terms(Frozen):
     today: date
     majors: bool = False
     """Whether a package may move to another major version."""
+    min_days: int = 0
+    """How many days ago whatever comes in must have been published."""
     overrides: bool = False
     """Whether an entry may overrule what other packages ask for."""
     override_days: int = 90
@@ -68,6 +70,11 @@ class Terms(Frozen):
     """How many other entries of the lock file may move, come or go."""
     tries: int = 40
     """How often a resolver may be asked while a parent's release is searched."""
+
+    @property
+    def newest(self) -> date | None:
+        """Return the last day on which what comes in may have been published; None: any."""
+        return self.today - timedelta(days=self.min_days) if self.min_days else None
 
 
 class Target(Frozen):

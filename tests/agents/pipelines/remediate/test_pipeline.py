@@ -120,6 +120,16 @@ async def test_without_a_way_to_a_yes_there_is_no_major(scene, majors, why):
     assert not place.pushed
 
 
+async def test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_back(scene):
+    place = scene(policy="remediation: {min_release_days: 7}\n")
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "infra_error"
+    assert "`remediation.min_release_days`), and index does not say" in outcome.text
+    assert not place.pushed
+
+
 async def test_what_only_development_needs_may_move_to_another_major(scene):
     place = scene(
         policy="remediation: {majors: never}\n",

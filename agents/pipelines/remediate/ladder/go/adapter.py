@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 
 from univers.versions import GolangVersion
 
@@ -36,6 +38,11 @@ _GET = """\
 go get {wanted} || exit 1
 test {tidy} = no || go mod tidy || exit 1
 """
+_TIMES = """\
+form='{{{{.Path}}}}@{{{{.Version}}}} {{{{with .Time}}}}{{{{.Format "2006-01-02"}}}}{{{{end}}}}'
+go list -m -f "$form" {modules}
+"""
+_TIME = re.compile(r"^(\S+) (\d{4}-\d\d-\d\d)$", re.MULTILINE)
 _IS_TIDY = """\
 kept=$(mktemp -d) && touch go.sum && cp go.mod go.sum "$kept" || exit 1
 go mod tidy >/dev/null 2>&1 && cmp -s go.mod "$kept/go.mod" && cmp -s go.sum "$kept/go.sum"
@@ -138,6 +145,15 @@ class Go(WithoutOverrides):
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was retracted is not offered."""
         return ""
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the module proxy does not show to be published by then."""
+        modules = shlex.join(f"{module_name(name)}@v{version}" for name, version in releases)
+        rows = _TIME.findall(await self._call(tree, _TIMES.format(modules=modules)))
+        old = {name for name, day in rows if day <= newest.isoformat()}
+        return [each for each in releases if f"{each[0]}@v{each[1]}" not in old]
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -6,8 +6,9 @@ import base64
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from agents.pipelines.remediate.ladder.files import host
@@ -43,6 +44,10 @@ printf 'FETTLE%s\\n' "$(npm config get registry --userconfig /dev/null --globalc
 """
 """The registries that npm is configured for, and the one that it asks otherwise."""
 
+_TIMES = """\
+npm view --json -- {wanted} time >times.json || exit 1
+node -e "let t='';{program}" <times.json
+"""
 _LINEAGE = """\
 said=$(npm view --json -- {wanted} dist.integrity dist.shasum 2>/dev/null | tr -d '\\n')
 printf 'FETTLE%s\\n' "${{said:-null}}"
@@ -96,6 +101,20 @@ class Registry:
         output = await call(tree, _CONFIGURED.format(scope=scope), seconds=self.seconds)
         known = {host(line.removeprefix(_MARK)) for line in output.splitlines() if _MARK in line}
         return "" if named in known else named
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the registry does not show to be published on that day or before."""
+        old = set()
+        for name in {name for name, _ in releases}:
+            body = _TIMES.format(
+                wanted=shlex.quote(npm_name(name)), program=_SHORT.format("JSON.parse(t)")
+            )
+            times = table(_find_marked(await call(tree, body, seconds=self.seconds)))
+            days = {version: str(time)[:10] for version, time in times.items()}
+            old |= {(name, v) for v, day in days.items() if "" < day <= newest.isoformat()}
+        return [each for each in releases if each not in old]
 
     async def objection(self, tree: WorkTree, package: str, version: str) -> str:
         """Return why a version must not be taken; where all are deprecated that is no reason."""
@@ -239,6 +258,12 @@ class NpmIndex:
     async def objection(self, tree: WorkTree, package: str, version: str) -> str:
         """Return why a version must not be taken; empty: take it."""
         return await self._registry.objection(tree, package, version)
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the registry does not show to be published on that day or before."""
+        return await self._registry.find_young(tree, releases, newest)
 
     async def find_other_index(self, tree: WorkTree, package: str) -> str:
         """Return the host of a registry that is named for the package and not configured here."""

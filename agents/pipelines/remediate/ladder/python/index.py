@@ -7,6 +7,7 @@ import re
 import shlex
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
+from datetime import date, timedelta
 
 from packaging.utils import InvalidName, canonicalize_name
 
@@ -47,6 +48,12 @@ rm -rf "$folder"
 exit $code
 """
 _SCRATCH = {"wanted": ".fettle-requirements.txt", "constraints": ".fettle-constraints.txt"}
+_OLD = """\
+printf '%s\\n' {wanted} | uv pip compile - --no-deps --no-build --no-header --quiet \\
+  --no-annotate --color never --exclude-newer {day}T00:00:00Z >/dev/null 2>&1 &&
+  echo FETTLE {wanted}
+"""
+_OLD_ROW = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
 _CONFIGURED = """\
 printf '%s\\n' "${PIP_INDEX_URL:-}" "${PIP_EXTRA_INDEX_URL:-}"
 pip config list
@@ -94,6 +101,17 @@ class PythonIndex:
         said = await call(tree, BASE, _CONFIGURED, seconds=self._seconds)
         known = {host(url) for url in _URL.findall(said)}
         return min(set(named) - known, default="")
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those of which uv does not find any file uploaded on that day or before."""
+        body = "".join(
+            _OLD.format(wanted=shlex.quote(f"{name}=={version}"), day=newest + timedelta(days=1))
+            for name, version in releases
+        )
+        old = set(_OLD_ROW.findall(await call(tree, BASE, f"{body}true", seconds=self._seconds)))
+        return [each for each in releases if f"{each[0]}=={each[1]}" not in old]
 
     @abstractmethod
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:

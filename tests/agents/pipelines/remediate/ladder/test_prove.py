@@ -62,3 +62,28 @@ async def test_what_others_made_is_held_against_the_same_checks(tree):
 async def test_what_does_not_hold_is_said(tree, after, more, fault):
     with pytest.raises(Stuck, match=fault):
         await prove_change(tree, after, **more)
+
+
+class DatedEcosystem(MadeUpEcosystem):
+    """One whose index says when a release was published."""
+
+    young = frozenset({("jinja2", "3.1.4"), ("flask", "3.0.4")})
+
+    async def find_young(self, tree, releases, newest):
+        assert str(newest) == "2026-11-13"
+        return self.young.intersection(releases)
+
+
+async def test_neither_the_fix_nor_what_moves_with_it_is_younger_than_the_policy_wants(tree):
+    terms = TERMS.model_copy(update={"min_days": 7})
+    lay_index(tree, {"jinja2": "3.1.3", "flask": "3.0.3"}, {})
+    ecosystem = DatedEcosystem(RELEASES)
+    fix = await climb(tree, ecosystem, ALERTS, terms)
+    assert fix.moves[0].new == ("3.1.5",), "the smallest that is old enough"
+
+    lay_index(tree, {"jinja2": "3.1.3", "flask": "3.0.3"}, {})
+    ecosystem = DatedEcosystem(
+        RELEASES, sabotage=lambda files: files["lock.json"]["versions"].update(flask="3.0.4")
+    )
+    refused = await climb(tree, ecosystem, ALERTS, terms)
+    assert "published after 2026-11-13, or nobody says when: flask 3.0.4" in refused.steps[0].why

@@ -24,7 +24,7 @@ class ModuleProxy:
     def __init__(self, root):
         self.root = root
 
-    def publish(self, module, version, answer, *, needs=None, go="1.21"):
+    def publish(self, module, version, answer, *, needs=None, go="1.21", day="2026-01-01"):
         """Publish a release whose function `Answer` returns that text, or what another's does."""
         folder = self.root / module / "@v"
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ class ModuleProxy:
             archive.writestr(f"{module}@{version}/{name}.go", code)
         (folder / f"{version}.zip").write_bytes(packed.getvalue())
         (folder / f"{version}.mod").write_text(head)
-        told = {"Version": version, "Time": "2026-01-01T00:00:00Z"}
+        told = {"Version": version, "Time": f"{day}T00:00:00Z"}
         (folder / f"{version}.info").write_text(json.dumps(told))
         with (folder / "list").open("a") as listed:
             listed.write(f"{version}\n")
@@ -135,6 +135,16 @@ async def test_a_release_that_needs_a_newer_language_is_no_fix(modules):
     assert isinstance(refused, Refusal)
     assert "asks for Go 1.23" in refused.steps[0].why
     assert (modules.folder / "go.mod").read_text() == before
+
+
+async def test_a_release_that_is_younger_than_the_policy_wants_is_passed_over(modules):
+    await lay(modules, HTTP, "v1.0.0")
+    modules.proxy.publish(CODEC, "v1.2.1", "safe", day="2026-11-19")
+
+    fix = await run_climb(modules, terms=TERMS.model_copy(update={"min_days": 7}))
+
+    assert isinstance(fix, Fix), fix.reason
+    assert fix.moves[0].new == ("1.3.0",)
 
 
 async def test_files_that_the_proxy_has_otherwise_are_not_taken(modules):

@@ -67,6 +67,19 @@ async def test_the_floor_of_a_range_moves_and_the_file_keeps_its_looks(real):
     assert "npm can install the requirements together." in fix.evidence
 
 
+@pytest.mark.parametrize("days", [1, 365 * 50])
+async def test_nothing_younger_than_the_policy_wants_is_taken(real, days):
+    real.lay({"package.json": '{"dependencies": {"minimist": "^1.2.0"}}'})
+    about = alerts("minimist", ">= 1.0.0, < 1.2.6", file="package.json")
+
+    fix = await climb_from(real, about, TERMS.model_copy(update={"min_days": days}))
+
+    if days == 1:
+        assert isinstance(fix, Fix), fix.reason
+    else:
+        assert "1.2.6 was published after 1976-" in fix.reason
+
+
 async def test_what_cannot_be_installed_together_is_no_fix(real):
     """chai-as-promised 7.1.1 asks for chai below 5 as its peer."""
     wanted = {"chai": "^4.3.0", "chai-as-promised": "7.1.1"}

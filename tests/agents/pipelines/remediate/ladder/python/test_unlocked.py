@@ -1,5 +1,7 @@
 """pyproject.toml and setup.cfg without a lock file: the requirement decides, and is raised."""
 
+from datetime import date
+
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb, ecosystem_of
@@ -82,6 +84,22 @@ async def test_what_cannot_be_installed_together_is_no_fix(real):
     said = "\n".join(step.why for step in refused.steps)
     assert "cannot be installed together any more: " in said
     assert "werkzeug" in said
+
+
+@pytest.mark.parametrize(("day", "found"), [("2024-04-20", True), ("2024-04-01", False)])
+async def test_nothing_younger_than_the_policy_wants_is_taken(real, day, found):
+    """sqlparse 0.5.0 is of 2024-04-13."""
+    real.lay({"pyproject.toml": PROJECT.replace("jinja2 >=3.0,<4", "sqlparse==0.4.4")})
+    wanted = group("sqlparse", "< 0.5.0", manifests=["pyproject.toml"])
+    days = (TERMS.today - date.fromisoformat(day)).days
+
+    fix = await climb(
+        real, ecosystem_of(real.paths, wanted), wanted, TERMS.model_copy(update={"min_days": days})
+    )
+
+    assert isinstance(fix, Fix) is found, fix
+    if not found:
+        assert f"0.5.0 was published after {day}" in fix.reason
 
 
 def test_only_the_lists_of_requirements_are_read():
