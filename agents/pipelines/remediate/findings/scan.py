@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.committed import Committed
+from agents.pipelines.remediate.findings.dependabot_config import find_ignored
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
 from agents.pipelines.remediate.ladder import (
@@ -37,6 +38,10 @@ _NO_BRANCH = "There is no branch `{name}` to mend. Name another one with --base.
 _NONE = "There is no open alert about {package} here any more."
 _POLICY = "The policy leaves these alerts alone: {why} (`remediation` in `.github/fettle.yml`)."
 _SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
+_IGNORED = (
+    "`{path}` says to ignore `{name}`. Take that out, or ask for the alert itself:"
+    " `fettle remediate` with its address."
+)
 _NO_RANGES = (
     "GitHub does not know the alerts about {package} any more that the override was made for, so"
     " nothing can say whether it is needed."
@@ -187,7 +192,8 @@ async def _why_not(run: StageContext, request: RemediateAlert, group: Group) -> 
         return _POLICY.format(why=f"their severity is {found}")
     if policy.scope == "runtime" and all(each.scope == "development" for each in severe):
         return _POLICY.format(why="only development needs the package")
-    return ""
+    path, name = await find_ignored(run.ports.source, run.base, group)
+    return _IGNORED.format(path=path, name=one_line(name, 100)) if path else ""
 
 
 async def _locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:

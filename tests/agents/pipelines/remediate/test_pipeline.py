@@ -162,6 +162,20 @@ async def test_who_asks_by_number_or_severity_is_not_bound_by_the_policy(scene):
     assert result_of((await place.run(alerts=(), severities=("low",))).rule) == "fixed"
 
 
+async def test_what_dependabot_is_told_to_ignore_is_left_alone_unless_asked_for(scene):
+    ignores = (
+        "version: 2\nupdates: [{package-ecosystem: pip, directory: /,"
+        " ignore: [{dependency-name: jinja2}]}]\n"
+    )
+    place = scene(files={".github/dependabot.yml": ignores})
+    outcome = await place.run()
+    assert result_of(outcome.rule) == "nothing_to_do"
+    assert "dependabot.yml` says to ignore" in outcome.text
+
+    place = scene(files={".github/dependabot.yml": ignores})
+    assert result_of((await place.run(alerts=(5,))).rule) == "fixed"
+
+
 async def test_an_alert_that_is_no_longer_open_is_none(scene):
     outcome = await scene(advisories=[alert()]).run(alerts=(99,))
 
