@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = "tests/agents/policy/test_keys_act.py"
 ACCESS = "tests/handlers/access/test_policy.py"
 REMEDIATE = "tests/agents/pipelines/remediate/test_pipeline.py"
+MAJORS = "tests/agents/pipelines/remediate/test_majors.py"
 RECORD = "tests/agents/pipelines/resolve/decision/test_record_decision.py"
 ATTENTION = "tests/app/github/pulls/test_attention.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
@@ -86,7 +87,7 @@ ACTS = {
     "remediation.scope": f"{REMEDIATE}::test_the_policy_says_which_alerts_are_mended",
     "remediation.min_release_days": f"{REMEDIATE}::"
     "test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_back",
-    "remediation.majors": f"{REMEDIATE}::test_the_policy_says_whether_majors_move",
+    "remediation.majors": f"{MAJORS}::test_the_policy_says_whether_majors_move",
     "remediation.overrides": f"{REMEDIATE}"
     "::test_the_policy_says_whether_and_for_how_long_something_is_overruled",
     "remediation.override_days": "tests/app/alerts/test_recheck_overrides.py"

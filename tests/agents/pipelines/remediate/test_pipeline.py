@@ -88,38 +88,6 @@ async def test_the_policy_says_which_alerts_are_mended(scene, policy, alerts, re
     assert bool(place.pushed) == (result == "fixed")
 
 
-WANTED = {"flask": ["3.0.3"], "jinja2": ["3.1.3"]}
-"""The repository asks for both itself."""
-
-
-@pytest.mark.parametrize(
-    ("majors", "draft"), [("true", False), ("allow", False), ("draft", True), (None, True)]
-)
-async def test_the_policy_says_whether_majors_move(scene, majors, draft):
-    policy = f"remediation: {{majors: {majors}}}\n" if majors else ""
-    place = scene(policy=policy, advisories=[alert("< 4.0.0")], wants=WANTED)
-
-    outcome = await place.run(skip_verify=True)
-
-    assert result_of(outcome.rule) == "fixed"
-    assert place.pull.draft is draft
-    assert ("another major version, and no release" in place.pull.body) is draft
-
-
-@pytest.mark.parametrize(
-    ("majors", "why"), [("never", "wants no other"), ("ask", "nobody can be"), ("false", "nobody")]
-)
-async def test_without_a_way_to_a_yes_there_is_no_major(scene, majors, why):
-    policy = f"remediation: {{majors: {majors}}}\n"
-    place = scene(policy=policy, advisories=[alert("< 4.0.0")], wants=WANTED)
-
-    outcome = await place.run(skip_verify=True)
-
-    assert result_of(outcome.rule) == "fix_failed"
-    assert why in outcome.text
-    assert not place.pushed
-
-
 async def test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_back(scene):
     place = scene(policy="remediation: {min_release_days: 7}\n")
 
@@ -128,19 +96,6 @@ async def test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_bac
     assert result_of(outcome.rule) == "infra_error"
     assert "`remediation.min_release_days`), and index does not say" in outcome.text
     assert not place.pushed
-
-
-async def test_what_only_development_needs_may_move_to_another_major(scene):
-    place = scene(
-        policy="remediation: {majors: never}\n",
-        advisories=[alert("< 4.0.0", scope="development")],
-        wants=WANTED,
-    )
-
-    outcome = await place.run(skip_verify=True)
-
-    assert result_of(outcome.rule) == "fixed"
-    assert place.pull.draft is False
 
 
 async def test_the_policy_says_whether_and_for_how_long_something_is_overruled(scene):
@@ -359,61 +314,6 @@ async def test_where_github_cannot_be_asked_the_report_says_so(scene):
     outcome = await place.run()
 
     assert "Not proved: Whether new advisories affect what came in" in outcome.report
-
-
-# --- people and majors ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("word", "result"), [("approved", "fixed"), ("denied", "fix_failed")])
-async def test_people_are_asked_for_another_major_version(scene, talk, acts, word, result):
-    approvals = talk.Approvals([{"state": word, "decided_by": "mara"}])
-    answers = [acts.stands(), acts.sums_up()]
-    policy = "remediation: {majors: ask}\n"
-    about = {"advisories": [alert("< 4.0.0")], "wants": WANTED}
-    place = scene(answers, policy=policy, approvals=approvals, **about)
-
-    outcome = await place.run()
-
-    assert result_of(outcome.rule) == result
-    [asking] = approvals.askings
-    assert asking.arguments == {"package": "jinja2", "directory": "", "version": "4.0.0"}
-    assert (asking.rule, asking.stage.partition("/")[0]) == ("remediate/major", "agree")
-    assert GHSA in asking.reason
-    assert "What was made: The repository's own requirement" in asking.reason
-    if word == "denied":
-        assert "mara said no to version 4.0.0" in outcome.text
-        assert not place.pushed
-    else:
-        assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "4.0.0"
-        assert place.pull.draft is False
-        assert place.world.model.answers == [], "a judge looks at such a step"
-
-
-async def test_a_major_that_every_requirement_admits_is_like_any_other_version(scene):
-    policy = "remediation: {majors: never}\n"
-    place = scene(policy=policy, advisories=[alert("< 4.0.0")])
-
-    outcome = await place.run(skip_verify=True)
-
-    assert result_of(outcome.rule) == "fixed"
-    assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "4.0.0"
-    assert place.pull.draft is False
-
-
-async def test_nobody_is_asked_for_a_major_that_no_way_leads_to(scene, talk):
-    approvals = talk.Approvals([{"state": "approved", "decided_by": "mara"}])
-    place = scene(
-        policy="remediation: {majors: ask}\n",
-        needs={("flask", "3.0.3"): {"jinja2": ["3.1.3"]}},
-        releases={"jinja2": ["4.0.0"], "flask": ["3.0.3"]},
-        advisories=[alert("< 4.0.0")],
-        approvals=approvals,
-    )
-
-    outcome = await place.run(skip_verify=True)
-
-    assert result_of(outcome.rule) == "fix_failed"
-    assert approvals.askings == []
 
 
 # --- replay ---------------------------------------------------------------------------------------

@@ -144,6 +144,13 @@ class Registry:
                 )
         return self._entries
 
+    async def find_sha1(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return a release's older hash, in hexadecimal; empty where the index does not say."""
+        await self.available(tree, package)
+        row = self._hashes.get((package, version))
+        found = re.search(r"\b[0-9a-f]{40}\b", str(row or ""))
+        return found[0] if found else ""
+
     async def require_same(self, tree: WorkTree, old: Iterable[Entry]) -> None:
         """Raise Stuck when the index has something else under these names than the lock file does.
 

@@ -1,4 +1,4 @@
-"""Yarn 3 and 4: yarn.lock with the package.json of root and members."""
+"""Yarn: yarn.lock with the package.json of root and members; by itself that of 3 and 4."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
 from agents.pipelines.remediate.ladder.yarn import lock as locks
+from agents.pipelines.remediate.ladder.yarn.classic import ClassicYarn
 from agents.ports import WorkTree
 
 _LOCK, _SETTINGS = "yarn.lock", ".yarnrc.yml"
@@ -73,7 +74,11 @@ def find(paths: frozenset[str], group: Group) -> Yarn | None:
     if group.ecosystem not in ("npm", "yarn") or not names <= _NAMES:
         return None
     lock = find_nearest_lock(paths, group.directory, (_LOCK,))
-    return Yarn(posixpath.dirname(lock)) if lock is not None else None
+    if lock is None:
+        return None
+    below = posixpath.join(posixpath.dirname(lock), "")
+    manifests = (path for path in paths if posixpath.basename(path) == "package.json")
+    return Yarn(below.rstrip("/"), sorted(path for path in manifests if path.startswith(below)))
 
 
 class Yarn(NpmIndex, WithoutOverrides):
@@ -84,7 +89,9 @@ class Yarn(NpmIndex, WithoutOverrides):
     locks = True
     scheme: Scheme = NPM
 
-    def __init__(self, directory: str, *, seconds: float = 300) -> None:
+    def __init__(
+        self, directory: str, manifests: Sequence[str] = (), *, seconds: float = 300
+    ) -> None:
         self._directory = directory
         self._seconds = seconds
         self._registry = Registry(seconds, self._directory)
@@ -93,6 +100,8 @@ class Yarn(NpmIndex, WithoutOverrides):
         self._members: tuple[str, ...] = (self._root,)
         self._release = self._compression = self._format = ""
         self._aim = Aim()
+        self._classic = ClassicYarn(directory, manifests, self._registry, seconds=seconds)
+        self._is_classic = False
 
     @property
     def files(self) -> frozenset[str]:
@@ -105,6 +114,12 @@ class Yarn(NpmIndex, WithoutOverrides):
 
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        self._is_classic = locks.is_classic(text)
+        if self._is_classic:
+            locked = await self._classic.read(tree)
+            self._members = self._classic.members
+            return locked
         lock = await self._read_lock(tree)
         await self._require_plain_settings(tree)
         self._release = locks.release_of(lock, await read_json(tree, self._root))
@@ -126,6 +141,9 @@ class Yarn(NpmIndex, WithoutOverrides):
         """
         old = await read_text(tree, self._lock, LOCK_LIMIT)
         before = await self.read(tree)
+        if self._is_classic:
+            await self._classic.relock(tree, self._aim, pins, free)
+            return
         moving = self._aim.plan_moves(before, pins)
         await self._prove(tree, [before.by_key[key] for key in moving])
         for names in ((), free) if free else ((),):
@@ -152,7 +170,10 @@ class Yarn(NpmIndex, WithoutOverrides):
 
     async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
-        await self._call(tree, _FROZEN)
+        if self._is_classic:
+            await self._classic.verify(tree)
+        else:
+            await self._call(tree, _FROZEN)
         return []
 
     def _list_sets(

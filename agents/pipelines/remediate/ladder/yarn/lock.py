@@ -28,9 +28,6 @@ _ARCHIVE = "::__archiveUrl="
 _MOST_MEMBERS = 500
 _NEEDED = ("dependencies", "optionalDependencies")
 
-_CLASSIC = (
-    "`{path}` is one of Yarn 1, which can move no single package without installing all of them."
-)
 _OTHER = (
     "`{path}` is of a format that Fettle does not know: {version}. Lock again with Yarn 3.8 or a"
     " newer one, then ask again."
@@ -38,10 +35,13 @@ _OTHER = (
 _PLACE = "`{path}` takes `{resolution}` from elsewhere than an index, which Fettle does not lock."
 
 
+def is_classic(text: str) -> bool:
+    """Return whether it is a lock file of Yarn 1, which is no YAML and has no format."""
+    return "__metadata:" not in text
+
+
 def load_lock(text: str, path: str) -> Table:
-    """Return what the file holds. Raises Unfit for Yarn 1's, and for formats not known."""
-    if "__metadata:" not in text:
-        raise Unfit("unsupported", _CLASSIC.format(path=path))
+    """Return what the file holds. Raises Unfit for formats not known."""
     lock = load_yaml(text, path)
     version = format_of(lock)
     if version not in _RELEASES:

@@ -137,7 +137,6 @@ __metadata:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"yarn.lock": '# yarn lockfile v1\n\n\nleft@^1.0.0:\n  version "1.0.0"\n'}, "Yarn 1"),
         ({"yarn.lock": LOCK.replace("version: 8", "version: 99")}, "format"),
         ({"yarn.lock": LOCK.format(place="https://example.com/left.tgz")}, "elsewhere"),
         ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#./left.patch")}, "elsewhere"),
