@@ -172,6 +172,16 @@ class Stuck(FettleError):
     """This rung does not lead to a fix; the text says why, and the next one is tried."""
 
 
+class Immovable(Stuck):
+    """A requirement of the repository's own that cannot be changed so that it admits a version."""
+
+    def __init__(self, file: str, asked: str, version: str, *, widen: bool) -> None:
+        how = "" if widen else " without moving its upper bound"
+        super().__init__(
+            f"`{file}` asks for `{asked.strip()}`, which cannot be changed to admit {version}{how}."
+        )
+
+
 class Unfit(FettleError):
     """The ladder can do nothing here; `cause` and the text become the Refusal."""
 

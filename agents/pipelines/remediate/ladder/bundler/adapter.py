@@ -16,7 +16,7 @@ from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
-from agents.pipelines.remediate.ladder.values import Group, Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, tail_output
 from agents.ports import WorkTree
 
 _BUNDLER = Program(
@@ -67,7 +67,6 @@ _DELIVERED = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
 
 _UNDELIVERED = "The index delivers another gem than {release} under that name."
 _NO_OVERRIDES = "Bundler has no entries that overrule what other gems ask for."
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
 _NOT_PLAIN = "`{file}` does not state the versions of {package} as plain text."
 
 
@@ -148,9 +147,7 @@ class Bundler(WithoutOverrides):
             return []
         moved = (requirements.move_range if widen else requirements.move_pin)(spec, version)
         if moved is None or not requirements.admits(moved, version):
-            how = "" if widen else " without moving its upper bound"
-            about = {"file": self._gemfile, "asked": f"{package} {spec}", "version": version}
-            raise Stuck(_CANNOT.format(how=how, **about))
+            raise Immovable(self._gemfile, f"{package} {spec}", version, widen=widen)
         changed = requirements.rewrite(await read_text(tree, self._gemfile), package, moved)
         if changed is None:
             raise Stuck(_NOT_PLAIN.format(file=self._gemfile, package=package))

@@ -18,7 +18,14 @@ from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import (
+    Group,
+    Immovable,
+    Stuck,
+    Target,
+    Unfit,
+    tail_output,
+)
 from agents.ports import WorkTree
 
 _CARGO = Program(
@@ -41,7 +48,6 @@ _FROZEN = "cargo metadata --locked --format-version 1 >/dev/null && cargo fetch 
 
 _NO_OVERRIDES = "Cargo has no entries that overrule what other packages ask for."
 _MANY = "More than {most} manifests lie beside `{lock}`."
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
 _OTHER = (
     "The index does not have {name} {version} with the contents that the lock file says, so it may "
     "be another package of that name. Lead Fettle to the index that the lock file was made with."
@@ -190,9 +196,7 @@ class Cargo(WithoutOverrides):
             return None
         moved = (requirements.move_range if widen else requirements.move_pin)(spec, goal)
         if moved is None or not requirements.admits(moved, goal):
-            how = "" if widen else " without moving its upper bound"
-            asked = f"{package} {spec}"
-            raise Stuck(_CANNOT.format(file=file, asked=asked, version=goal, how=how))
+            raise Immovable(file, f"{package} {spec}", goal, widen=widen)
         return moved
 
     async def _move(self, tree: WorkTree, pins: Mapping[str, str]) -> None:

@@ -25,7 +25,7 @@ from agents.pipelines.remediate.ladder.npm.files import pairs, parse_json, table
 from agents.pipelines.remediate.ladder.npm.manifest import replace_value
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, Unfit, tail_output
 from agents.ports import WorkTree
 
 _SECTIONS = ("require", "require-dev")
@@ -51,7 +51,6 @@ composer install {quiet} {loose} --no-autoloader --prefer-dist
 """
 
 _NO_OVERRIDES = "Composer has no entries that overrule what other packages ask for."
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
 
 
 def find(paths: frozenset[str], group: Group) -> Composer | None:
@@ -149,9 +148,7 @@ class Composer(WithoutOverrides):
         """Return the constraint to ask for instead. Raises Stuck."""
         moved = (constraints.move_range if widen else constraints.move_pin)(spec, version)
         if moved is None or not constraints.admits(moved, version):
-            how = "" if widen else " without moving its upper bound"
-            about = {"file": self._manifest, "asked": asked, "version": version, "how": how}
-            raise Stuck(_CANNOT.format(**about))
+            raise Immovable(self._manifest, asked, version, widen=widen)
         return moved
 
     async def _call(self, tree: WorkTree, body: str, *, keep: str = "") -> str:

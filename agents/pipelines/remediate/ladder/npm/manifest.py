@@ -13,7 +13,7 @@ from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parse_json
 from agents.pipelines.remediate.ladder.unlocked import Lowest
-from agents.pipelines.remediate.ladder.values import Stuck, Target
+from agents.pipelines.remediate.ladder.values import Immovable, Stuck, Target
 from agents.ports import WorkTree
 
 REASONS = "//overrides"
@@ -22,7 +22,6 @@ REASONS = "//overrides"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\"")
 _DECODER = json.JSONDecoder()
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
 _OBJECT = "`{file}` has something else than an object at `{place}`."
 _DOUBLE = "`{file}` overrides {name} already: `{key}`. Look at that entry first."
 
@@ -96,8 +95,7 @@ def raised_to(package: str, wanted: str, version: str, file: str, *, widen: bool
 def _require_moved(moved: str | None, asked: str, version: str, file: str, *, widen: bool) -> str:
     """Return the range; raises Stuck where there is none, or it does not admit the version."""
     if moved is None or not specs.admits(moved, version):
-        how = "" if widen else " without moving its upper bound"
-        raise Stuck(_CANNOT.format(file=file, asked=asked, version=version, how=how))
+        raise Immovable(file, asked, version, widen=widen)
     return moved
 
 

@@ -18,12 +18,11 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
     respecify,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, tail_output
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
 _NO_OVERRIDES = "Requirements files have no entries that overrule what other packages ask for."
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
 _FAILED = "The requirements cannot be installed together any more: {said}"
 _UNPROVED = (
     "That the requirements install together could not be proved: pip cannot resolve them before "
@@ -145,9 +144,7 @@ class Pip(index.PythonIndex, WithoutOverrides):
         else:
             moved = (specs.widen_and_raise if widen else specs.raise_floor)(spec, version)
         if moved is None:
-            how = "" if widen else " without moving its upper bound"
-            asked = f"{line.name} {spec}".strip()
-            raise Stuck(_CANNOT.format(file=line.file, asked=asked, version=version, how=how))
+            raise Immovable(line.file, f"{line.name} {spec}", version, widen=widen)
         return None if moved == spec else moved
 
 

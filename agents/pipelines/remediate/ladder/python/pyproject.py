@@ -16,15 +16,12 @@ from tomlkit.exceptions import TOMLKitError
 from agents.pipelines.remediate.ladder.files import Table, host, read_text, tables, texts
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.python import specs
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit
+from agents.pipelines.remediate.ladder.values import Immovable, Unfit
 from agents.ports import WorkTree
 
 _PARTS = re.compile(
     r"^(\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*\(?)([^;@()]*)(\)?\s*(?:;.*)?)$"
 )
-
-_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
-_HOW = {False: " without moving its upper bound", True: ""}
 
 
 @dataclass(frozen=True)
@@ -199,14 +196,8 @@ class Editing:
         change = dialect.widened if self._widen else dialect.bumped
         moved = change(spec, self._version)
         if moved is None or not dialect.admits(moved, self._version):
-            raise Stuck(
-                _CANNOT.format(
-                    file=self.file,
-                    asked=f"{self._package} {spec}".strip(),
-                    version=self._version,
-                    how=_HOW[self._widen],
-                )
-            )
+            asked = f"{self._package} {spec}"
+            raise Immovable(self.file, asked, self._version, widen=self._widen)
         line = f"`{self.file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
         self.changes.append(line)
         return moved
