@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import re
 import zipfile
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +14,17 @@ from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb,
 from agents.pipelines.remediate.ladder.go.adapter import GO, Go
 from agents.pipelines.remediate.ladder.go.mod_file import read_mod_file, read_sums
 from agents.pipelines.remediate.ladder.python.provided_tools import call
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from agents.policy import Policy
+from app.dependencies.index_access import IndexWay, IndexWays
+from app.dependencies.index_proxy import open_proxy
+from app.dependencies.indexes.finder import IndexFinder
+from app.network.addresses import system_resolver
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
+from tests.app.conftest import open_folder, sandbox
+from tests.app.dependencies.conftest import KnownOperator
+from tests.app.dependencies.install.conftest import ground
+
+__all__ = ["ground", "open_folder", "sandbox"]  # fixtures
 
 CODEC, HTTP = "example.com/acme/codec", "example.com/acme/http"
 MAIN = 'package main\n\nimport "{module}"\n\nfunc main() {{ println({name}.Answer()) }}\n'
@@ -237,3 +250,52 @@ def test_a_flood_of_lines_is_not_read():
     for read in (read_mod_file, read_sums):
         with pytest.raises(Unfit, match="more than 50000 lines"):
             read("\n" * 60_000, "go.mod")
+
+
+NAMED = "modules.example"
+
+
+async def resolve_named(host, port):
+    """Find the proxy of ours by its name: Go asks no proxy on the way for loopback addresses."""
+    return ["127.0.0.1"] if host == NAMED else await system_resolver(host, port)
+
+
+class NamedWays(IndexWays):
+    """The ways to the indexes, with a name that leads to loopback."""
+
+    @asynccontextmanager
+    async def open(self, tools, *, reading_alone=False):
+        indexes = await self.finder.find(tools)
+        allowed = [replace(each, tunnel=False) for each in indexes.allowed]
+        about = {"certificates": indexes.certificates, "files": indexes.files}
+        async with open_proxy(allowed, self.owner, resolver=resolve_named, **about) as proxy:
+            yield IndexWay(indexes, proxy)
+
+
+@pytest.mark.usefixtures("has_index")
+async def test_in_the_sandbox_go_reaches_the_proxy_that_the_operator_is_configured_for(
+    modules, held
+):
+    await lay(modules, CODEC, "v1.2.0")
+    names = ("go.mod", "go.sum", "main.go")
+    held.commit({name: (modules.folder / name).read_text() for name in names})
+    about = group(CODEC, "< 1.2.1", manifests=["go.mod"]).model_copy(update={"ecosystem": "go"})
+    with serve_folder(modules.proxy.root) as address:
+        port = address.rpartition(":")[2]
+        given = {**os.environ, "GOPROXY": f"http://{NAMED}:{port}", "GOSUMDB": "off"}
+        finder = IndexFinder(
+            KnownOperator(given),
+            held.sandbox.owner,
+            conceal=lambda _: None,
+            resolver=resolve_named,
+        )
+        ways = NamedWays(finder, held.sandbox.owner)
+        held.open_way = held.open_reading = ways.open
+        held.origins = finder.origins
+        _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
+
+        fix = await climb(tree, ecosystem_of(frozenset(names), about), about, TERMS)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level == Level.BUMP
+    assert b"codec v1.2.1" in await tree.read("go.mod")
