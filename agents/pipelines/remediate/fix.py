@@ -21,13 +21,15 @@ from agents.pipelines.remediate.work import Bump, Failed, Work
 from agents.ports import WorkTree
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import one_line
+from agents.text import code_span, one_line
 
 CLIMBS = 3  # with what was learnt of advisories that no alert had named
 
 _NEVER = "{reason} The policy wants no other major version (`remediation.majors`)."
 _NOBODY = "{reason} The policy has people asked for another one, and nobody can be asked here."
-_UNKNOWN = "The ladder knows no lock file of these manifests ({ecosystem})."
+_UNKNOWN = (
+    "No rule of Fettle's mends {files} ({ecosystem}): only a model, or a person with its tool, can."
+)
 _CLEAN = "GitHub knows of no advisory that affects what came in ({count} version{s})."
 _UNASKED = "Whether new advisories affect what came in could not be asked."
 _NEW = "With it would come {names}, which {ids} affect; so it was taken back."
@@ -51,7 +53,10 @@ async def fix(run: StageContext, work: Work) -> Work:
         return work
     ecosystem = await known_ecosystem(run, work.found.group)
     if ecosystem is None:
-        reason = _UNKNOWN.format(ecosystem=one_line(work.found.group.ecosystem, 40))
+        group = work.found.group
+        files = ", ".join(code_span(one_line(each, 80)) for each in group.manifests[:3])
+        about = {"files": files or "these files", "ecosystem": one_line(group.ecosystem, 40)}
+        reason = _UNKNOWN.format(**about)
         return _refuse(run, work, Refusal(cause="unsupported", reason=reason))
     tree = await run.tree(run.base, changing=True)
     result = await _climb(run, tree, ecosystem, work.found.group)

@@ -182,6 +182,17 @@ class Immovable(Stuck):
         )
 
 
+class OtherContents(Stuck):
+    """The index has something else under a name and version than the lock file says."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            f"The index does not have {name} {version} with the contents that the lock file says,"
+            " so it may be another package of that name. Lead Fettle to the index that the lock"
+            " file was made with."
+        )
+
+
 class Unfit(FettleError):
     """The ladder can do nothing here; `cause` and the text become the Refusal."""
 

@@ -21,6 +21,7 @@ from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import (
     Group,
     Immovable,
+    OtherContents,
     Stuck,
     Target,
     Unfit,
@@ -48,10 +49,6 @@ _FROZEN = "cargo metadata --locked --format-version 1 >/dev/null && cargo fetch 
 
 _NO_OVERRIDES = "Cargo has no entries that overrule what other packages ask for."
 _MANY = "More than {most} manifests lie beside `{lock}`."
-_OTHER = (
-    "The index does not have {name} {version} with the contents that the lock file says, so it may "
-    "be another package of that name. Lead Fettle to the index that the lock file was made with."
-)
 
 
 def find(paths: frozenset[str], group: Group) -> Cargo | None:
@@ -231,7 +228,7 @@ class Cargo(WithoutOverrides):
                 if name not in self._sums:
                     await self.available(tree, name)
                 if self._sums[name].get(entry.version) not in entry.hashes:
-                    raise Stuck(_OTHER.format(name=name, version=entry.version))
+                    raise OtherContents(name, entry.version)
 
     async def _call(self, tree: WorkTree, body: str, *, keep: bool = False) -> str:
         """Run cargo on manifests and lock file; `keep` what it makes of the latter."""

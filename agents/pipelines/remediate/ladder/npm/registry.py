@@ -16,7 +16,7 @@ from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, read_registry, table
 from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, to_json
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
-from agents.pipelines.remediate.ladder.values import Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import OtherContents, Stuck, tail_output
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"
@@ -59,10 +59,6 @@ node -e "let t='';{program}" <package-lock.json
 _KEPT = (
     "Object.entries(JSON.parse(t).packages)"
     ".filter(([p,e])=>p.match(/^node_modules.p[0-9]+$/)||e.inBundle)"
-)
-_OTHER = (
-    "The index does not have {name} {version} with the contents that the lock file says, so it may "
-    "be another package of that name. Lead Fettle to the index that the lock file was made with."
 )
 _UNKNOWN = "npm did not say which versions of {package} there are: {said}"
 
@@ -160,7 +156,7 @@ class Registry:
         await self._learn(tree, [key for key in meant if key not in self._hashes])
         for key, entry in meant.items():
             if not _matches(entry, self._hashes.get(key)):
-                raise Stuck(_OTHER.format(name=entry.name, version=entry.version))
+                raise OtherContents(entry.name, entry.version)
 
     async def _learn(self, tree: WorkTree, missing: Sequence[tuple[str, str]]) -> None:
         """Ask for the hashes of these releases."""
