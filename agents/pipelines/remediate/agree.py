@@ -22,7 +22,7 @@ _DENIED = "{by} said no to version {version}, the only one that is safe."
 
 @stage
 async def agree(run: StageContext, work: Work) -> Work:
-    """Go on with another major version where the policy or a person wants it."""
+    """Ask whether another major version is wanted."""
     assert work.bump is not None, "there is a fix, and it stands"
     version = work.bump.major
     if (await run.policy()).remediation.majors != "ask":

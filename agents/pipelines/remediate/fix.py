@@ -16,6 +16,7 @@ from agents.pipelines.remediate.ladder import (
     Unfit,
     climb,
 )
+from agents.pipelines.remediate.report import WAYS
 from agents.pipelines.remediate.words import format_message, format_subject, format_title
 from agents.pipelines.remediate.work import Bump, Failed, Work
 from agents.ports import WorkTree
@@ -46,7 +47,7 @@ class Learnt(Frozen):
 
 @stage
 async def fix(run: StageContext, work: Work) -> Work:
-    """Climb the ladder."""
+    """Change the dependency files by rule."""
     if work.bump is not None and work.bump.by == "ladder":  # the same again: only the code follows
         return await _commit_bump(run, work, work.bump)
     if work.failed:  # an engineer's was found wrong: it is for an engineer again
@@ -159,7 +160,8 @@ async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
     assert commit is not None, "a fix changes something: that was checked"
     run.stands(foundation=commit)  # what is installed from here on is what the fix asks for
     run.let_go()
-    run.summarize(f"level {bump.level}: {commit[:10]}" if bump.level is not None else commit[:10])
+    way = f"{WAYS[bump.level]}: " if bump.level is not None else ""
+    run.summarize(f"{way[:1].lower()}{way[1:]}{commit[:10]}")
     return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
 
 

@@ -41,5 +41,5 @@ async def retire(run: StageContext, work: Work) -> Work:
     if isinstance(result, Refusal):
         run.summarize(one_line(result.reason, 120))
         return work.model_copy(update={"refusal": result})
-    run.summarize(f"not needed any more: level {result.level:d}")
+    run.summarize("not needed any more")
     return work.model_copy(update={"bump": Bump.from_fix(result)})
