@@ -19,11 +19,14 @@ LONGEST = 400_000  # characters of a file that are searched
 SYMBOLS = 30  # names of an advisory that are searched for
 
 PYTHON, JAVASCRIPT = (".py", ".pyi"), (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
+GO, RUST = (".go",), (".rs",)
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "pip": PYTHON,
     "uv": PYTHON,
     "poetry": PYTHON,
     "npm": JAVASCRIPT,
+    "go": GO,
+    "rust": RUST,
 }
 """Which files are searched, by GitHub's name of the ecosystem; of others, none can be."""
 SKIPPED = re.compile(r"(?:^|/)(?:node_modules|vendor|\.venv|venv|dist|build|site-packages)/")
@@ -50,6 +53,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
 _QUOTED = re.compile(r"`([A-Za-z_$][\w$.]{2,60})(?:\(\))?`")
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,60}(?:\.\w+)*)\(\)")
 _IN_SCRIPT = r"""(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)["']{name}(?:/[^"']*)?["']"""
+_IN_GO = r"""(?m)^[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?["`]{name}(?:/[^"`\n]*)?["`]"""
+_IN_RUST = r"(?:\bextern\s+crate\s+{name}\b|\buse\s+(?:::)?{name}\b|(?<![\w:]){name}::)"
+_FORMS = {GO: _IN_GO, RUST: _IN_RUST}
 _WORD = r"(?<![\w$]){name}(?![\w$])"
 _ORDER: Sequence[Severity] = ("low", "medium", "high", "critical")
 _NO_COPY = "No copy of the package is in a vulnerable range."
@@ -83,6 +89,8 @@ def list_source_files(ecosystem: str, paths: Iterable[str]) -> list[str]:
 
 def guess_modules(ecosystem: str, package: str) -> tuple[str, ...]:
     """Return what the package is imported as, as far as its name tells."""
+    if SUFFIXES.get(ecosystem) is RUST:
+        return (package.replace("-", "_"),)
     if SUFFIXES.get(ecosystem) is not PYTHON:
         return (package,)
     plain = re.sub(r"[-_.]+", "-", package).lower()
@@ -96,10 +104,11 @@ def find_imports(path: str, text: str, names: Collection[str]) -> list[CodeLocat
         return []
     if path.endswith(PYTHON):
         return list(_python(path, text, names))
-    found = re.compile("|".join(_IN_SCRIPT.format(name=re.escape(name)) for name in names))
+    form = next((each for suffixes, each in _FORMS.items() if path.endswith(suffixes)), _IN_SCRIPT)
     return [
         CodeLocation(path, text.count("\n", 0, match.start()) + 1, "imports it")
-        for match in found.finditer(text)
+        for name in names
+        for match in re.finditer(form.format(name=re.escape(name)), text)
     ]
 
 

@@ -33,6 +33,12 @@ COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))
         ("a.mjs", "await import( 'minimist' )", "minimist", [1]),
         ("a.js", "require('minimist-options'); require('./minimist')", "minimist", []),
         ("a.ts", "import { x } from '@scope/pkg/deep'", "@scope/pkg", [1]),
+        ("a.go", 'import "example.com/codec"', "example.com/codec", [1]),
+        ("a.go", 'import (\n\tc "example.com/codec/v"\n\t_ "x"\n)', "example.com/codec", [2]),
+        ("a.go", 'import "example.com/codecs"\n// "example.com/codec"', "example.com/codec", []),
+        ("a.rs", "use codec::{a, b};\nfn f() { codec::run() }", "codec", [1, 2]),
+        ("a.rs", "pub use ::codec;\nextern crate codec;", "codec", [1, 2]),
+        ("a.rs", "use crate::codec::x;\nuse codecs::y;", "codec", []),
     ],
 )
 def test_imports_are_found_where_they_stand(path, text, name, lines):
@@ -46,6 +52,8 @@ def test_imports_are_found_where_they_stand(path, text, name, lines):
         ("pip", "typing-extensions", ("typing_extensions",)),
         ("pip", "python-slugify", ("python_slugify", "slugify")),
         ("npm", "@scope/pkg", ("@scope/pkg",)),
+        ("go", "example.com/my-codec", ("example.com/my-codec",)),
+        ("rust", "my-codec", ("my_codec",)),
     ],
 )
 def test_packages_by_the_names_they_are_imported_as(ecosystem, package, expected):
@@ -57,7 +65,9 @@ def test_what_is_searched():
 
     assert list_source_files("pip", paths) == ["a.py"]
     assert list_source_files("npm", paths) == ["b.js", "sub/c.tsx"]
-    assert list_source_files("go", ["main.go"]) == []
+    assert list_source_files("go", ["main.go", "vendor/x/y.go", "a.rs"]) == ["main.go"]
+    assert list_source_files("rust", ["src/main.rs"]) == ["src/main.rs"]
+    assert list_source_files("maven", ["Main.java"]) == []
 
 
 def test_names_that_an_advisory_gives_away():
@@ -109,7 +119,7 @@ def test_no_copy_in_a_range_means_no_one_is_affected():
 
 
 @pytest.mark.parametrize(
-    ("ecosystem", "said"), [("go", "cannot search the code"), ("pip", "no code that could import")]
+    ("ecosystem", "said"), [("maven", "cannot search the code"), ("pip", "no code that could import")]
 )
 def test_where_nothing_can_be_searched_that_is_said(ecosystem, said):
     reach = Reach(ecosystem, "jinja2", searchable=False)
