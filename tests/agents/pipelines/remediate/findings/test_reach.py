@@ -119,7 +119,8 @@ def test_no_copy_in_a_range_means_no_one_is_affected():
 
 
 @pytest.mark.parametrize(
-    ("ecosystem", "said"), [("maven", "cannot search the code"), ("pip", "no code that could import")]
+    ("ecosystem", "said"),
+    [("maven", "cannot search the code"), ("pip", "no code that could import")],
 )
 def test_where_nothing_can_be_searched_that_is_said(ecosystem, said):
     reach = Reach(ecosystem, "jinja2", searchable=False)
