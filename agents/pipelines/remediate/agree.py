@@ -15,6 +15,11 @@ _REASON = (
     "{advisories} No release of the same major version is safe. Version {version} is; it may break"
     " what uses it. {made} {checks} With a yes the pull request is opened."
 )
+_NEUTRAL = (
+    "Version {version} is another major version, and may break what uses it. {made} {checks} With a"
+    " yes the pull request is opened."
+)
+"""While nobody may learn what it is for."""
 _WAY = "It comes in by way of {way}."
 _OWN = "The repository asks for it itself."
 _DENIED = "{by} said no to version {version}, the only one that is safe."
@@ -46,15 +51,17 @@ def _explain(work: Work, repository_url: str) -> str:
     """Return what people have to know to say yes or no."""
     bump = work.bump
     assert bump is not None, "there is a fix"
+    group = work.found.group
     said = [
         f"{describe_threat(each, repository_url)} ({one_line(each.ghsa_id, 40)})."
-        for each in work.found.group.advisories[:3]
+        for each in group.advisories[:3]
     ]
     paths = [copy.paths[0] for copy in work.found.copies if copy.vulnerable and copy.paths]
     ways = [" → ".join(one_line(name, 60) for name in path[:5]) for path in paths if len(path) > 1]
     said.append(_WAY.format(way=ways[0]) if ways else _OWN)
     how = HOW[bump.level] if bump.level is not None else "A model changed the dependency files."
-    return _REASON.format(
+    reason = _NEUTRAL if group.undisclosed else _REASON
+    return reason.format(
         advisories=" ".join(said),
         version=bump.major,
         made=f"What was made: {how}",

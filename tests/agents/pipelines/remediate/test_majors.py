@@ -77,6 +77,22 @@ async def test_people_are_asked_for_another_major_version(scene, talk, acts, wor
         assert place.world.model.answers == [], "a judge looks at such a step"
 
 
+async def test_a_question_about_what_nobody_may_learn_yet_does_not_say_what_it_is_for(
+    scene, talk, acts
+):
+    approvals = talk.Approvals([{"state": "denied", "decided_by": "mara"}])
+    secret = alert("< 4.0.0", undisclosed=True, summary="A hole in the wall.")
+    policy = "remediation: {majors: ask}\n"
+    about = {"advisories": [secret], "wants": WANTED}
+    await scene([acts.stands()], policy=policy, approvals=approvals, **about).run()
+
+    [asking] = approvals.askings
+    assert GHSA not in asking.reason
+    assert "hole" not in asking.reason
+    assert "safe" not in asking.reason
+    assert asking.reason.startswith("Version 4.0.0 is another major version")
+
+
 async def test_a_major_that_every_requirement_admits_is_like_any_other_version(scene):
     policy = "remediation: {majors: never}\n"
     place = scene(policy=policy, advisories=[alert("< 4.0.0")])

@@ -28,6 +28,10 @@ _ELSEWHERE = (
     "`{path}` takes gems from {kind}, which Fettle does not lock. Run `bundle update"
     " --conservative {package}`, and commit what changed."
 )
+_REMOTE_STRANGE = (
+    "`{path}` names its index by an address that Fettle does not put into a Gemfile, with a user or"
+    " unusual characters in it ({host})."
+)
 _STRANGE = "`{path}` has a line that Fettle does not put on command lines: `{line}`."
 
 
@@ -60,7 +64,7 @@ def read_lock(text: str, path: str) -> GemLock:
         raise Unfit("unsupported", _ELSEWHERE.format(path=path, kind="several", package="GEM"))
     made.remote = remotes[0].removeprefix("remote: ")
     if not _REMOTE.fullmatch(made.remote):
-        raise Unfit("unsafe", _STRANGE.format(path=path, line=remotes[0][:100]))
+        raise Unfit("unsafe", _REMOTE_STRANGE.format(path=path, host=host(made.remote) or "it"))
     by_name = dict(sections)
     sums = {(f[1], f[2]): f[3] for each in by_name.get("CHECKSUMS", []) if (f := _SUM.match(each))}
     made.entries = _entries(by_name.get("GEM", []), made.remote, sums, path)

@@ -117,7 +117,7 @@ async def read_registry(tree: WorkTree, directory: str, scope: str) -> str:
     """
     said = dict(await _read_settings(tree, directory))
     url = said.get(f"{scope}:registry") or said.get("registry") or ""
-    return host(url) or url[:100]
+    return host(url) or ("an address that cannot be read" if url else "")
 
 
 async def _read_settings(tree: WorkTree, directory: str) -> list[tuple[str, str]]:

@@ -100,12 +100,14 @@ class ClassicYarn:
     ) -> dict[str, tuple[str, str]]:
         """Return where requirements lead that the manifests did not have before."""
         known = {pattern for block in blocks for pattern in block.patterns}
+        asked = {f"{each.name}@{each.spec}": each for each in own if each.name in pins}
         return {
-            f"{each.name}@{each.spec}": (each.name, goal)
-            for each in own
-            if each.name in pins and f"{each.name}@{each.spec}" not in known
-            if (goal := aim.find_wanted_version(each.name, each.spec, pins[each.name]))
-            or (goal := pins[each.name])
+            pattern: (
+                each.name,
+                aim.find_wanted_version(each.name, each.spec, pins[each.name]) or pins[each.name],
+            )
+            for pattern, each in asked.items()
+            if pattern not in known
         }
 
     async def _read_blocks(self, tree: WorkTree) -> list[locks.Block]:

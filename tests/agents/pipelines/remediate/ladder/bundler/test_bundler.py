@@ -238,7 +238,8 @@ def test_what_another_machine_writes_otherwise_stays_as_it_was():
     [
         ("GEM\n", "GIT\n  remote: https://example.com/x\n  specs:\n\nGEM\n", "takes gems from"),
         ("  specs:\n", "  remote: https://example.com/\n  specs:\n", "takes gems from"),
-        ("https://rubygems.org/", 'https://x/"; `id`; "', "command lines"),
+        ("https://rubygems.org/", 'https://x/"; `id`; "', "names its index"),
+        ("https://rubygems.org/", "https://u:hunter22@gems.example/", r"\(gems.example\)"),
         ("    codec (1.2.0)", '    codec (1.2.0"; `id`)', "command lines"),
         ("    codec (1.2.0)", "    -codec (1.2.0)", "command lines"),
         ("  codec (~> 1.2, >= 1.2.0)", '  codec (~> 1.2", `id`)', "command lines"),
@@ -248,8 +249,9 @@ def test_what_another_machine_writes_otherwise_stays_as_it_was():
 )
 async def test_what_it_does_not_know_never_gets_into_a_gemfile(tree, old, new, why):
     tree.lay({"Gemfile": "", "Gemfile.lock": LOCK.replace(old, new, 1)})
-    with pytest.raises(Unfit, match=why):
+    with pytest.raises(Unfit, match=why) as refused:
         await Bundler("").read(tree)
+    assert "hunter22" not in str(refused.value)
     assert tree.ran == []
 
 

@@ -249,6 +249,17 @@ async def test_no_other_index_is_asked_than_the_one_that_the_repository_names(tr
     assert index.asked == []
 
 
+async def test_an_address_that_is_none_is_not_repeated(tree, index):
+    """It may hold a password."""
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    tree.lay({".npmrc": "registry=bot:hunter22@mine.example/npm\n"})
+    refusal = await climb_from(tree)
+    assert refusal.cause == "other_index"
+    assert "hunter22" not in refusal.reason
+    assert "an address that cannot be read" in refusal.reason
+
+
 async def test_an_index_that_npm_is_configured_for_may_be_named(tree, index):
     lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
         {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
