@@ -70,6 +70,20 @@ class DiskQuota:
             self.require_free(folders[0], self.bounds.reserve)
         return DiskAllowance(self, folders, count_deleted)
 
+    def describe(self, *, deleted: bool = True) -> str:
+        """Return what an operator should know of how the disk is held, in a sentence or two.
+
+        `deleted`: files without a name are counted, see `allow`.
+        """
+        unseen = (
+            "" if deleted else " What a command holds in files that it has removed is not seen."
+        )
+        return (
+            f"Each run may fill {self.bounds.disk // MB} MB with {self.bounds.files} files. That is"
+            f" looked at {round(1 / LOOK_EVERY)} times a second, not held by the kernel: a command"
+            f" can be over it for a moment, before it is ended.{unseen}"
+        )
+
     def require_free(self, folder: Path, reserve: int) -> None:
         """Raise TransientError, with the remedy, unless `reserve` bytes are free on the disk."""
         status = os.statvfs(folder)

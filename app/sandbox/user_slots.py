@@ -6,6 +6,8 @@ user_namespaces(7), getrlimit(2) and unix(7). A run keeps its user for as long a
 
 from __future__ import annotations
 
+import os
+import pwd
 import secrets
 from collections import Counter
 from collections.abc import Iterator
@@ -30,6 +32,11 @@ class UserSlots:
         """Return the numbers of all users of runs, and of the sandbox itself."""
         return range(self._first, self._first + COUNT + 1)
 
+    @classmethod
+    def find(cls, first: int) -> UserSlots | None:
+        """Return the users after this one; None where Fettle is no root, and so is nobody else."""
+        return cls(first) if os.geteuid() == 0 else None
+
     def choose(self, folder: Path, like: Path | None = None) -> int:
         """Return the user of the run with this folder: of its files, or one without any here.
 
@@ -48,6 +55,37 @@ class UserSlots:
     def release(self, folder: Path) -> None:
         """Note that the run has no files any more."""
         self._given.pop(folder, None)
+
+    def describe(self) -> str:
+        """Return what an operator should know of them, in a sentence or two."""
+        first, *_, last = self.users
+        taken = [each for each in self.users if _is_somebody(each)]
+        note = f"Each run at work is a user of its own, between {first} and {last}."
+        if not taken:
+            return note
+        return (
+            f"{note} {taken[0]} is somebody on this machine: set FETTLE_SANDBOX_UID to a number"
+            f" after which {COUNT} belong to nobody."
+        )
+
+
+def describe_users(slots: UserSlots | None) -> str:
+    """Return what an operator should know of the users that runs are."""
+    if slots is not None:
+        return slots.describe()
+    return (
+        "All runs are one user: one can use up what the kernel allows a user, such as"
+        " inotify instances and message queues. Started as root, in a container or by"
+        " systemd, Fettle gives each a user of its own."
+    )
+
+
+def _is_somebody(user: int) -> bool:
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
 
 
 def _list_owners(runs: Path) -> Iterator[int]:

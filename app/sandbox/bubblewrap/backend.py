@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
 import re
 import shutil
 import tempfile
@@ -38,7 +37,7 @@ from app.sandbox.port import NO_LAYERS, OperatorLimits, ProbeReport, SandboxComm
 from app.sandbox.privilege_drop import UnprivilegedLauncher, choose_owner
 from app.sandbox.process_group import FLOOD, build_result, make_memory_file, run_group
 from app.sandbox.seccomp import build_filter
-from app.sandbox.user_slots import COUNT, UserSlots
+from app.sandbox.user_slots import UserSlots, describe_users
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _ANYWHERE = Path(tempfile.gettempdir())
@@ -103,7 +102,7 @@ class Bubblewrap:
         self._toolchains = tuple(toolchains)
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
-        self._slots = UserSlots(self.owner[1]) if self._launcher is not None else None
+        self._slots = UserSlots.find(self.owner[1])
         self._of_runs: dict[int, Bubblewrap] = {}
         self._writable_paths = WritablePaths(self.owner, self._slots.users if self._slots else ())
         self._find = find
@@ -236,24 +235,7 @@ class Bubblewrap:
                 f"Limits are held by {cgroups.version} ({', '.join(cgroups.controllers)}): "
                 f"{memory} of memory for a command as a whole."
             )
-        return (note, self._describe_users())
-
-    def _describe_users(self) -> str:
-        if self._slots is None:
-            return (
-                "All runs are one user: one can use up what the kernel allows a user, such as"
-                " inotify instances and message queues. Started as root, in a container or by"
-                " systemd, Fettle gives each a user of its own."
-            )
-        first, *_, last = self._slots.users
-        taken = [each for each in self._slots.users if _is_somebody(each)]
-        note = f"Each run at work is a user of its own, between {first} and {last}."
-        if not taken:
-            return note
-        return (
-            f"{note} {taken[0]} is somebody on this machine: set FETTLE_SANDBOX_UID to a number"
-            f" after which {COUNT} belong to nobody."
-        )
+        return (note, self._disk.describe(), describe_users(self._slots))
 
     @contextmanager
     def _build_argv(self, command: SandboxCommand) -> Iterator[tuple[list[str], list[int]]]:
@@ -304,14 +286,6 @@ def _hold(cgroup: CommandCgroup, processes: CommandProcesses, pid: int) -> None:
     """Put a command's first process into its control group, and know the others by it."""
     processes.note(pid)
     cgroup.add(pid)
-
-
-def _is_somebody(uid: int) -> bool:
-    try:
-        pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True
 
 
 class _MemoryFiles:

@@ -7,7 +7,7 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from app.sandbox.path_permissions import WritablePaths
 from app.sandbox.port import NO_LAYERS, OperatorLimits, Probe, ProbeReport, SandboxCommand
 from app.sandbox.privilege_drop import choose_owner
 from app.sandbox.process_group import FLOOD, ProcessExit, build_result, run_group
+from app.sandbox.user_slots import UserSlots, describe_users
 
 NEEDED = ("bash", "cat", "git", "perl", "timeout")
 _MAKING = 60.0
@@ -57,24 +58,50 @@ class Container:
         *,
         image: str,
         path: str = PATH,
+        group: int | None = None,
+        find: Callable[[], Awaitable[ContainerConfig]] | None = None,
     ) -> None:
-        self.owner = choose_owner(sandbox_uid)
+        """`group` is the user's, where it is another number than `sandbox_uid`.
+
+        `find`: asks for the engine, where another sandbox knows it already.
+        """
+        self.owner: tuple[int, int] = choose_owner(sandbox_uid, group)
         self._toolchains = tuple(toolchains)
         self._image = image
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
-        self._writable_paths = WritablePaths(self.owner)
+        self._slots = UserSlots.find(self.owner[1])
+        self._of_runs: dict[int, Container] = {}
+        self._find = find or self._find_config
+        self._writable_paths = WritablePaths(self.owner, self._slots.users if self._slots else ())
         self._path = path
         self._config: ContainerConfig | None = None
         self._finding = asyncio.Lock()
         self._report: ProbeReport | None = None
 
-    def for_run(self, folder: Path, like: Path | None = None) -> Container:  # noqa: ARG002 the port
-        """Return itself: all commands are one user's."""
-        return self
+    def for_run(self, folder: Path, like: Path | None = None) -> Container:
+        """Return the same for the run with this folder, as a user of its own where Fettle is root.
+
+        All have one group, by which they read what Fettle shows to each of them.
+        """
+        if self._slots is None:
+            return self
+        uid = self._slots.choose(folder, like)
+        if uid not in self._of_runs:
+            self._of_runs[uid] = Container(
+                uid,
+                self._toolchains,
+                self._bounds,
+                image=self._image,
+                group=self.owner[1],
+                find=self._find_config,
+            )
+        return self._of_runs[uid]
 
     def release(self, folder: Path) -> None:
-        """Hold nothing."""
+        """Let another run have the user of the run with this folder, whose files are gone."""
+        if self._slots is not None:
+            self._slots.release(folder)
 
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""
@@ -90,7 +117,7 @@ class Container:
 
         Raises ConfigError when the engine makes no container, TransientError when it may later.
         """
-        config = await self._find_config()
+        config = replace(await self._find(), owner=self.owner)
         started = time.monotonic()
         self._writable_paths.check(command.mounts)
         disk = self._disk.allow(command)
@@ -164,7 +191,11 @@ class Container:
         others = [name for name in devices if name != "lo"]
         network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
         report = await probe.attack(self)
-        notes = (NO_LAYERS.format(why="containers of an engine are made without"),)
+        notes = (
+            self._disk.describe(deleted=False),
+            describe_users(self._slots),
+            NO_LAYERS.format(why="containers of an engine are made without"),
+        )
         probes = (*report.probes, network)
         return self._name_causes(replace(report, probes=probes, notes=notes))
 

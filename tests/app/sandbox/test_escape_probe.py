@@ -76,8 +76,9 @@ async def test_everything_that_a_sandbox_must_withstand_is_tried(sandbox):
 
 
 async def test_the_report_says_by_what_limits_are_held(sandbox):
-    (note, users) = (await sandbox.probe()).notes
+    note, disk, users = (await sandbox.probe()).notes
     assert note.startswith("Limits are held by ")
+    assert disk.startswith("Each run may fill 10240 MB with 1000000 files.")
     assert users.startswith(("Each run at work is a user of its own", "All runs are one user"))
 
 

@@ -114,6 +114,28 @@ async def test_a_runs_own_home_and_tmp_take_the_place_of_those_in_memory(engine,
     assert {f"--mount=type=bind,source={folder},target={at}" for folder, at in own} <= set(call)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become other users")
+async def test_each_run_is_a_user_of_its_own(engine, tmp_path):
+    sandbox = engine.sandbox()
+    one, other = (sandbox.for_run(tmp_path / name) for name in ("one", "other"))
+    assert sandbox.for_run(tmp_path / "one") is one
+    assert len({each.owner[0] for each in (sandbox, one, other)}) == 3
+    for runner in (one, other):
+        await runner.run(bash("true"))
+    users = [option for call in engine.calls("create") for option in call if "--user=" in option]
+    assert users == [f"--user={each.owner[0]}:{UID}" for each in (one, other)]
+    assert len(engine.calls("info")) == 1  # the engine is looked for once
+    sandbox.release(tmp_path / "one")
+
+
+async def test_an_operator_is_told_what_holds_users_and_disk(engine):
+    notes = " ".join((await engine.sandbox().probe()).notes)
+    root = os.geteuid() == 0
+    assert ("Each run at work is a user of its own" if root else "All runs are one user") in notes
+    assert "10240 MB" in notes
+    assert "files that it has removed is not seen" in notes
+
+
 @pytest.mark.parametrize(
     ("name", "rootless", "mapping", "user"),
     [
