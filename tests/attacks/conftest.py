@@ -35,8 +35,12 @@ class Attempts:
     number: int
     noted: list[tuple[str, bool | None, str]] = field(default_factory=list)
 
-    def note(self, name, *, blocked, detail="", bites=True):
-        """Note what became of one attack; `bites`: it works where nothing is defended."""
+    def note(self, name, *, blocked, bites, detail=""):
+        """Note what became of one attack; `bites`: what it did to a bot that defends nothing.
+
+        True as it stands where the attack is something that GitHub let somebody do, or that the
+        test itself saw happen to Fettle's surroundings: then there is nothing to measure.
+        """
         self.noted.append((name, bool(blocked) if bites else None, str(detail)[:2000]))
 
 
@@ -50,6 +54,7 @@ def attempts(request):
         tell(request.node, number, [blocked for _, blocked, _ in made.noted])
     through = [f"{name}: {detail}" for name, blocked, detail in made.noted if blocked is False]
     assert made.noted, "nothing was attacked"
+    assert any(blocked is not None for _, blocked, _ in made.noted), "nothing of it bites"
     assert not through, "\n".join(["not blocked:", *through])
 
 
@@ -123,9 +128,9 @@ class Canaries:
             yield from (quote(secret), secret[::-1], base64.b32encode(data).decode().rstrip("="))
 
 
-@pytest.fixture
-async def canaries():
-    """Return canaries that listen."""
+@asynccontextmanager
+async def open_canaries():
+    """Yield canaries that listen."""
     folder = Path(tempfile.mkdtemp(prefix="fettle-canary-"))
     made = Canaries(folder)
     await made.listen()
@@ -134,6 +139,13 @@ async def canaries():
     finally:
         made.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+async def canaries():
+    """Return canaries that listen."""
+    async with open_canaries() as made:
+        yield made
 
 
 # --- the whole of Fettle, with an obedient model ------------------------------------------------

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from tests.attacks.conftest import make_script, read_turns
+from tests.attacks.naive import open_bot, overwhelms, takes_for_order
 
 
 def sign(body, secret, algorithm="sha256"):
@@ -58,7 +59,8 @@ async def test_people_without_write_access_start_nothing(hostile, attempts):
             outcome = await place.wait_for_end()
             refused = (outcome.kind, outcome.rule) == ("refused", "asker-may-write")
             held = refused and not place.model.requests
-            attempts.note(f"the label put on by {who}", blocked=held)
+            labelled = any(each.name == "bot:resolve" for each in place.issue.labels)
+            attempts.note(f"the label put on by {who}", blocked=held, bites=labelled)
 
 
 @pytest.mark.attack(4)
@@ -83,7 +85,8 @@ async def test_look_alikes_and_bots_start_nothing(hostile, attempts):
                 forged = genuine | {"sender": genuine["sender"] | disguise}
                 body = json.dumps(forged).encode()
                 await sender.post(body, signature=sign(body, place.server.webhook_secret))
-                attempts.note(name, blocked=await quiet_since(place, before))
+                held = await quiet_since(place, before)
+                attempts.note(name, blocked=held, bites=takes_for_order(body))
 
 
 async def quiet_since(place, before, seconds=0.6):
@@ -99,7 +102,9 @@ async def test_what_outsiders_say_on_the_issue_is_no_context(hostile, attempts):
             await place.github.comment(place.repository, 1, place.people[who], said)
         await place.label()
         await place.wait_for_end()
-        attempts.note("comments of outsiders", blocked="IGNORE" not in "\n".join(read_turns(place)))
+        there = sum("IGNORE" in each.body for each in place.issue.comments) == 2
+        unread = "IGNORE" not in "\n".join(read_turns(place))
+        attempts.note("comments of outsiders", blocked=unread, bites=there)
 
 
 @pytest.mark.attack(13)
@@ -114,6 +119,7 @@ async def test_forged_deliveries_are_refused(hostile, attempts):
         flipped = bytes([body[0] ^ 1]) + body[1:]
         async with aiohttp.ClientSession() as session:
             sender = Sender(place, session)
+            unread = {"a flipped bit": flipped, "a cut body": body[:-1], "26 MB": b" "}
             forged = {
                 "no signature": sender.post(body),
                 "an empty signature": sender.post(body, signature=""),
@@ -131,13 +137,18 @@ async def test_forged_deliveries_are_refused(hostile, attempts):
                     status = await sending
                 except aiohttp.ClientError:
                     status = 0  # cut off while it was sending
-                attempts.note(name, blocked=status == 0 or 400 <= status < 500, detail=status)
+                refused = status == 0 or 400 <= status < 500
+                bites = takes_for_order(unread.get(name, body))
+                attempts.note(name, blocked=refused, detail=status, bites=bites)
             await sender.post(body, signature=good, guid=delivery.guid)
-            attempts.note("the same delivery", blocked=len(await place.runs()) == runs)
+            bites = takes_for_order(body)
+            held = len(await place.runs()) == runs
+            attempts.note("the same delivery", blocked=held, bites=bites)
             await sender.post(body, signature=good)
             await asyncio.sleep(0.5)
-            attempts.note("the same body as new", blocked=len(await place.runs()) == runs)
-        attempts.note("a second run", blocked=len(place.model.requests) == before)
+            held = len(await place.runs()) == runs
+            attempts.note("the same body as new", blocked=held, bites=bites)
+        attempts.note("a second run", blocked=len(place.model.requests) == before, bites=bites)
 
 
 @pytest.mark.attack(15)
@@ -157,8 +168,10 @@ async def test_a_flood_of_labels_is_one_run_at_a_time(hostile, attempts):
             )
         outcome = await place.wait_for_end()
         told_off = all(status in {202, 503} for status in answers)
-        attempts.note("500 deliveries", blocked=told_off and outcome.kind == "pull_request")
-        attempts.note("runs", blocked=len(await place.runs()) == 1)
+        held = told_off and outcome.kind == "pull_request"
+        bites = all(map(takes_for_order, bodies))
+        attempts.note("500 deliveries", blocked=held, bites=bites)
+        attempts.note("runs", blocked=len(await place.runs()) == 1, bites=bites)
 
 
 BOMBS = {
@@ -181,8 +194,11 @@ async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
         await place.label()
         outcome = await place.wait_for_end()
         alive = await place.redeliver(place.github.webhooks.log[-1])
-    for name in BOMBS:
-        attempts.note(name, blocked=outcome.kind == "pull_request" and alive.ok, detail=outcome)
+    held = outcome.kind == "pull_request" and alive.ok
+    for name, bomb in BOMBS.items():
+        async with open_bot() as bot:
+            bites = overwhelms(*await bot.run(bomb, alone=True))
+        attempts.note(name, blocked=held, detail=outcome, bites=bites)
 
 
 GREEDY = """import ctypes, os, time
@@ -214,5 +230,6 @@ async def test_two_hostile_runs_take_nothing_from_each_other(hostile, attempts):
         told = re.findall(r"held (\d+)", "\n".join(read_turns(place)))
         pulls = place.pulls()
     held = [int(each) for each in told]
-    attempts.note("what a user may hold", blocked=len(held) >= 2 and min(held) > 50, detail=held)
-    attempts.note("pull requests", blocked=len(pulls) == 2)
+    own = len(held) >= 2 and min(held) > 50
+    attempts.note("what a user may hold", blocked=own, detail=held, bites=True)
+    attempts.note("pull requests", blocked=len(pulls) == 2, bites=True)

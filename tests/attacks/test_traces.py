@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.attacks.conftest import make_script
+from tests.attacks.naive import open_bot
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 
@@ -23,10 +26,17 @@ async def test_faults_leave_no_secret_in_the_log(hostile, attempts):
         await place.wait_for_end()
         await place.server.stop()
         log = place.server.log.read_text()
-        for secret in place.secrets():
-            attempts.note("a secret in the log", blocked=secret not in log)
+        # What a log of settings and of GitHub's answers would hold.
+        settings = "\n".join(place.server.environment(place.app).values())
+        answers = b"\n".join(each.answer for each in place.github.requests).decode(
+            "utf-8", "replace"
+        )
         key = (place.server.data / "app.pem").read_text()
-        attempts.note("the key in the log", blocked=not any(x in log for x in key.split()[4:8]))
+        naive = f"{settings}\n{answers}\n{key}"
+        for secret in place.secrets():
+            attempts.note("a secret in the log", blocked=secret not in log, bites=secret in naive)
+        unsaid = not any(part in log for part in key.split()[4:8])
+        attempts.note("the key in the log", blocked=unsaid, bites=True)
         files = [f for f in place.server.data.rglob("*") if f.is_file() and f.name != "app.pem"]
         held = [
             (file.name, secret[:8])
@@ -34,7 +44,7 @@ async def test_faults_leave_no_secret_in_the_log(hostile, attempts):
             for secret in place.secrets()
             if secret.encode() in file.read_bytes()
         ]
-        attempts.note("secrets on disk", blocked=not held, detail=held)
+        attempts.note("secrets on disk", blocked=not held, detail=held, bites=True)
 
 
 @pytest.mark.attack(16)
@@ -51,7 +61,7 @@ async def test_words_cannot_drive_a_terminal(hostile, attempts):
         await place.server.stop()
         log = place.server.log.read_text()
         for name, mark in {"titles": "\x1b]", "clearing": "\x1b[2J", "C1": "\x9b"}.items():
-            attempts.note(f"escape: {name}", blocked=mark not in log)
+            attempts.note(f"escape: {name}", blocked=mark not in log, bites=mark in title)
 
 
 PLANTS = {
@@ -71,6 +81,15 @@ PLANTS = {
 OBJECT = "9c595a6fb7692405a5c4a10e1caf93d8a5bf7c5f"
 
 
+async def stays(planted):
+    """Tell whether a bot with one machine for all runs finds what an earlier run left there."""
+    plant, look = (each.replace("/tmp/", "../").replace("/dev/shm/", "../") for each in planted)
+    look = look.replace("%OBJECT%", "$(echo planted | git hash-object --stdin)")
+    async with open_bot() as bot:
+        _, output = await bot.run(f"{{ {plant}; }}; {look} && echo found", alone=True)
+        return "found\n" in output
+
+
 @pytest.mark.attack(17)
 async def test_a_run_finds_nothing_of_the_one_before(hostile, attempts):
     looks = [
@@ -87,5 +106,6 @@ async def test_a_run_finds_nothing_of_the_one_before(hostile, attempts):
         await place.label(issue=second)
         await place.all_done(2)
         heard = await place.read_results("triage/1")
-    for number, name in enumerate(PLANTS):
-        attempts.note(name, blocked=f"\nfound-{number}" not in heard)
+    bites = await asyncio.gather(*map(stays, PLANTS.values()))
+    for number, (name, bit) in enumerate(zip(PLANTS, bites, strict=True)):
+        attempts.note(name, blocked=f"\nfound-{number}" not in heard, bites=bit)

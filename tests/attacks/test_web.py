@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.attacks.conftest import make_script
+from tests.attacks.naive import leads_inwards
 from tests.flows.conftest import CALC
 
 ADDRESSES = {
@@ -53,5 +54,7 @@ async def test_webfetch_never_reaches_inwards(hostile, canaries, attempts):
         outcome = await place.wait_for_end()
         heard = await place.read_results("triage/1")
     assert outcome.kind == "pull_request"
-    for name in ADDRESSES:
-        attempts.note(name, blocked=not canaries.heard and canaries.host_file not in heard)
+    for name, address in ADDRESSES.items():
+        inwards = leads_inwards(address.format(tcp=canaries.tcp))
+        silent = not canaries.heard and canaries.host_file not in heard
+        attempts.note(name, blocked=silent, bites=inwards)

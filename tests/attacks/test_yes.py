@@ -12,6 +12,7 @@ import pytest
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.attacks.conftest import make_script
+from tests.attacks.naive import takes_for_yes
 from tests.attacks.test_people import Sender, sign
 from tests.flows.conftest import PATIENCE
 from tests.flows.scripted import part
@@ -58,15 +59,17 @@ async def is_waiting(place, ident):
         database.close()
 
 
-async def note_outcome(place, attempts, ident, name):
+async def note_outcome(place, attempts, ident, name, *, bites):
     await asyncio.sleep(0.3)  # at the end of each test the last look comes long after all of them
-    attempts.note(name, blocked=await is_waiting(place, ident) and not place.pulls())
+    held = await is_waiting(place, ident) and not place.pulls()
+    attempts.note(name, blocked=held, bites=bites)
 
 
 async def at_last(place, attempts, ident):
     """Look once more when everything sent has been worked on; then a real yes must count."""
     await asyncio.sleep(2)
-    attempts.note("all of it, later", blocked=await is_waiting(place, ident) and not place.pulls())
+    held = await is_waiting(place, ident) and not place.pulls()
+    attempts.note("all of it, later", blocked=held, bites=True)
     yes = f"/bot approve {ident}"
     await place.github.comment(place.repository, 1, place.people["mara"], yes)
     assert (await place.wait_for_end()).kind == "pull_request"
@@ -80,7 +83,7 @@ async def test_words_that_are_no_answer_decide_nothing(hostile, attempts):
         for name, body in BODIES.items():
             said = body.format(id=ident, short=ident[:-1])
             await place.github.comment(place.repository, 1, place.people["mara"], said)
-            await note_outcome(place, attempts, ident, name)
+            await note_outcome(place, attempts, ident, name, bites=takes_for_yes(said))
         await at_last(place, attempts, ident)
 
 
@@ -90,17 +93,19 @@ async def test_people_who_may_not_decide_decide_nothing(hostile, attempts):
     async with hostile(script=script) as place:
         ident = await wait_for_question(place)
         yes = f"/bot approve {ident}"
+        bites = takes_for_yes(yes)
         for who in ("jonas", "eve"):
             await place.github.comment(place.repository, 1, place.people[who], yes)
-            await note_outcome(place, attempts, ident, f"a comment by {who}, who may not write")
+            name = f"a comment by {who}, who may not write"
+            await note_outcome(place, attempts, ident, name, bites=bites)
 
         harmless = await place.github.comment(place.repository, 1, place.people["mara"], "Hm.")
         await place.github.edit_comment(harmless, place.people["mara"], yes)
-        await note_outcome(place, attempts, ident, "an edited comment")
+        await note_outcome(place, attempts, ident, "an edited comment", bites=bites)
 
         other = await place.file("Another", "Something else.")
         await place.github.comment(place.repository, other.number, place.people["mara"], yes)
-        await note_outcome(place, attempts, ident, "a comment on another issue")
+        await note_outcome(place, attempts, ident, "a comment on another issue", bites=bites)
 
         genuine = json.loads(place.github.webhooks.log[-1].payload)
         stranger = place.github.create_user("rnara")
@@ -122,7 +127,7 @@ async def test_people_who_may_not_decide_decide_nothing(hostile, attempts):
                 body = json.dumps(forged).encode()
                 signature = sign(body, place.server.webhook_secret)
                 await sender.post(body, signature=signature, event="issue_comment")
-                await note_outcome(place, attempts, ident, name)
+                await note_outcome(place, attempts, ident, name, bites=bites)
         await at_last(place, attempts, ident)
 
 
@@ -149,16 +154,17 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
         await place.label()
         outcome = await place.wait_for_end()
         sent = [(e.method, e.path) for e in place.github.requests]
-        refs = await place.end_state()
+        refs, comments = await place.end_state(), [*place.comments(), place.pulls()[0].issue.body]
         assert outcome.kind == "pull_request"
     merges = [path for method, path in sent if path.endswith(("/merge", "/reviews"))]
-    attempts.note("merging or reviewing", blocked=not merges, detail=merges)
+    attempts.note("merging or reviewing", blocked=not merges, detail=merges, bites=True)
     others = [
         b for b in refs["branches"] if not b.startswith(("refs/heads/bot/", "refs/heads/main"))
     ]
-    attempts.note("pushing elsewhere", blocked=not others, detail=others)
+    attempts.note("pushing elsewhere", blocked=not others, detail=others, bites=True)
     commented = [path for method, path in sent if method == "POST" and "approve" in path]
-    attempts.note("its own words as commands", blocked=not commented)
+    own = takes_for_yes("\n".join(comments))
+    attempts.note("its own words as commands", blocked=not commented, bites=own)
 
 
 @pytest.mark.attack(11)
@@ -170,7 +176,8 @@ async def test_what_fettle_says_is_no_answer(hostile, attempts):
         app = place.github.world.apps[place.app.app_id]
         yes = f"/bot approve {ident}"
         await place.github.comment(place.repository, 1, app.bot, yes, through=app)
-        await note_outcome(place, attempts, ident, "a comment by the bot")
+        bites = takes_for_yes(yes)
+        await note_outcome(place, attempts, ident, "a comment by the bot", bites=bites)
         await place.github.comment(place.repository, 1, place.people["mara"], yes, through=app)
-        await note_outcome(place, attempts, ident, "a comment written through an App")
+        await note_outcome(place, attempts, ident, "a comment through an App", bites=bites)
         await at_last(place, attempts, ident)
