@@ -92,6 +92,8 @@ class _Page(HtmlReader):
 
 def _render(text: str, options: int) -> _Page:
     page = _Page()
+    # half of a surrogate pair, which JSON can carry and UTF-8 cannot
+    text = text.encode("utf-8", "replace").decode("utf-8")
     page.feed(cmark.markdown_to_html_with_extensions(text, options, extensions=_EXTENSIONS))
     page.close()
     return page

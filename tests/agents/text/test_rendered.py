@@ -6,7 +6,8 @@ import random
 import re
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Comment
+from bs4.exceptions import ParserRejectedMarkup
 from cmarkgfm import cmark
 
 from agents.text.actions import AllowedEffects
@@ -132,6 +133,50 @@ def test_no_hostile_text_survives(request):
         if alive := list(find_alive(publish_text(text))):
             survivors.append((text, alive))
     assert survivors == []
+
+
+ORDER = "/bot approve k3f9x2"
+SURROUNDING = ["<details>\n", "<!--\n", "<pre>\n", "<del>", "> ", "```\n", "\n\n", "\n", "-->\n"]
+
+
+def count_orders(body):
+    """Return how many lines that nothing surrounds begin with the command.
+
+    A paragraph is a heading where `---` follows, as the line above a signature does.
+    """
+    sent = body.encode("utf-8", "replace").decode("utf-8")
+    html = cmark.markdown_to_html_with_extensions(sent, OPTIONS, extensions=EXTENSIONS)
+    try:
+        page = BeautifulSoup(html, "html.parser")
+    except ParserRejectedMarkup:  # what one reader cannot read is no command
+        return 0
+    for hidden in page.find_all(string=lambda words: isinstance(words, Comment)):
+        hidden.extract()
+    plain = [each for each in page.find_all(["p", "h1", "h2"]) if each.parent is page]
+    for paragraph in plain:
+        for inside in paragraph.find_all(True):
+            inside.replace_with("`")
+    lines = [line.strip() for each in plain for line in each.get_text().split("\n")]
+    return sum(line.startswith(ORDER) for line in lines)
+
+
+def test_half_a_character_hides_no_command():
+    """JSON can carry one half of a surrogate pair, which UTF-8 cannot."""
+    assert len(parse_commands(f"\ud800\n\n{ORDER}")) == 1
+
+
+def test_no_hostile_comment_has_a_command_that_people_do_not_see(request):
+    times = request.config.getoption("--fuzz")
+    chance, read, survivors = random.Random(times), 0, []
+    for _ in range(min(TEXTS * times, 10_000_000)):
+        parts = [write_hostile(chance), chance.choice(SURROUNDING), ORDER, "\n"]
+        body = "".join([chance.choice(SURROUNDING), *parts, write_hostile(chance)])
+        found = len(parse_commands(body))
+        read += found
+        if found > count_orders(body):
+            survivors.append(body)
+    assert survivors == []
+    assert read > 0
 
 
 @pytest.mark.parametrize(
