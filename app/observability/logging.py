@@ -15,6 +15,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 CHATTY = ("aiohttp", "alembic", "anthropic", "asyncio", "dbos", "httpx2", "sqlalchemy")
 """Libraries whose news below a warning is of no use to an operator."""
+REPEATING = ("app.store.database",)
+"""Parts of Fettle that say the same at each attempt while something is away."""
 QUIET_SECONDS = 60.0
 KIND_LENGTH = 40
 MOST_KINDS = 200
@@ -22,6 +24,7 @@ TRACES = frozenset({"exception", "stack"})
 
 _ARRIVED = re.compile(r"[0-9a-f]{16}-(.+?)(?:-\d{1,2})?")
 """The id of what a delivery asks for: when it came, its own id, a number where it asks twice."""
+_TRACE = re.compile(r"Traceback \(most recent call last\):.*", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -59,6 +62,7 @@ def configure_logging(
     shared: list[Processor] = [
         structlog.processors.EventRenamer("message"),  # `event` is GitHub's word
         structlog.contextvars.merge_contextvars,
+        _RepetitionFilter(),
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
@@ -89,13 +93,45 @@ def _adopt_libraries(out: TextIO, level: int, processors: list[Processor]) -> No
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in REPEATING:
+        logging.getLogger(name).filters = [Sparingly()]
 
 
 def _adopt_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
     """Say which library a line is from."""
     record = line.pop("_record")
     line.pop("_from_structlog")
-    return {**line, "logger": record.name}
+    return {**line, "event": _TRACE.sub(_end_of_trace, line["event"]), "logger": record.name}
+
+
+def _end_of_trace(match: re.Match[str]) -> str:
+    """Return what a traceback ends with: where a library was is of no use to an operator."""
+    return match[0].strip().rpartition("\n")[2]
+
+
+class _RepetitionFilter:
+    """Lets a line with the same reason through once a minute, for each run.
+
+    What waits for a database, a disk or GitHub looks again and again. How often it did, the next
+    line says.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, ...], tuple[float, int]] = {}
+
+    def __call__(self, _logger: WrappedLogger, method: str, line: EventDict) -> EventDict:
+        if "reason" not in line or method not in {"info", "warning"}:
+            return line
+        kind = tuple(str(line.get(key)) for key in ("message", "reason", "run", "delivery", "step"))
+        now = time.monotonic()
+        until, hidden = self._seen.get(kind, (0.0, 0))
+        if now < until:
+            self._seen[kind] = (until, hidden + 1)
+            raise structlog.DropEvent
+        if len(self._seen) >= MOST_KINDS:
+            self._seen.clear()
+        self._seen[kind] = (now + QUIET_SECONDS, 0)
+        return {**line, "repeated": hidden} if hidden else line
 
 
 class _CleaningProcessor:

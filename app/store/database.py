@@ -31,6 +31,8 @@ from app.store.vacuum import compact, slack
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
+# By way of a library: a command has no log, and its output is for what was asked for.
+_troubles = logging.getLogger(__name__)
 
 READERS = 4
 CONNECTIONS = READERS + 1
@@ -208,8 +210,7 @@ async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connec
     except DBAPIError as error:
         if (trouble := describe_trouble(error)) is None:
             raise
-        # By way of a library: a command has no log, and its output is for what was asked for.
-        logging.getLogger(__name__).info("database in trouble: %s", error.orig)
+        _troubles.info("database in trouble: %s", error.orig)
         raise TransientError(trouble) from error
 
 
@@ -232,6 +233,7 @@ _TROUBLES = {
     "no space left on device": "the disk of Fettle's database is full",
     "53300": "Fettle's database takes no more connections",
     "too many clients": "Fettle's database takes no more connections",
+    "too many connections": "Fettle's database takes no more connections",
     "remaining connection slots": "Fettle's database takes no more connections",
     "25006": "Fettle's database is read-only for now",
     "readonly database": "Fettle's database is read-only for now",

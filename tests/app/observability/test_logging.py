@@ -149,3 +149,41 @@ def test_a_librarys_lines_of_one_kind_come_once_a_minute(monkeypatch):
     assert not passes("Nothing to see here")
     now[0] += 61
     assert passes(lines[0])
+
+
+def test_what_waits_says_so_once_a_minute_and_then_how_often(start, monkeypatch):
+    log, out = start()
+    clock = iter([0.0, 1.0, 2.0, 3.0, 70.0])
+    monkeypatch.setattr("app.observability.logging.time.monotonic", lambda: next(clock))
+    with bound_contextvars(run="a"):
+        log.warning("step interrupted", reason="the disk is full")
+        log.warning("step interrupted", reason="the disk is full")
+    with bound_contextvars(run="b"):
+        log.warning("step interrupted", reason="the disk is full")
+        log.warning("step interrupted", reason="no more connections")
+    with bound_contextvars(run="a"):
+        log.warning("step interrupted", reason="the disk is full")
+    assert [(each["run"], each["reason"], each.get("repeated")) for each in lines(out)] == [
+        ("a", "the disk is full", None),
+        ("b", "the disk is full", None),
+        ("b", "no more connections", None),
+        ("a", "the disk is full", 1),
+    ]
+
+
+def test_what_says_no_reason_is_always_written(start):
+    log, out = start()
+    for _ in range(3):
+        log.info("step done", seconds=1)
+        log.error("run failed", reason="it broke")
+    assert len(lines(out)) == 6
+
+
+def test_a_traceback_within_the_words_of_a_library_is_cut_to_its_end(start):
+    _, out = start()
+    told = (
+        'Traceback (most recent call last):\n  File "x.py", line 1\nOSError: no more connections\n'
+    )
+    logging.getLogger("some.library").warning("polling: %s", told)
+    (line,) = lines(out)
+    assert line["message"] == "polling: OSError: no more connections"

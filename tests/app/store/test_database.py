@@ -297,6 +297,8 @@ async def test_a_read_only_postgresql_is_said_in_words(postgresql_url, started):
         ("database or disk is full", "disk of Fettle's database is full"),
         ("attempt to write a readonly database", "read-only"),
         ('FATAL: sorry, too many clients already at "10.0.0.7", port 5432', "no more connections"),
+        ('FATAL:  too many connections for role "fettle"', "no more connections"),
+        ('FATAL:  too many connections for database "fettle"', "no more connections"),
         ('could not translate host name "db.internal"', "did not do its part"),
     ],
 )
