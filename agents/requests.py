@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -337,5 +337,20 @@ class _Any(RootModel[Request]):
 
 
 def request_of(value: object) -> Request:
-    """Return the request that was dumped to this plain value; pydantic.ValidationError if none."""
-    return _Any.model_validate(value).root
+    """Return the request that was dumped to this plain value; pydantic.ValidationError if none.
+
+    What a newer version added to it is left out: workers of two versions share the queue.
+    """
+    return _Any.model_validate(value, extra="ignore").root
+
+
+def command_of(value: object) -> Command:
+    """Return the command that was dumped to this plain value; pydantic.ValidationError if none."""
+    return Command.model_validate(value, extra="ignore")
+
+
+RUN_KINDS: frozenset[str] = frozenset(
+    each.model_fields["kind"].default
+    for each in (ResolveIssue, *get_args(OnPull), RevertChange, RemediateAlert)
+)
+"""The kinds of requests that this version knows; a newer one may queue others."""

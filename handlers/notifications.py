@@ -133,4 +133,4 @@ class _Any(RootModel[Notice]):
 
 def notice_of(value: object) -> Notice:
     """Return the notice that was dumped to this plain value; pydantic.ValidationError if none."""
-    return _Any.model_validate(value).root
+    return _Any.model_validate(value, extra="ignore").root

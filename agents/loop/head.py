@@ -64,7 +64,7 @@ def read_head(turns: Sequence[Turn]) -> Query:
         raise ValueError("the session has no head")
     [block] = turns[places[-1]].content
     sent = json.loads(zlib.decompress(b64decode(block["packed"])))
-    query = _fields().validate_python({**sent, "messages": ()})
+    query = _fields().validate_python({**sent, "messages": ()}, extra="ignore")
     answered_before = any(turn.kind == "answer" for turn in turns[: places[-1]])
     return replace(query, drop_unbound=answered_before)
 

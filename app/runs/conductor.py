@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
 from agents.policy import Effort, Models, Tier, WorkPath
 from agents.ports import Json, Steps
-from agents.requests import Command, RemediateAlert, Request, request_of
+from agents.requests import Command, RemediateAlert, Request, command_of, request_of
 from agents.run import Outcome, Standing
 from app.observability.logging import keys_of
 from app.observability.metrics import Metrics
@@ -117,15 +117,23 @@ class RunConductor:
 
     async def _obey(self, ident: str, command_json: Json, steps: Steps) -> Json:
         """Carry a command out: it is a person's decision."""
-        command, obey = Command.model_validate(command_json), self.obey
+        obey = self.obey
         assert obey is not None, "nobody here carries out commands"
-        return await _retry_for_hours("command", partial(obey, command, ident), steps)
+
+        async def carry_out() -> Json:
+            return await obey(_read(command_of, command_json), ident)
+
+        return await _retry_for_hours("command", carry_out, steps)
 
     async def _take_note(self, ident: str, notice_json: Json, steps: Steps) -> Json:
         """Have a notice followed."""
-        notice, take_note = notice_of(notice_json), self.take_note
+        take_note = self.take_note
         assert take_note is not None, "nobody here takes notices"
-        return await _retry_for_hours("notice", partial(take_note, notice, ident), steps)
+
+        async def follow() -> Json:
+            return await take_note(_read(notice_of, notice_json), ident)
+
+        return await _retry_for_hours("notice", follow, steps)
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -277,6 +285,17 @@ async def _retry_for_hours(name: str, work: Callable[[], Awaitable[Json]], steps
             log.warning("not carried out yet", what=name, reason=str(error))
         await asyncio.sleep(LONGEST_PAUSE)
     return {"failed": "given up"}
+
+
+def _read(read: Callable[[Json], T], stored: Json) -> T:
+    """Return what is stored. Raises TransientError where this version does not know it.
+
+    While an update rolls, a newer worker queues it for all; this one ends, and leaves it behind.
+    """
+    try:
+        return read(stored)
+    except ValidationError as error:
+        raise TransientError("a newer version of Fettle asked for it, and will do it") from error
 
 
 async def _insist(work: Callable[[], Awaitable[T]]) -> T:

@@ -99,7 +99,7 @@ class RetryFromStage:
             async def take_up() -> Json:
                 return (await self._take_up()).model_dump(mode="json")
 
-            self._kept = Kept.model_validate(await self._steps.step(STEP, take_up))
+            self._kept = Kept.model_validate(await self._steps.step(STEP, take_up), extra="ignore")
             self._reporter.stage_started(STEP, TITLE)
             self._reporter.stage_finished(STEP, self._kept.summary)
         return self._kept
@@ -220,7 +220,7 @@ def _commits(kept: Kept) -> list[str]:
     found: dict[str, None] = {}
     for name in (f"stage/{occurrence}" for occurrence in kept.stages):
         record: Any = kept.steps[name]
-        standing = Standing.model_validate(record["standing"])
+        standing = Standing.model_validate(record["standing"], extra="ignore")
         commits = (standing.trunk, standing.base, standing.start, standing.head)
         found |= dict.fromkeys(commit for commit in commits if commit)
     return list(found)

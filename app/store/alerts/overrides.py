@@ -107,6 +107,6 @@ def day_of(day: date) -> float:
 
 def _parse_override(text: str | None) -> Overruled | None:
     try:
-        return Overruled.model_validate_json(text or "")
+        return Overruled.model_validate_json(text or "", extra="ignore")
     except ValidationError:
         return None

@@ -201,7 +201,7 @@ def _runs() -> Select[Any]:
 def _run(row: Row[Any]) -> KeptRun:
     outcome = None
     with suppress(ValueError):  # a ValidationError is one, too
-        outcome = Outcome.model_validate_json(row.outcome) if row.outcome else None
+        outcome = Outcome.model_validate_json(row.outcome, extra="ignore") if row.outcome else None
     asked = _parse_json(row.request)
     return KeptRun(
         id=row.id,
@@ -234,7 +234,7 @@ def _reference(row: Row[Any], asked: Json) -> str:
 def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
     usage = Usage()
     with suppress(ValueError):
-        usage = Usage.model_validate_json(row.usage)
+        usage = Usage.model_validate_json(row.usage, extra="ignore")
     said = _parse_json(row.content) if content else None
     whole = isinstance(said, list) and all(isinstance(block, dict) for block in said)
     return KeptTurn(

@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from agents.requests import RUN_KINDS
 from app.store.database import Database
 from app.store.process_lock import lock_key
 from app.store.tables import approvals, installations, runs, steers, workers
@@ -58,6 +59,8 @@ class QueuedRun:
     cancelled: bool = False
     free: bool = True
     """No other run of its issue has to end first."""
+    kind: str = ""
+    """What was asked for; a newer version may queue kinds that this one does not know."""
 
     @property
     def waits_for_place(self) -> bool:
@@ -210,6 +213,7 @@ class RunPlaces:
         now = time.time()
         self._queue_lost(connection, now)
         queued = [each for each in _list_queued(connection) if each.told_at <= now]
+        queued = [each for each in queued if each.kind in RUN_KINDS]  # others know what to do
         if not queued:
             return {}
         chosen = [each.id for each in queued if each.only_ends]
@@ -278,7 +282,7 @@ def _list_queued(connection: Connection) -> list[QueuedRun]:
     blocked = exists().where(*same, _other.c.id != runs.c.id, before)
     cancelled = exists().where(steers.c.run_id == runs.c.id, steers.c.kind == "cancel")
     columns = (runs.c.id, runs.c.installation_id, runs.c.created_at, runs.c.unasked, runs.c.stage)
-    told = (runs.c.told_place, runs.c.told_at)
+    told = (runs.c.kind, runs.c.told_place, runs.c.told_at)
     query = select(*columns, *told, blocked.label("blocked"), cancelled.label("off"))
     queued = query.where(runs.c.state == "queued")
     return [
@@ -292,6 +296,7 @@ def _list_queued(connection: Connection) -> list[QueuedRun]:
             told_at=row.told_at or 0.0,
             cancelled=row.off,
             free=not row.blocked,
+            kind=row.kind,
         )
         for row in connection.execute(queued)
     ]

@@ -191,7 +191,7 @@ class Runs:
         """Return how the run ended; None: it has not ended."""
         query = select(runs.c.outcome).where(runs.c.id == run_id)
         text = await self._database.read(lambda c: c.scalar(query))
-        return Outcome.model_validate_json(text) if text else None
+        return Outcome.model_validate_json(text, extra="ignore") if text else None
 
     async def list_unfinished(self, after: str = "") -> list[str]:
         """Return the next unfinished runs by id; a full `AT_ONCE` means that there are more.
@@ -213,7 +213,9 @@ class Runs:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         if row is None:
             return None
-        return row.id, Outcome.model_validate_json(row.outcome) if row.outcome else None
+        return row.id, Outcome.model_validate_json(
+            row.outcome, extra="ignore"
+        ) if row.outcome else None
 
     async def _set(self, run_id: str, **values: Any) -> None:
         change = update(runs).where(runs.c.id == run_id).values(updated_at=time.time(), **values)

@@ -43,7 +43,7 @@ class StoredJournal:
                 stage=row["stage"],
                 content=json.loads(row["content"]),
                 stop_reason=row["stop_reason"],
-                usage=Usage.model_validate_json(row["usage"]),
+                usage=Usage.model_validate_json(row["usage"], extra="ignore"),
                 cost_usd=row["cost_usd"],
                 seconds=row["seconds"],
                 tree=row["tree"],
@@ -86,7 +86,7 @@ class StoredJournal:
     def _sum(self, connection: Connection) -> tuple[Usage, float, int]:
         answers = (turns.c.run_id == self._run_id, turns.c.kind == "answer")
         rows = connection.execute(select(turns.c.usage, turns.c.cost_usd).where(*answers)).all()
-        each = [Usage.model_validate_json(row.usage) for row in rows]
+        each = [Usage.model_validate_json(row.usage, extra="ignore") for row in rows]
         own = sum(1 for usage in each if usage != Usage())  # others were taken from an earlier run
         return sum(each, Usage()), sum(row.cost_usd for row in rows), own
 

@@ -294,3 +294,16 @@ async def test_after_a_day_without_it_the_run_gives_up(database):
     await runs.record_stage("1", "stage/next/1")  # it got somewhere
     assert await runs.put_off("1") == 60
     assert await runs.put_off("a command") is None
+
+
+async def test_what_a_newer_version_asked_for_is_left_to_its_workers(store_url):
+    async with at_work(store_url) as machine:
+        newer = build_resolve_issue(number=1).model_copy(update={"kind": "of_tomorrow"})
+        await machine.ask("1", request=newer)
+        await machine.ask("2")
+        await machine.wait_for(_1="queued", _2="done")
+        assert machine.began == [("2", 1)]
+        known = text("UPDATE runs SET kind = 'resolve_issue'")
+        await machine.database.write(lambda c: c.execute(known))
+        machine.queue.ring()
+        await machine.wait_for(_1="done")

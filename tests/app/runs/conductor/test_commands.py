@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agents.errors import TransientError
+from agents.requests import command_of
 from app.store.runs.runs import count_by_state
 from tests.app.runs.conductor.conftest import make_asking
 from tests.fakes.requests import build_command
@@ -52,3 +53,20 @@ async def test_a_command_may_ask_for_a_run(machine, wish):
         assert await machine.engine.result("0001-c") == {"asked": "0001-c-again"}
     assert (await machine.end("0001-c-again")).text == "done"
     assert await machine.database.read(count_by_state) == {"done": 1}
+
+
+async def test_a_command_of_a_newer_version_waits_for_who_knows_it(machine, monkeypatch):
+    monkeypatch.setattr("app.runs.conductor.LONGEST_PAUSE", 0.01)
+    asked = []
+
+    def learn(value):
+        asked.append(value)
+        return command_of(value if len(asked) < 3 else value | {"verb": "approve"})
+
+    monkeypatch.setattr("app.runs.conductor.command_of", learn)
+    newer = APPROVE.model_copy(update={"verb": "of_tomorrow"})
+    await machine.queue.submit("0001-run", newer)
+    async with asyncio.timeout(PATIENCE):
+        assert await machine.engine.result("0001-run") == {"decided": "approve"}
+    assert [each["verb"] for each in asked] == ["of_tomorrow"] * 3
+    assert machine.obeyed == [APPROVE]
