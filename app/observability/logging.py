@@ -94,7 +94,7 @@ def _adopt_libraries(out: TextIO, level: int, processors: list[Processor]) -> No
     for name in CHATTY:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     for name in REPEATING:
-        logging.getLogger(name).filters = [Sparingly()]
+        logging.getLogger(name).addFilter(_SPARINGLY)  # which adds it once
 
 
 def _adopt_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
@@ -202,3 +202,6 @@ class Sparingly(logging.Filter):
             self._quiet_until.clear()
         self._quiet_until[kind] = now + QUIET_SECONDS
         return True
+
+
+_SPARINGLY = Sparingly()
