@@ -262,6 +262,11 @@ class RemediateAlert(Asked):
         return f"{self.package} in {where}"
 
 
+def name_asker(via: str, asked_by: Person) -> str:
+    """Return who asked for something, as people on GitHub read it."""
+    return "the operator of Fettle" if via == "terminal" else f"@{asked_by.login}"
+
+
 class Shown(Frozen):
     """An issue as a signed delivery showed it: what a person saw when they asked."""
 
@@ -296,7 +301,9 @@ class Command(Frozen):
     words: str = ""
     """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
-    via: Literal["comment", "button", "page", "label", "relabel", "issue", "pull_request"]
+    via: Literal[
+        "comment", "button", "page", "terminal", "label", "relabel", "issue", "pull_request"
+    ]
     """How: by taking the label off, by closing the issue or pull request, a run is cancelled; by
     putting the label on again, the runs before."""
     comment_id: int | None = None
@@ -316,6 +323,11 @@ class Command(Frozen):
     def lane(self) -> str:
         """Return the queue key: commands never wait for the run they are about."""
         return f"{self.repository.key}#{self.number}/commands"
+
+    @property
+    def asker(self) -> str:
+        """Return who asked, as people read it; an operator has no account at GitHub."""
+        return name_asker(self.via, self.asked_by)
 
     @property
     def for_live_runs(self) -> bool:

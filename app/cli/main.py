@@ -28,6 +28,7 @@ COMMANDS = {
     ),
     "address": ("app.cli.resolve.pulls:address", "Do what reviews of a pull request ask for."),
     "update": ("app.cli.resolve.pulls:update", "Merge its base branch into a pull request."),
+    "undo": ("app.cli.resolve.pulls:undo", "Take back what the last run on an issue did."),
     "scan": ("app.cli.remediate.commands:scan", "Look at Dependabot alerts, and change nothing."),
     "remediate": (
         "app.cli.remediate.commands:remediate",

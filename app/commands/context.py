@@ -20,6 +20,8 @@ from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
+OPERATOR = Facts(role_name="admin", permission="admin")
+"""Whoever has the server's terminal has the App's key as well: nobody is left to ask about."""
 Submit = Callable[[str, Request], Awaitable[None]]
 """Takes a request durably; the same run id a second time changes nothing."""
 
@@ -73,6 +75,8 @@ class CommandContext:
     async def about_asker(self) -> Facts:
         """Return who gave the command, and whether the comment is theirs unedited."""
         command = self.command
+        if command.via == "terminal":
+            return OPERATOR
         role = await role_of(self.client, command.repository, command.asked_by)
         return Facts(
             role_name=role.role_name,

@@ -28,7 +28,7 @@ NO_PULL = (
     " but its comments, which say what was done."
 )
 REVERTING = (
-    "@{login}, #{number} is merged, so what it changed is part of `{base}`. A pull request that"
+    "{to} #{number} is merged, so what it changed is part of `{base}`. A pull request that"
     " takes it back is being made and checked; #{number} tells how that goes."
 )
 BEING_MADE = (
@@ -41,7 +41,8 @@ TAKES_BACK = (
 )
 NEVER_MERGED = "Nothing was done: GitHub does not say which commit the merge of #{number} made."
 NOT_OURS = "Nothing was done: #{number} was opened by somebody else, who can close it."
-TAKEN_BACK = "@{login}, what the last run did is taken back:\n\n{lines}"
+TAKEN_BACK = "{to} what the last run did is taken back:\n\n{lines}"
+BY_OPERATOR = "As the operator of Fettle asked,"
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class RunUndo:
         )
         done = await withdrawal.take_back(pull, run.number, comment_id)
         lines = "\n".join(f"- {each}" for each in done)
-        told = TAKEN_BACK.format(login=command.asked_by.login, lines=lines)
-        await telling.say(command, f"undo-{command.comment_id}", told)
+        told = TAKEN_BACK.format(to=_address(command), lines=lines)
+        await telling.say(command, _name_answer(inquiry), told)
         return {"undone": run.id}
 
     async def _revert(
@@ -100,9 +101,9 @@ class RunUndo:
         await self.submit(run_id, request)
         await self.telling.react(inquiry.client, command, DONE)
         told = REVERTING.format(
-            login=command.asked_by.login, number=request.number, base=request.base_branch
+            to=_address(command), number=request.number, base=request.base_branch
         )
-        await self.telling.say(command, f"undo-{command.comment_id}", told)
+        await self.telling.say(command, _name_answer(inquiry), told)
         return {"asked": run_id}
 
     async def _is_reverted(
@@ -166,6 +167,16 @@ def _name_run(inquiry: CommandContext) -> str:
     return f"{inquiry.ident}-undo"
 
 
+def _name_answer(inquiry: CommandContext) -> str:
+    """Return the key of the answer, which is given once."""
+    return f"undo-{inquiry.command.comment_id or inquiry.ident}"
+
+
+def _address(command: Command) -> str:
+    """Return how the answer begins: to whom it is, or by whose wish."""
+    return BY_OPERATOR if command.via == "terminal" else f"@{command.asked_by.login},"
+
+
 def _request_revert(command: Command, pull: Mapping[str, Any]) -> RevertChange:
     """Return the request to take the merged pull request back."""
     author = pull["user"]
@@ -176,6 +187,7 @@ def _request_revert(command: Command, pull: Mapping[str, Any]) -> RevertChange:
         title=pull["title"],
         author=Person(id=author["id"], login=author["login"]),
         asked_by=command.asked_by,
+        via="terminal" if command.via == "terminal" else "command",
         url=pull["html_url"],
         merged=pull["merge_commit_sha"],
         base_branch=pull["base"]["ref"],

@@ -20,9 +20,10 @@ _NUMBER = re.compile(r"#?(?P<number>[0-9]{1,9})")
 _PAGE = re.compile(rf"/{FULL.pattern}/(?P<kind>issues|pull|pulls)/(?P<number>[0-9]{{1,9}})/?")
 
 
-_KINDS = {"resolve": "issue"}
-"""What the commands work on that are for issues; the others are for pull requests."""
-_PATHS = {"issue": "issues", "pull request": "pull"}
+EITHER = "issue or pull request"
+_KINDS = {"resolve": "issue", "undo": EITHER}
+"""What the commands work on; all others are for pull requests."""
+_PATHS = {"issue": "issues", "pull request": "pull", EITHER: "issues"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _of_page(address: str, github_url: str, command: str) -> IssueName:
             f" {github_url}/octo/lib/{_PATHS[wanted]}/25."
         )
     is_issue = found["kind"] == "issues"
-    if is_issue != (wanted == "issue"):
+    if wanted != EITHER and is_issue != (wanted == "issue"):
         raise ConfigError(wrong_kind(f"`{address}`", command, is_issue=is_issue))
     return _issue(found["owner"], found["name"], found["number"])
 

@@ -9,10 +9,12 @@ from agents.errors import ConfigError
 from agents.requests import (
     AddressReview,
     Again,
+    Command,
     FixChecks,
     Person,
     Request,
     ResolveIssue,
+    Shown,
     UpdateBranch,
 )
 from app.config.system_user import find_operator
@@ -50,13 +52,7 @@ async def request_for(github: GitHub, wanted: Wanted) -> Request:
     Raises ConfigError when the App cannot see it, or when it is none to work on.
     """
     name = wanted.name
-    try:
-        installed, issue = await _find_issue(github, name)
-    except (NotFound, NotPermitted, InstallationGone) as error:
-        raise ConfigError(
-            f"{name} cannot be worked on: {error}\nThe App has to be installed on"
-            f" `{name.owner}/{name.name}`, and #{name.number} has to be there."
-        ) from error
+    installed, issue = await _find_issue(github, name)
     is_issue = issue.pull_request is None
     if is_issue != (wanted.kind == "resolve_issue"):
         raise ConfigError(wrong_kind(name, COMMANDS[wanted.kind], is_issue=is_issue))
@@ -88,7 +84,38 @@ def _request(wanted: Wanted, issue: Issue, about: dict[str, Any]) -> Request:
             return FixChecks(**about, head=wanted.head, branch=wanted.branch)
 
 
+async def undo_for(github: GitHub, name: IssueName) -> Command:
+    """Return the command by which whoever sits at this terminal has the last run taken back.
+
+    Raises ConfigError when the App cannot see where that was.
+    """
+    installed, issue = await _find_issue(github, name)
+    author = issue.user.person if issue.user is not None else Person(id=0, login="ghost")
+    shown = Shown(title=issue.title, body=issue.body or "", author=author, url=issue.html_url)
+    place = "issue" if issue.pull_request is None else "pull_request"
+    return Command(
+        installation_id=installed.installation_id,
+        repository=installed.repository,
+        number=issue.number,
+        verb="undo",
+        asked_by=Person(id=0, login=find_operator()),
+        via="terminal",
+        url=issue.html_url,
+        **{place: shown},
+    )
+
+
 async def _find_issue(github: GitHub, wanted: IssueName) -> tuple[Installed, Issue]:
+    try:
+        return await _look_up(github, wanted)
+    except (NotFound, NotPermitted, InstallationGone) as error:
+        raise ConfigError(
+            f"{wanted} cannot be worked on: {error}\nThe App has to be installed on"
+            f" `{wanted.owner}/{wanted.name}`, and #{wanted.number} has to be there."
+        ) from error
+
+
+async def _look_up(github: GitHub, wanted: IssueName) -> tuple[Installed, Issue]:
     installed = await repository_at(github, wanted.owner, wanted.name)
     where = {"owner": wanted.owner, "repo": wanted.name, "number": str(wanted.number)}
     client = await github.installation(

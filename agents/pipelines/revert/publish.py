@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.revert.take_back import Reversal
 from agents.pipelines.stages.quality import CheckComparison, checks_table, headline, to_code
-from agents.requests import RevertChange
+from agents.requests import RevertChange, name_asker
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line, publish
 
@@ -12,7 +12,7 @@ KEY = "revert"
 TITLE = 90
 PROBLEM = 300
 
-_BODY = """Takes back #{number}, as @{login} asked: {base} becomes as it was at {before}, but \
+_BODY = """Takes back #{number}, as {asker} asked: {base} becomes as it was at {before}, but \
 for what came after it. {files} changed back; git did it alone, without a contradiction, and no \
 model was asked.
 
@@ -72,7 +72,7 @@ def _describe(request: RevertChange, reversal: Reversal, quality: CheckCompariso
     base, setup = to_code(reversal.base), quality.baseline.setup
     body = _BODY.format(
         number=request.number,
-        login=request.asked_by.login,
+        asker=name_asker(request.via, request.asked_by),
         base=base,
         before=reversal.before[:10],
         files="1 file" if reversal.files == 1 else f"{reversal.files} files",

@@ -27,9 +27,11 @@ from app.clone.result import exit_code
 from app.config.settings import Settings
 from app.github.transport import GitHub
 from app.operator.follow_run import Companion, Deserted
-from app.operator.issue_request import Wanted, request_for
+from app.operator.issue_reference import IssueName
+from app.operator.issue_request import Wanted, request_for, undo_for
 from app.operator.local_worker import require_own, work_here
 from app.operator.submit import hand_over, is_served
+from app.operator.take_back import take_back
 from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
 from app.sandbox.path_permissions import make_data_folder
@@ -82,8 +84,24 @@ class AtTheTerminal:
             async with open_github(self.settings, self.redactor) as github:
                 return await self._work_on(github, wanted)
 
+    async def take_back(self, name: IssueName) -> int:
+        """Have the last run there taken back, and return the command's exit code."""
+        self.here, log = await who_works(self.settings)
+        with logging_to(log, self.settings, self.redactor, say):
+            async with open_github(self.settings, self.redactor) as github:
+                command = await undo_for(github, name)
+                async with opened_database(self.settings) as database:
+                    undone = await take_back(database, github, command, self.redactor)
+                if undone.request is None:
+                    typer.echo(make_visible(undone.told))
+                    return 0 if undone.done else PERSON
+                say(make_visible(undone.told))
+                return await self._have_done(github, undone.request)
+
     async def _work_on(self, github: GitHub, wanted: Wanted) -> int:
-        request = await request_for(github, wanted)
+        return await self._have_done(github, await request_for(github, wanted))
+
+    async def _have_done(self, github: GitHub, request: Request) -> int:
         async with opened_database(self.settings) as database:
             run_id = await self._run_of(database, request)
             stop = stop_event(self._on_interrupt(run_id))

@@ -31,7 +31,7 @@ ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
 _OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request -->")
 STRUCK = "**Taken back**"
-STRUCK_TEXT = STRUCK + ", as @{login} asked. This is what it said before:\n\n{text}"
+STRUCK_TEXT = STRUCK + ", as {asker} asked. This is what it said before:\n\n{text}"
 CLOSED = "#{number} is closed."
 KEPT = "The branch {branch} stays: {others} put commits on it."
 MOVED = "The branch {branch} stays: somebody has pushed to it just now."
@@ -125,7 +125,7 @@ class Withdrawal:
         try:
             said = await comments.get(comment_id, PROGRESS)
             if not said.text.startswith(STRUCK):
-                text = STRUCK_TEXT.format(login=self.command.asked_by.login, text=said.text)
+                text = STRUCK_TEXT.format(asker=self.command.asker, text=said.text)
                 await comments.change(comment_id, PROGRESS, text, yielding=False)
         except NotFound:
             return False

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import CALC
+from tests.flows.forked import call_fettle
+
+
+async def fettle(place, *arguments):
+    """Run the command as the server's operator; return its exit code and what it printed."""
+    return await call_fettle(*arguments, environment=place.server.environment(place.app))
 
 
 async def said(place, issue, text):
@@ -80,3 +86,54 @@ async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_p
         assert [each.title for each in commits] == ['Revert "Add without one too many"']
         told = [each.body for each in pull.issue.comments if "takes this back" in each.body]
         assert len(told) == 1
+
+
+async def test_an_operator_takes_back_what_is_open_and_then_nothing(make_place):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        named = f"octo-org/calc#{place.issue.number}"
+
+        code, out, err = await fettle(place, "undo", named)
+
+        assert code == 0, err
+        assert out.startswith("As the operator of Fettle asked, what the last run did")
+        assert pull.issue.state == "closed"
+        assert await GitDir(place.repository.gitdir).refs("refs/heads/bot/") == {}
+        told = await said(place, place.issue, "As the operator of Fettle asked")
+        assert f"#{pull.issue.number} is closed" in told
+        assert "as the operator of Fettle asked" in place.progress()
+        assert "@root" not in "\n".join(place.comments())
+
+        code, out, _ = await fettle(place, "undo", f"octo-org/calc#{pull.issue.number}")
+        assert code == 0, "what is taken back already is no mistake"
+        code, out, err = await fettle(place, "undo", "octo-org/calc#99")
+        assert (code, out) == (2, "")
+        assert "octo-org/calc#99 cannot be worked on" in err
+
+
+async def test_an_operator_takes_back_what_is_merged_without_a_server(make_place):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        await place.github.merge_pull(pull, place.people["mara"])
+        await place.server.stop()
+
+        code, out, err = await fettle(place, "undo", "octo-org/calc", str(pull.issue.number))
+
+        assert code == 0, err
+        _, undoing = place.pulls()
+        told = f"Takes back #{pull.issue.number}, as the operator of Fettle asked"
+        assert undoing.issue.body.startswith(told)
+        assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
+        assert f"/pull/{undoing.issue.number}" in out
+
+
+async def test_an_operator_is_told_where_there_is_nothing_to_take_back(make_place):
+    async with make_place() as place:
+        code, out, err = await fettle(place, "undo", f"octo-org/calc#{place.issue.number}")
+        assert code == 2, err
+        assert "no run has worked on this yet" in out
+        assert place.comments() == []
