@@ -23,8 +23,8 @@ from tests.agents.text.test_outgoing import (
     publish_text,
 )
 
-TEXTS = 2_000
-"""How many hostile texts are tried; `--fuzz 100` tries a hundred times as many."""
+TEXTS = 5_000
+"""How many hostile texts are tried, in half a minute; `--fuzz 100` tries a hundred times that."""
 EVIL = "https://evil.test"
 ALIVE = ["![x](https://evil.test/p)", "<b>x</b>", "@octocat", "Fixes #2", "/merge", "<img src=x>"]
 DEEP = ["- " * 12, "> " * 25, "1. " * 15, "- > " * 11, "* " * 60, "> - 1. " * 9]
