@@ -27,6 +27,8 @@ USER = 58_995
 SECONDS = 4
 OUTPUT = 100_000
 """Bytes of output that its log and its next prompt would hold."""
+QUIET = 4
+"""Processes that count what is left: unshare's shell, and the parts of its last line."""
 GIT = ("git", "-c", "user.name=naive", "-c", "user.email=naive@example.com")
 INVISIBLE = re.compile(
     "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\U000e0000-\U000e01ef]|\x1b\\[[0-9;]*m"
@@ -138,11 +140,8 @@ def overwhelms(code, output):
     """Tell whether a command in a namespace of its own had to be ended, or left something."""
     left = re.search(r"^left (\d+)$", output, re.MULTILINE)
     bounded = re.search(r"(?i)resource|memory|too many|file size|cannot fork", output)
-    return code is None or len(output) > OUTPUT or bool(bounded) or int(left[1]) > QUIET
-
-
-QUIET = 4
-"""Processes that count what is left: unshare's shell, and the parts of its last line."""
+    stayed = left is not None and int(left[1]) > QUIET
+    return code is None or len(output) > OUTPUT or bool(bounded) or stayed
 
 
 def leads_inwards(address):
