@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cmarkgfm import cmark
 
 from agents.text.actions import AllowedEffects, contains_math, find_triggers, split_pieces
+from agents.text.characters import without_hidden
 from agents.text.markdown import DRAWN, HtmlReader
 
 # What GitHub switches on; its task lists are left out, which would look like raw HTML.
@@ -53,6 +54,7 @@ class _Page(HtmlReader):
         self.links: list[str] = []
         self.languages: list[str] = []
         self.pictures = 0
+        self.titles = 0
         self.raw = 0
         self._open: list[str] = []
         self._block = 0
@@ -63,6 +65,7 @@ class _Page(HtmlReader):
         self._block += tag in _BLOCKS
         self.pictures += tag == "img"
         self.links += [values.get("href") or ""] if tag == "a" else []
+        self.titles += "title" in values
         self.languages += [values.get("lang") or ""] if tag == "pre" else []
         if tag == "br":
             self.handle_data("\n")
@@ -103,13 +106,14 @@ def find_effects(markdown: str, allowed: AllowedEffects) -> frozenset[str]:
     """Return what lives on GitHub in a text, by kind, beyond what is allowed; empty for none.
 
     Kinds: `picture`, `raw HTML`, `drawing`, `address`, `mention`, `math`, `trigger` (a command, or
-    a word that closes an issue), and `depth` for what is nested too deep to be looked into.
+    a word that closes an issue), `hidden` (the title of a link, characters that nobody sees), and
+    `depth` for what is nested too deep to be looked into.
     """
     try:
         page = _render(markdown, _OPTIONS)
     except _TooDeep:
         return frozenset({"depth"})
-    found = set()
+    found = {"hidden"} if _hides_words(page) else set()
     if page.pictures:
         found.add("picture")
     if page.raw:
@@ -128,6 +132,12 @@ def find_effects(markdown: str, allowed: AllowedEffects) -> frozenset[str]:
         if any(piece.changed for part in prose for piece in split_pieces(part, allowed)):
             found.add("mention")
     return frozenset(found)
+
+
+def _hides_words(page: _Page) -> bool:
+    """Tell whether people do not see all of it; what defuses words is Fettle's own."""
+    unseen = (without_hidden(part.text, joiner=False)[1] for part in page.parts)
+    return page.titles > 0 or any(unseen)
 
 
 def _blocks(page: _Page) -> Iterator[tuple[str, list[str]]]:

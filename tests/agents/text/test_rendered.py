@@ -27,6 +27,7 @@ TEXTS = 5_000
 """How many hostile texts are tried, in half a minute; `--fuzz 100` tries a hundred times that."""
 EVIL = "https://evil.test"
 ALIVE = ["![x](https://evil.test/p)", "<b>x</b>", "@octocat", "Fixes #2", "/merge", "<img src=x>"]
+UNSEEN = ['[x](docs/a.md "hidden words")', "a&#x202e;b", "a&#8203;b"]
 DEEP = ["- " * 12, "> " * 25, "1. " * 15, "- > " * 11, "* " * 60, "> - 1. " * 9]
 BEYOND = ["- " * 120, "> " * 250]
 SHAPES = ["<div a|b>\n-|-\n", "a|b\n-|-\n", "<p a|b>\n:-|-:\n", "|a\n|-\n", "<details a|b>\n-|-\n"]
@@ -41,6 +42,7 @@ WRITTEN = re.compile(
     "a|blockquote|br|code|del|em|h[1-6]|hr|li|ol|p|pre|section|strong|sup|table|tbody|td|th|thead"
     "|tr|ul"
 )
+HIDDEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e01ef]")
 CARRYING = {"a": "href", "li": "id", "ol": "start", "pre": "lang", "td": "align", "th": "align"}
 
 
@@ -72,6 +74,7 @@ def find_alive(text):
         code.replace_with("`")
     page.smooth()
     for words in page.find_all(string=True):
+        yield from (("hidden", repr(each)) for each in HIDDEN.findall(words))
         yield from (("mention", each) for each in MENTION.findall(words))
         yield from (("address", each) for each in OUTSIDE.findall(words))
     for block in page.find_all(["p", "td", "th", "li", "h1", "h2", "h3", "h4", "h5", "h6"]):
@@ -80,7 +83,7 @@ def find_alive(text):
             yield from (("command", each) for each in COMMAND.findall(block.get_text()))
 
 
-@pytest.mark.parametrize("alive", ALIVE)
+@pytest.mark.parametrize("alive", [*ALIVE, *UNSEEN])
 @pytest.mark.parametrize("shape", [*DEEP, *BEYOND, *SHAPES])
 def test_what_one_parser_takes_for_harmless_is_not_published(shape, alive):
     published = publish_text(f"{shape}{alive}")
@@ -109,6 +112,10 @@ def test_the_referee_sees_what_lives():
         ("so $\\href{x}{y}$ is", {"math", "mention"}),
         ("$`x`$", {"math"}),
         ("@octocat", {"mention"}),
+        ('[x](docs/a.md "hidden words")', {"hidden"}),
+        ("a&#x202e;b&#x200b;c", {"hidden"}),
+        ("a\u2060b \U0001f468\ufe0f", set()),
+        ("`&#x202e;`", set()),
         ("closes #3", {"trigger"}),
         ("a\n/merge", {"trigger"}),
     ],
