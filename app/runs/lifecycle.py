@@ -166,9 +166,8 @@ class RunLifecycle:
         look = next(self._looks)
         first = look == 1
         found = await self.step(f"{LOOKS}{look}", admit)
-        return Admission.model_validate(
-            found or {}, extra="ignore"
-        )  # older records hold nothing of who may
+        # Older records hold nothing of who may, newer ones perhaps more.
+        return Admission.model_validate(found or {}, extra="ignore")
 
     async def _require_models(self, admission: Admission) -> None:
         """Have a key that is refused, or a model without a price, found before work begins."""

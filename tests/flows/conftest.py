@@ -69,6 +69,19 @@ class Place:
             self.repository, (issue or self.issue).number, LABEL, self.people[by]
         )
 
+    async def label_and_kill(self, number):
+        """Set the label, and kill the server when the model is asked for this answer."""
+        killed = asyncio.Event()
+
+        async def kill(asked):
+            if asked.number == number:
+                await self.server.kill()
+                killed.set()
+
+        self.model.on_request(kill)
+        await self.label()
+        await asyncio.wait_for(killed.wait(), PATIENCE)
+
     async def label_again(self, by):
         """Take the label off and have somebody put it on again at once."""
         await self.github.unlabel_issue(self.repository, self.issue.number, LABEL, self.people[by])

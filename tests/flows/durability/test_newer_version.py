@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from contextlib import closing
-
-from tests.patience import PATIENCE
 
 ADDED = {"of_a_newer_version": {"a": [1]}}
 
@@ -58,16 +55,7 @@ def add_everywhere(path):
 
 async def test_a_run_goes_on_after_a_newer_version_had_it(make_place):
     async with make_place() as place:
-        killed = asyncio.Event()
-
-        async def kill(asked):
-            if asked.number == 6:
-                await place.server.kill()
-                killed.set()
-
-        place.model.on_request(kill)
-        await place.label()
-        await asyncio.wait_for(killed.wait(), PATIENCE)
+        await place.label_and_kill(6)
         for database in place.opened.values():
             database.close()
         place.opened.clear()

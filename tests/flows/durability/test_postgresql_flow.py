@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.approvals.test_approval_commands import questions
 from tests.flows.durability.test_kept import FILES, ISSUE, fettle, story
-from tests.patience import PATIENCE
 
 
 async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
     async with make_place(FETTLE_DATABASE_URL=postgresql.database()) as place:
-        killed = asyncio.Event()
-
-        async def kill(asked):
-            if asked.number == 6:
-                await place.server.kill()
-                killed.set()
-
-        place.model.on_request(kill)
-        await place.label()
-        await asyncio.wait_for(killed.wait(), PATIENCE)
+        await place.label_and_kill(6)
         await place.server.start(place.app)
         outcome = await place.wait_for_end()
 
