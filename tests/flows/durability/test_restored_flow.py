@@ -109,16 +109,7 @@ async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_p
 async def test_what_was_half_done_is_done_once_and_the_same_comment_says_so(make_place):
     async with make_place(files=FILES, script=story(), FETTLE_SWEEP_SECONDS="2") as place:
         await back_up(place)
-        killed = asyncio.Event()
-
-        async def kill(asked):
-            if asked.number == 6:
-                await place.server.kill()
-                killed.set()
-
-        place.model.on_request(kill)
-        await place.label()
-        await asyncio.wait_for(killed.wait(), PATIENCE)
+        await place.label_and_kill(6)
         await restore(place)
         assert (await place.wait_for_end()).kind == "pull_request"
         assert len(place.pulls()) == 1
