@@ -88,7 +88,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=6.0, help="for each line of the table")
     parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, default=32)
     parser.add_argument(
         "--folder", type=Path, default=CACHE, help="where the databases go: the disk that counts"
     )
@@ -154,15 +154,18 @@ def _print_table(variants: list[Variant]) -> None:
 def _print_aims(variants: list[Variant]) -> None:
     bare, other_event, other_action, kept, *rest = variants
     for what, variant, base, aim in [
-        ("(b) over (a), events", other_event, bare, 0.8),
-        ("(b) over (a), actions", other_action, bare, 0.8),
+        ("(b) over (a), events", other_event, bare, 0.85),
+        ("(b) over (a), actions", other_action, bare, 0.85),
         ("(c) over (a)", kept, bare, 0.55),
         *[("(c) over (d)", kept, probot, 1.0) for probot in rest if probot.key == "d"],
     ]:
         ratio = statistics.median(map(_ratio, variant.rates, base.rates))
         print(f"   {what:24} {ratio:5.2f}   aim {aim:.2f}   {'met' if ratio >= aim else 'missed'}")
-    p99 = kept.total.percentile(0.99)
-    print(f"   {'(c) p99':24} {p99:5.1f}   aim 15 ms  {'met' if p99 < 15 else 'missed'}")
+    p99, floor = kept.total.percentile(0.99), bare.total.percentile(0.99)
+    print(
+        f"   {'(c) p99':24} {p99:5.1f}   aim 15 ms  {'met' if p99 < 15 else 'missed'}"
+        f" ((a) itself: {floor:.1f})"
+    )
 
 
 def _ratio(one: float, other: float) -> float:
