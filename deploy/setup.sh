@@ -14,6 +14,7 @@ readonly STAMP=$ENVIRONMENT/fettle-setup
 readonly SYSTEM_PYTHON=/usr/bin/python3
 readonly TOOLS_LOCK=deploy/requirements-setup.lock
 readonly REFEREES=tests/referees
+readonly PROMTOOL=.cache/promtool
 
 main() {
     local profile=${1:-runtime}
@@ -28,6 +29,7 @@ main() {
     make_environment
     install_packages "$profile"
     [[ $profile != dev ]] || install_referees
+    [[ $profile != dev ]] || install_promtool
     echo "$profile $(fingerprint)" >$STAMP
     say "ready ($profile)"
 }
@@ -176,6 +178,30 @@ install_referees() {
     [[ -f $REFEREES/package-lock.json ]] && command -v npm >/dev/null || return 0
     say "installing $REFEREES"
     npm ci --prefix $REFEREES --ignore-scripts --no-audit --no-fund --loglevel=error
+}
+
+# Takes the checker of Prometheus' rules out of Debian's package, and leaves the server in it.
+# Where it cannot be had, the test that asks it says so and is left out.
+install_promtool() {
+    { command -v promtool || command -v "$PWD/$PROMTOOL"; } >/dev/null && return
+    command -v dpkg-deb >/dev/null || return 0
+    say "fetching promtool"
+    local folder
+    folder=$(mktemp -d)
+    if download_debian_package prometheus "$folder" && dpkg-deb -x "$folder"/*.deb "$folder"; then
+        install "$folder/usr/bin/promtool" $PROMTOOL
+    else
+        say "no promtool to be had"
+    fi
+    rm -rf "$folder"
+}
+
+# The list of packages may be missing, or older than what the mirror has.
+download_debian_package() {
+    local -a download=(apt-get download -o APT::Sandbox::User=root "$1")
+    (cd "$2" && "${download[@]}") >>.cache/apt.log 2>&1 && return
+    apt-get update >>.cache/apt.log 2>&1
+    (cd "$2" && "${download[@]}") >>.cache/apt.log 2>&1
 }
 
 main "$@"
