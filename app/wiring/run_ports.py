@@ -22,7 +22,7 @@ from app.github.issues.adapter import GitHubIssues
 from app.github.policy.file import read_policy
 from app.github.pulls.cost import PullRequestCost, PullRequestSpending
 from app.github.pulls.publisher import GitHubPublisher, Opened
-from app.github.pulls.signed_commits import GitHubSigner
+from app.github.pulls.signed_commits import CommitSigner
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
@@ -83,7 +83,7 @@ class RunPortsFactory:
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
                 publisher=self._publisher(run_id, request, mirror),
-                signer=GitHubSigner(
+                signer=CommitSigner(
                     github,
                     objects,
                     request,

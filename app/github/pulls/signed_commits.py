@@ -28,7 +28,7 @@ _OTHER = (
 log = structlog.get_logger()
 
 
-class GitHubSigner:
+class CommitSigner:
     """The port `Signer` for one run."""
 
     def __init__(

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import RunError, SignaturesRequired
 from app.git import RunObjects, aside_ref
-from app.github.pulls.signed_commits import GitHubSigner
+from app.github.pulls.signed_commits import CommitSigner
 from app.simulator.github.gitdir import GitDir
 
 CHANGES = 500
@@ -19,7 +19,7 @@ BRANCH = "bot/1-signed"
 @pytest.fixture
 def sign_by(scene, mirror):
     """Return what makes the signer of a run, as each process that works on it has one."""
-    return lambda: GitHubSigner(scene.github, RunObjects(mirror, "run-1"), scene.request, "run-1")
+    return lambda: CommitSigner(scene.github, RunObjects(mirror, "run-1"), scene.request, "run-1")
 
 
 def git(mirror, *args, said=b""):
