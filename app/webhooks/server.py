@@ -231,7 +231,7 @@ async def _body(request: web.Request, take: Callable[[int], bool]) -> bytes:
     """Return the raw body. Raises DeliveryError where it does not come whole, or has no room."""
     try:
         if request.content.is_eof():  # most are small and here already: no timer, no waiting
-            return _taken(request.content.read_nowait(), take)
+            return _take_whole(request.content.read_nowait(), take)
         async with asyncio.timeout(BODY_SECONDS):
             return await _gather(request, take)
     except DeliveryError:
@@ -242,7 +242,7 @@ async def _body(request: web.Request, take: Callable[[int], bool]) -> bytes:
         raise DeliveryError(400, "The body did not arrive whole.") from None
 
 
-def _taken(body: bytes, take: Callable[[int], bool]) -> bytes:
+def _take_whole(body: bytes, take: Callable[[int], bool]) -> bytes:
     if not take(len(body)):
         raise _no_room()
     return body
