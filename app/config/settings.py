@@ -138,6 +138,10 @@ class Settings(BaseSettings):
     all are published; `fettle signing-key --new` makes it. Absent: secrets/signing.pem in the data
     folder, made at the first start; on PostgreSQL, where workers must share it, nothing is signed
     then."""
+    commit_key_file: Annotated[Path | None, AfterValidator(readable_file)] = None
+    """OpenSSH private key without a passphrase: signs commits where GitHub itself signs none."""
+    committer: Annotated[str | None, Field(pattern=r"^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$")] = None
+    """Whose key that is, as `Name <email>`: an account at GitHub with it as a signing key."""
     host: Word = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080

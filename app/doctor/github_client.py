@@ -1,10 +1,10 @@
-"""GitHub as the doctor asks it: as the App, and only to read."""
+"""GitHub as the doctor asks it: as the App or an installation of it, and only to read."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from app.config.settings import AppCredentials
 from app.github.transport import Urls
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
-from app.github.transport.http import HttpApi
+from app.github.transport.http import HttpApi, RequestFailed
 from app.network.outbound import DIRECT, Outbound
 
 MOST_PAGES = 20
@@ -46,6 +46,17 @@ class DoctorClient:
             found += page
         return list(found)
 
+    @asynccontextmanager
+    async def enter(self, installation: int) -> AsyncIterator[InsideInstallation]:
+        """Ask as an installation, by a token that can read names and rules and is given back."""
+        path = f"/app/installations/{installation}/access_tokens"
+        made = await self._client.request("POST", path, data={"permissions": {"metadata": "read"}})
+        try:
+            yield InsideInstallation(self._api, made["token"])
+        finally:
+            with suppress(RequestFailed):
+                await self._api.send("DELETE", "/installation/token", token=made["token"])
+
     @property
     def skew(self) -> float | None:
         """Return by how many seconds this machine's clock is ahead of GitHub's."""
@@ -54,6 +65,23 @@ class DoctorClient:
         except ValueError:
             return None
         return time.time() - theirs
+
+
+class InsideInstallation:
+    """Asks as one installation. Its refusals (RequestFailed) are not tried again."""
+
+    def __init__(self, api: HttpApi, token: str) -> None:
+        self._api = api
+        self._token = token
+
+    async def get(self, path: str, url_vars: Mapping[str, str]) -> Any:
+        """Return the answer."""
+        answer, _ = await self._api.send("GET", path, url_vars=url_vars, token=self._token)
+        return answer
+
+    async def list_repositories(self) -> list[Any]:
+        """Return what the App is installed on there, the first hundred."""
+        return list((await self.get("/installation/repositories?per_page=100", {}))["repositories"])
 
 
 @asynccontextmanager

@@ -15,8 +15,9 @@ from app.doctor.github_client import open_client
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
 from app.doctor.registry import policy_findings, read_registry
+from app.doctor.rulesets import ruleset_findings
 from app.doctor.sandboxes import bait_finding, sandbox_finding
-from app.doctor.signing import signing_finding
+from app.doctor.signing import commit_key_finding, signing_finding
 from app.doctor.webhook import hook_findings
 from app.secrets.files import CREDENTIALS, app_folder
 
@@ -37,6 +38,8 @@ async def examine(
     found.append(await asyncio.to_thread(database_finding, settings))
     found.append(await asyncio.to_thread(bait_finding, settings.data_dir))
     found.append(await asyncio.to_thread(signing_finding, settings))
+    if commits := await asyncio.to_thread(commit_key_finding, settings):
+        found.append(commits)
     return found + await model_findings(settings, allowed=ask_models)
 
 
@@ -62,6 +65,9 @@ async def _github(settings: Settings) -> list[Diagnosis]:
                     *found,
                     report_skip("webhook", "It waits for GitHub to accept the App's key."),
                 ]
+            found += await ruleset_findings(
+                github, owners, has_key=settings.commit_key_file is not None
+            )
             return found + await hook_findings(github, settings.webhook_url)
     except ConfigError as error:
         return [report_failure("App's key", str(error))]

@@ -1,4 +1,4 @@
-"""The signing key: whether what Fettle pushes is signed, by a key that nobody else can read."""
+"""The keys that sign: statements about what Fettle pushes, and commits where GitHub signs none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from agents.errors import ConfigError
 from app.attestation.signing_keys import load_keys
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
+from app.git.commit_key import read_commit_key
 
 ABOUT = "signing key"
+COMMITS = "commits' key"
 SHOWN = 12  # characters of a key's id
 NO_FILE = "Workers on PostgreSQL have no folder in common, so what they push is not signed."
 SHARE = (
@@ -40,3 +42,16 @@ def signing_finding(settings: Settings) -> Diagnosis:
     ids = [key.keyid[:SHOWN] for key in keys.public.keys]
     older = f"; {len(ids) - 1} older verify what they signed" if len(ids) > 1 else ""
     return ok(ABOUT, f"{ids[0]} signs what is pushed{older}.")
+
+
+def commit_key_finding(settings: Settings) -> Diagnosis | None:
+    """Tell whether the operator's key can sign commits; None where there is none to look at."""
+    try:
+        key = read_commit_key(settings.commit_key_file, settings.committer)
+        if key is None:
+            return None
+        seen = key.fingerprint()
+    except ConfigError as error:
+        return report_failure(COMMITS, str(error))
+    whose = f"{key.name} <{key.email}>"
+    return ok(COMMITS, f"{seen} signs as {whose}: GitHub must have it there as a signing key.")

@@ -41,6 +41,7 @@ class Git:
         *args: str,
         stdin: bytes | int | None = None,
         environment: Mapping[str, str] | None = None,
+        config: Mapping[str, str] | None = None,
         timeout: float = 120,
         out: OutputSink | None = None,
         memory: int | None = None,
@@ -53,7 +54,7 @@ class Git:
         whole = FullBuffer(OUTPUT_LIMIT)
         code, said = await self._run(
             args,
-            {**trusted_environment(self.config), **(environment or {})},
+            {**trusted_environment({**self.config, **(config or {})}), **(environment or {})},
             out or whole,
             stdin=stdin,
             timeout=timeout,

@@ -24,10 +24,12 @@ class TreeChange:
 
 @dataclass(frozen=True)
 class CommitParts:
-    """What a commit is made of, but for who made it and when."""
+    """What a commit is made of."""
 
     tree: str
     parents: tuple[str, ...]
+    author: str
+    """As git writes it: `Name <email> seconds zone`."""
     message: str
     signed: bool
 
@@ -151,6 +153,7 @@ class GitObjects:
         return CommitParts(
             tree=dict(fields)["tree"],
             parents=tuple(value for name, value in fields if name == "parent"),
+            author=dict(fields)["author"],
             message=message,
             signed=any(name.startswith("gpgsig") for name, _ in fields),
         )

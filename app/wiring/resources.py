@@ -17,6 +17,7 @@ from app.config.settings import Settings
 from app.dependencies.install_phase import SetUps
 from app.dependencies.start import make_set_ups
 from app.git import Mirrors
+from app.git.commit_key import CommitKey, read_commit_key
 from app.mcp.servers import ForRun, open_toolsets
 from app.observability.metrics import InstrumentedModel, Metrics
 from app.observability.otlp import open_tracing
@@ -62,6 +63,14 @@ class SharedResources:
         """Return the keys that sign what is pushed; None where the operator has none to share."""
         path = self.settings.signing_keys
         return load_keys(path, shared=self.settings.signing_key_file is not None) if path else None
+
+    @cached_property
+    def commit_key(self) -> CommitKey | None:
+        """Return the operator's key for commits, None without. Raises ConfigError, as above."""
+        key = read_commit_key(self.settings.commit_key_file, self.settings.committer)
+        if key is not None:
+            key.fingerprint()
+        return key
 
     def command_ran(self, seconds: float) -> None:
         """Note that a command of a repository or an agent has ended."""

@@ -83,13 +83,7 @@ class RunPortsFactory:
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
                 publisher=self._publisher(run_id, request, mirror),
-                signer=CommitSigner(
-                    github,
-                    objects,
-                    request,
-                    run_id,
-                    record=partial(record_push, parts.database, run_id, request),
-                ),
+                signer=self._make_signer(run_id, request, objects),
                 reporter=reporter,
                 approvals=GitHubApprovals(
                     github, request, run_id, parts.approvals, parts.redactor, place=place
@@ -180,6 +174,11 @@ class RunPortsFactory:
         )
         await place.recall()
         return place
+
+    def _make_signer(self, run_id: str, request: Request, objects: RunObjects) -> CommitSigner:
+        record = partial(record_push, self._parts.database, run_id, request)
+        key = self._parts.commit_key
+        return CommitSigner(self._github, objects, request, run_id, record=record, key=key)
 
     def _publisher(self, run_id: str, request: Request, mirror: Mirror) -> GitHubPublisher:
         parts, warned = self._parts, build_caution(self._parts.sandbox)

@@ -77,6 +77,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
         readiness = Readiness(settings.data_dir)
+        await asyncio.to_thread(lambda: parts.commit_key)  # a key that cannot sign is told now
         schedules = Schedules(settings, parts.database, github, inbox, mirrors=parts.mirrors)
         parts.metrics.count_requests_left(
             lambda: {ident: left.remaining for ident, left in github.left.items()}

@@ -95,6 +95,8 @@ async def make_every_call(scene):
     await call("GET", f"/repositories/{repository.id}")
     await make_sign_in_calls(scene)
     await make_issue_calls(call)
+    for repository.requires_signatures in (True, False):
+        await call("GET", "/repos/forge/anvil/rules/branches/bot/fix")
     await make_git_calls(call)
     await make_pull_calls(call)
     await make_check_calls(call)

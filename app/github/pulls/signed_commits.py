@@ -1,7 +1,8 @@
-"""Have GitHub make a run's commits again, of the same files, and sign them.
+"""Have a run's commits made again, of the same files, and signed: by GitHub, or the operator's key.
 
-The trees come by git, byte for byte, under a ref that is no branch; GitHub signs a commit that an
-App makes of them, if nothing is said of who made it.
+The trees come to GitHub by git, byte for byte, under a ref that is no branch; it signs a commit
+that an App makes of them, if nothing is said of who made it. Where it signs none (an Enterprise
+Server may not), the operator's key does, if there is one.
 https://docs.github.com/authentication/managing-commit-signature-verification/about-commit-signature-verification
 """
 
@@ -15,6 +16,7 @@ import structlog
 from agents.errors import RunError
 from agents.requests import Request
 from app.git import Mirror, RunObjects, aside_ref, signed_ref
+from app.git.commit_key import CommitKey
 from app.git.objects import CommitParts
 from app.github.pulls.publisher import RecordPush
 from app.github.transport import GitHub, InstallationClient, Profile, Scope
@@ -39,8 +41,10 @@ class CommitSigner:
         run_id: str,
         *,
         record: RecordPush | None = None,
+        key: CommitKey | None = None,
     ) -> None:
         self._github = github
+        self._key = key
         self._record = record
         self._objects = objects
         self._mirror: Mirror = objects.mirror
@@ -55,7 +59,7 @@ class CommitSigner:
     async def sign(self, start: str, head: str, *, merging: str = "") -> Mapping[str, str]:
         """Return the signed commits by the ids of those that the run made.
 
-        Empty where GitHub signs nothing. Raises RunError where it takes the files or the commits
+        Empty where nobody signs. Raises RunError where it takes the files or the commits
         not; TransientError where it cannot be reached.
         """
         beyond = (start, merging) if merging else (start,)
@@ -68,6 +72,8 @@ class CommitSigner:
         missing = {commit: parts[commit] for commit in own if commit not in signed}
         if missing:
             made = await self._make(head, missing, signed)
+            if not made and self._key is not None:
+                made = await self._key.sign_all(self._mirror, missing, signed)
             for commit, found in made.items():
                 ref = signed_ref(self._run_id, commit)
                 await self._mirror.keep(ref, found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+from pathlib import Path
 
 from app.simulator.github.gitdir import ZERO, GitDir, GitFailed
 from app.simulator.github.state.world import Repository
@@ -18,7 +20,8 @@ https://docs.github.com/repositories/configuring-branches-and-merges-in-your-rep
 HEADS = "refs/heads/"
 UNSIGNED = "Commits must have verified signatures."
 _TOUCHED = ("--format=", "--name-only", "-m")
-_IDS = ("--format=%H",)
+_SIGNED = ("--format=%H|%G?|%GS|%ce",)
+"""Id, whether the signature is good, whose key that is, and the committer's address."""
 
 
 def refs_of(body: bytes) -> list[tuple[str, str, str]]:
@@ -48,8 +51,11 @@ async def push_refusal(repository: Repository, token: Token, body: bytes) -> str
                 f" `{touched[0]}` without `workflows` permission"
             )
     if repository.requires_signatures and any(HEADS in ref for _, _, ref in commands):
-        made = await _look_at_new(repository, commands, body, _IDS)
-        if not repository.signed.issuperset(made):
+        keys = "".join(f"{line}\n" for line in repository.signing_keys)
+        made = await _look_at_new(repository, commands, body, _SIGNED, keys=keys)
+        verified = {each.split("|")[0] for each in made if _is_verified(each, keys)}
+        repository.signed.update(verified)
+        if not repository.signed.issuperset(each.split("|")[0] for each in made):
             return UNSIGNED
     return None
 
@@ -71,13 +77,20 @@ async def _look_at_new(
     body: bytes,
     shown: tuple[str, ...],
     path: str = "",
+    *,
+    keys: str = "",
 ) -> list[str]:
     """Unpack into a quarantine, and return what git's log shows of the new commits."""
     git = GitDir(repository.gitdir)
     new = [sha for _, sha, _ in commands if sha != ZERO]
     pack = body[sum(len(line) + 4 for line in _raw_lines(body)) + len(FLUSH) :]
     with tempfile.TemporaryDirectory(dir=repository.gitdir) as quarantine:
+        allowed = Path(quarantine, "allowed-signers")
+        await asyncio.to_thread(allowed.write_text, keys)
         extra = {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "gpg.ssh.allowedSignersFile",
+            "GIT_CONFIG_VALUE_0": str(allowed),
             "GIT_OBJECT_DIRECTORY": quarantine,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(repository.gitdir / "objects"),
         }
@@ -89,6 +102,15 @@ async def _look_at_new(
             return (await git.run("log", *span, extra=extra)).decode().split() if new else []
         except GitFailed:
             return []  # a broken pack: receive-pack finds the words for it
+
+
+def _is_verified(shown: str, keys: str) -> bool:
+    """Return whether a commit is signed by a key of the account that is its committer.
+
+    https://docs.github.com/authentication/troubleshooting-commit-signature-verification
+    """
+    _, judged, whose, committer = shown.split("|")
+    return bool(keys) and judged == "G" and whose == committer
 
 
 def _raw_lines(body: bytes) -> list[bytes]:

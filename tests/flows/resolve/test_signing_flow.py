@@ -7,7 +7,9 @@ import json
 
 import pytest
 
+from agents.errors import ConfigError
 from app.simulator.github.gitdir import GitDir
+from tests.fakes.commit_key import EMAIL, make_commit_key
 from tests.flows.conftest import CALC, PATIENCE
 
 SIGNING = CALC | {".github/fettle.yml": "commits: {signing: github}\n"}
@@ -36,6 +38,34 @@ async def test_a_repository_that_demands_signed_commits_gets_them(make_place, re
         assert not [ref for ref in refs if ref.startswith("refs/fettle/")]
         called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
         assert rest_referee.problems(called) == []
+
+
+async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp_path):
+    key, allowed = make_commit_key(tmp_path)
+    given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
+    async with make_place(**given) as place:
+        place.repository.requires_signatures, place.repository.signs = True, False
+        place.repository.signing_keys.append(allowed)
+        await place.label()
+        await place.ends("pull_request")
+
+        [pull] = place.pulls()
+        made = await commits_of(place, pull)
+        assert len(made) == 2
+        assert place.repository.signed.issuperset(each.sha for each in made)
+        assert {each.committer.email for each in made} == {EMAIL}
+        assert not {each.author.email for each in made} & {EMAIL}, "who made them stays Fettle"
+        secret = key.read_text().splitlines()[1]
+        told = [pull.issue.body, *place.comments(), place.server.log.read_text()]
+        assert not [text for text in told if secret in text or str(key) in text]
+
+
+async def test_a_key_that_cannot_sign_stops_the_server_before_any_run(make_place, tmp_path):
+    key, _ = make_commit_key(tmp_path, passphrase="a passphrase")
+    given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
+    with pytest.raises(ConfigError, match="has to be an OpenSSH private key without"):
+        async with make_place(**given):
+            pass
 
 
 async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place):

@@ -50,6 +50,22 @@ async def get_permission(call: Call) -> Json:
     return {"permission": role.permission, "role_name": role.name, "user": user}
 
 
+@routes.add("GET", "/rules/branches/{branch:.+}", needs="metadata=read")
+async def list_rules(call: Call) -> Answer:
+    """Return the rules for branches of this name, which need not be there.
+
+    https://docs.github.com/rest/repos/rules#get-rules-for-a-branch
+    """
+    repository = call.repository
+    source = {
+        "ruleset_source_type": "Repository",
+        "ruleset_source": repository.full_name,
+        "ruleset_id": repository.id,
+    }
+    held = [{"type": "required_signatures", **source}] if repository.requires_signatures else []
+    return call.page(held)
+
+
 @routes.add("GET", "/branches", needs="contents=read")
 async def list_branches(call: Call) -> Answer:
     """Return the branches."""

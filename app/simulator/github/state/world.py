@@ -201,6 +201,8 @@ class Repository(Thing):
     archived: bool = False
     signed: set[str] = field(default_factory=set)
     """Commits that this GitHub made and signed."""
+    signing_keys: list[str] = field(default_factory=list)
+    """Signing keys of accounts, each a line as in ssh-keygen(1), ALLOWED SIGNERS."""
     signs: bool = True
     """Whether it signs what Apps make; an Enterprise Server may not."""
     requires_signatures: bool = False

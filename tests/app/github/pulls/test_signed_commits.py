@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 import subprocess
+from functools import partial
 
 import pytest
 
 from agents.errors import RunError, SignaturesRequired
 from app.git import RunObjects, aside_ref
+from app.git.commit_key import CommitKey
 from app.github.pulls.signed_commits import CommitSigner
 from app.simulator.github.gitdir import GitDir
+from tests.fakes.commit_key import EMAIL, make_commit_key
 
 CHANGES = 500
 BRANCH = "bot/1-signed"
@@ -107,6 +110,60 @@ async def test_where_github_signs_nothing_nothing_is_left(scene, mirror, commits
     assert await sign_by().sign(commits[0], commits[-1]) == {}
     assert not await sign_by().has_signed(commits[-1])
     assert aside_ref("run-1") not in await GitDir(scene.repository.gitdir).refs("refs/")
+
+
+@pytest.fixture
+def sign_by_key(scene, mirror, tmp_path):
+    """Return what makes the signer of an operator with a key, whom GitHub knows."""
+    path, allowed = make_commit_key(tmp_path)
+    scene.repository.signs = False
+    scene.repository.signing_keys.append(allowed)
+    key = CommitKey(path, "Fettle Keys", EMAIL)
+    objects = partial(RunObjects, mirror, "run-1")
+    return lambda: CommitSigner(scene.github, objects(), scene.request, "run-1", key=key)
+
+
+async def test_by_the_operators_key_they_are_the_same_as_well(
+    scene, mirror, publisher, sign_by_key, tmp_path
+):
+    base = await mirror.head_of("main")
+    head = make_history(mirror, base, 100)
+    scene.repository.requires_signatures = True
+    with pytest.raises(SignaturesRequired):
+        await publisher.push(BRANCH, head)
+
+    signed = await sign_by_key().sign(base, head)
+
+    for commit, made in signed.items():
+        one, other = await mirror.parts_of(commit), await mirror.parts_of(made)
+        assert not one.signed
+        assert (other.signed, other.tree, other.author) == (True, one.tree, one.author)
+        assert other.message.strip() == one.message.strip()
+        assert other.parents == tuple(signed.get(each, each) for each in one.parents)
+    (tmp_path / "allowed").write_text(f"{scene.repository.signing_keys[0]}\n")
+    allowed = ("-c", f"gpg.ssh.allowedSignersFile={tmp_path / 'allowed'}")
+    git(mirror, *allowed, "verify-commit", *signed.values())
+    await publisher.push(BRANCH, signed[head])
+    assert await sign_by_key().sign(base, head) == signed
+
+
+async def test_a_power_cut_while_the_key_signs_makes_none_twice(mirror, commits, sign_by_key):
+    first = await sign_by_key().sign(commits[0], commits[-1])
+    for ref in await mirror.list_refs("refs/fettle/run-1"):
+        await mirror.git.local("update-ref", "-d", ref)
+
+    assert await sign_by_key().sign(commits[0], commits[-1]) == first
+
+
+async def test_another_key_than_the_accounts_is_not_taken(
+    scene, publisher, commits, sign_by_key, tmp_path
+):
+    (tmp_path / "other").mkdir()
+    scene.repository.signing_keys[:] = [make_commit_key(tmp_path / "other")[1]]
+    scene.repository.requires_signatures = True
+    signed = await sign_by_key().sign(commits[0], commits[-1])
+    with pytest.raises(SignaturesRequired):
+        await publisher.push(BRANCH, signed[commits[-1]])
 
 
 async def test_a_commit_that_is_another_than_was_asked_for_is_not_used(
