@@ -162,7 +162,15 @@ class RevertChange(Asked):
     merged: str
     """The commit of the base branch that the merge made, or the last of several."""
     base_branch: str
-    via: Literal["command", "terminal"] = "command"
+    merged_at: float = 0.0
+    """When that was, in unix seconds; 0: nobody needs it."""
+    via: Literal["command", "terminal", "watch"] = "command"
+    """`watch`: something broke after the merge. It is taken back only if it began with it."""
+
+    @property
+    def unasked(self) -> bool:
+        """Return whether no person asked for it, but the watch."""
+        return self.via == "watch"
 
 
 class Told(Frozen):

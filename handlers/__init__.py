@@ -46,6 +46,7 @@ class Route:
 
 ROUTES: Mapping[tuple[str, str], Route] = {
     ("issues", "labeled"): Route(issues.handle_labeled),
+    ("issues", "opened"): Route(issues.handle_opened),
     ("issues", "unlabeled"): Route(issues.handle_unlabeled, people_only=False),
     ("issues", "closed"): Route(issues.handle_closed, people_only=False),
     ("issue_comment", "created"): Route(issue_comment.handle_created),

@@ -12,6 +12,7 @@ from typing import Any
 
 from agents.requests import FixChecks, Person
 from handlers.ignored import NOT_OURS, Ignored
+from handlers.notifications import Suspicion
 from handlers.payloads.common import SuiteCompleted
 
 BROKEN = frozenset({"failure", "timed_out", "startup_failure"})
@@ -22,9 +23,10 @@ UNKNOWN = Person(id=0, login="")
 """Stands for the pull request's author, whom the delivery does not name."""
 
 
-def handle_completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
+def handle_completed(payload: Mapping[str, Any]) -> FixChecks | Suspicion | Ignored:
     """Ask for checks to be mended that fail on the head of a pull request.
 
+    Where they fail on the default branch, what was merged lately is suspected.
     Raises pydantic.ValidationError.
     """
     event = SuiteCompleted.model_validate(payload)
@@ -33,6 +35,13 @@ def handle_completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
         return Ignored("the checks have not failed")
     if event.installation is None:
         return Ignored(NOT_OURS)
+    if suite.head_branch == repository.default_branch and not suite.pull_requests:
+        return Suspicion(
+            installation_id=event.installation.id,
+            repository=repository.repository,
+            branch=repository.default_branch,
+            head=suite.head_sha,
+        )
     number = _find_pull_request(event)
     if number is None or suite.head_branch is None or repository.html_url is None:
         return Ignored("it is not the head of a pull request from this repository")

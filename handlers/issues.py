@@ -1,15 +1,25 @@
-"""Step 2: the `issues` event: a label starts a run; its removal, or a closed issue, cancels it."""
+"""Step 2: the `issues` event: a label starts a run; its removal, or a closed issue, cancels it.
+
+A new issue may name a change that was merged lately.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from agents.requests import Command, ResolveIssue
 from handlers.ignored import NOT_OURS, Ignored
+from handlers.notifications import Suspicion
 from handlers.payloads.common import Issue, IssueChanged, Pull, PullChanged
 
 RESOLVE_LABEL = "bot:resolve"
+OWNERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+"""https://docs.github.com/graphql/reference/enums#commentauthorassociation"""
+LONGEST = 65_536  # characters of an issue that are looked at: all that GitHub takes
+MOST_NAMED = 20
+_NAMED = re.compile(r"(?<![\w/#&])#(\d{1,9})\b|/pull/(\d{1,9})\b|\b([0-9a-f]{10,40})\b")
 
 
 def handle_labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
@@ -39,6 +49,28 @@ def handle_labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
         asked_by=event.sender.person,
         label=event.label.name,
         url=event.issue.html_url,
+    )
+
+
+def handle_opened(payload: Mapping[str, Any]) -> Suspicion | Ignored:
+    """Tell which pull requests and commits a new issue names, where one of the owners wrote it.
+
+    Somebody else's word would have the repository's checks run at will. Raises
+    pydantic.ValidationError.
+    """
+    event = IssueChanged.model_validate(payload)
+    if event.issue.pull_request is not None or event.installation is None:
+        return Ignored(NOT_OURS)
+    if event.issue.author_association not in OWNERS:
+        return Ignored("it was not written by one of the owners")
+    text = f"{event.issue.title}\n{(event.issue.body or '')[:LONGEST]}"
+    named = dict.fromkeys(found[1] or found[2] or found[3] for found in _NAMED.finditer(text))
+    if not named:
+        return Ignored("it names no change")
+    return Suspicion(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        named=tuple(named)[:MOST_NAMED],
     )
 
 

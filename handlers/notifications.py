@@ -6,7 +6,7 @@ Each class is what one kind of delivery tells; the same notice may come several 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, RootModel
 
@@ -101,13 +101,21 @@ class PullChanged(Frozen):
 
 
 class PullClosed(Frozen):
-    """A pull request was closed, merged or not: alerts may wait for it."""
+    """A pull request was closed, merged or not: alerts may wait for it, or it is watched."""
 
     kind: Literal["pull_closed"] = "pull_closed"
     installation_id: int
     repository: Repository
     number: int
     merged: bool
+    author_id: int = 0
+    """Whose it was; 0: nobody's any more."""
+    branch: str = ""
+    """The branch that it was made of."""
+    base: str = ""
+    """The branch that it was merged into."""
+    commit: str = ""
+    """The commit that the merge made there, or the last of several."""
 
     @property
     def lane(self) -> str:
@@ -115,16 +123,32 @@ class PullClosed(Frozen):
         return f"{self.repository.key}#{self.number}/notices"
 
 
+class Suspicion(Frozen):
+    """Something broke, and what was merged lately may be why: checks fail, or somebody names it."""
+
+    kind: Literal["suspicion"] = "suspicion"
+    installation_id: int
+    repository: Repository
+    branch: str = ""
+    """The branch on which checks fail; empty: people named what they suspect."""
+    head: str = ""
+    """The commit on which they do."""
+    named: tuple[str, ...] = ()
+    """Numbers of pull requests, and beginnings of commits' ids, that a new issue names."""
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one after another in each repository."""
+        return f"{self.repository.key}/watch"
+
+
 Notice = Annotated[
-    InstallationChanged | RepositoryChanged | AlertClosed | PullChanged | PullClosed,
+    InstallationChanged | RepositoryChanged | AlertClosed | PullChanged | PullClosed | Suspicion,
     Field(discriminator="kind"),
 ]
 """A notice of any kind."""
 
-KINDS = frozenset(
-    each.model_fields["kind"].default
-    for each in (InstallationChanged, RepositoryChanged, AlertClosed, PullChanged, PullClosed)
-)
+KINDS = frozenset(each.model_fields["kind"].default for each in get_args(get_args(Notice)[0]))
 
 
 class _Any(RootModel[Notice]):

@@ -64,6 +64,7 @@ def handle_closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...
         repository=event.repository.repository,
         number=event.pull_request.number,
         merged=event.pull_request.merged,
+        **_describe_merge(event.pull_request),
     )
     return (told,) if isinstance(stopped, Ignored) else (*stopped, told)
 
@@ -83,6 +84,17 @@ def handle_new_head(payload: Mapping[str, Any]) -> PullNotice | Ignored:
         head=pull.head.sha,
         base=pull.base.sha,
     )
+
+
+def _describe_merge(pull: Pull) -> dict[str, Any]:
+    """Return what the watch over merged changes has to know."""
+    author = find_author(pull)
+    return {
+        "author_id": author.person.id if author else 0,
+        "branch": (pull.head and pull.head.ref) or "",
+        "base": (pull.base and pull.base.ref) or "",
+        "commit": pull.merge_commit_sha or "",
+    }
 
 
 def find_author(pull: Pull) -> Account | None:

@@ -312,6 +312,15 @@ class Checks(Strict):
     """Whether Fettle mends them: once for each commit, at most twice in a row."""
 
 
+class WatchTerms(Strict):
+    """How long Fettle watches over what it changed once that is merged."""
+
+    hours: int = Field(default=48, ge=0, le=168)
+    """Where checks fail on the default branch meanwhile, or an issue of somebody who may write
+    names the change, the checks of the repository say whether it began with it. If so, a pull
+    request that takes it back is made and checked. Nothing is merged. 0: not at all."""
+
+
 class Remediation(Strict):
     """Which alerts about vulnerable dependencies are mended, and how far a fix may go."""
 

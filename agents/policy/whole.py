@@ -24,6 +24,7 @@ from agents.policy.parts import (
     Strict,
     Toolset,
     Triggers,
+    WatchTerms,
     Web,
     Who,
     WorkPath,
@@ -162,6 +163,7 @@ class Policy(Strict):
     address: Address = Address()
     """How reviews are addressed."""
     checks: Checks = Checks()
+    watch: WatchTerms = WatchTerms()
     """What happens when checks fail on what Fettle pushed."""
     remediation: Remediation = Remediation()
     """How vulnerable dependencies are mended."""

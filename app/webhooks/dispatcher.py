@@ -26,10 +26,11 @@ from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, list_waiting, mark
 from app.store.handled_feedback import Batches
 from app.store.runs import ANEW, Lanes
+from app.store.watched_merges import WatchedMerges
 from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
 from handlers.ignored import Ignored
-from handlers.notifications import Notice, PullClosed
+from handlers.notifications import Notice, PullClosed, Suspicion
 
 BATCH = 50
 POLL_SECONDS = 5.0
@@ -41,6 +42,7 @@ NOT_OURS = "the checks are of a commit that Fettle has not pushed"
 MENDING = "a run looks after the checks of this commit already"
 MENDED = "a run has looked after the checks of this commit"
 COVERED = "the run {run} of this package and folder is still to look, and reads this alert as well"
+UNSUSPECTED = "nothing of Fettle's was merged there lately"
 UNREADABLE = "the comment takes too long to be read"
 UNDER_WAY = "the run {run} of this package and folder is under way"
 
@@ -86,6 +88,7 @@ class Dispatcher:
         self._batches = Batches(database)
         self._alert_runs = AlertRuns(database)
         self._remediations = Remediations(database)
+        self._watched = WatchedMerges(database)
         self._inbox = inbox
         self._engine = engine
         self._tracing = tracing or NoTracing()
@@ -157,6 +160,9 @@ class Dispatcher:
                 return await self._passed_over(row, asked)
             case RemediateAlert(via="alert" | "schedule"):
                 return await self._looked_after(row, asked)
+            case Suspicion():
+                watched = await self._watched.has_any(asked.repository.id)
+                return "" if watched else UNSUSPECTED
             case tuple():
                 return "" if await self._concerns_anybody(asked) else NOBODY
         return ""
@@ -166,6 +172,8 @@ class Dispatcher:
         for each in asked:
             match each:
                 case PullClosed():
+                    if each.merged and each.commit and each.branch.startswith(BRANCH_PREFIX):
+                        await self._watched.begin(each)  # before what is told next may suspect it
                     heard = await self._remediations.awaits(each.repository.id, each.number)
                 case Command() if each.for_live_runs:
                     heard = await self._lanes.busy(each)

@@ -44,6 +44,7 @@ from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
 from app.store.database import CONNECTIONS
 from app.store.runs import RunPlaces, StoredSteers
+from app.watch.merges import Suspicions
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationRouter
@@ -52,6 +53,7 @@ from app.wiring.audited import record_replaced, record_settings, record_token
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
+from handlers.notifications import Suspicion
 
 log = structlog.get_logger()
 
@@ -199,8 +201,9 @@ async def work(
     queue = RunQueue(parts.database, engine, places, tell=runs.tell_place, waited=waited)
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
-    alerts = takers_of(parts.database, runs.alerts_of)
-    notices = NotificationRouter({**life.takers, **alerts, **policies.takers})
+    takers = {**life.takers, **takers_of(parts.database, runs.alerts_of), **policies.takers}
+    suspicions = Suspicions(parts.database, github, queue.submit)
+    notices = NotificationRouter({**takers, Suspicion: suspicions})
     conductor = make_conductor(
         parts,
         runs.equip,

@@ -17,7 +17,7 @@ from handlers.access.pull_requests import UNCALLED
 RANKS = {"write": 1, "maintain": 2, "admin": 3}
 NOBODY_ASKS = UNCALLED | {"alert", "schedule"}
 """Ways of asking after which nobody waits for a reply."""
-WITHOUT_ASKER = frozenset({"terminal", "checks", "alert", "schedule"})
+WITHOUT_ASKER = frozenset({"terminal", "checks", "watch", "alert", "schedule"})
 """Ways of asking without a person whose role could be looked up."""
 
 

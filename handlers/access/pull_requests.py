@@ -132,7 +132,7 @@ def _rules(request: OnPull) -> tuple[Rule, ...]:
     return RULES.get((request.kind, request.via)) or RULES["", request.via]
 
 
-UNCALLED = frozenset({"review", "checks"})
+UNCALLED = frozenset({"review", "checks", "watch"})
 """Ways of asking that were not addressed to Fettle."""
 BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
 """Rules whose refusal is not told to the asker either."""

@@ -94,6 +94,7 @@ class Issue(View):
     body: str | None = None
     user: Account | None = None
     html_url: Url
+    author_association: str = ""
     pull_request: dict[str, Any] | None = None
 
 
@@ -145,9 +146,10 @@ class Base(View):
 
 
 class Head(View):
-    """The newest commit of a pull request."""
+    """The newest commit of a pull request, or of the branch that it goes into."""
 
     sha: Sha
+    ref: Branch | None = None
 
 
 class PullReference(View):
@@ -168,6 +170,7 @@ class Pull(View):
     html_url: Url
     labels: list[Label] | None = None
     merged: bool = False
+    merge_commit_sha: Sha | None = None
     head: Head | None = None
     base: Head | None = None
 

@@ -49,7 +49,7 @@ SCRIPT = Path(__file__).with_name("calc.yml")
 _CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")
 
 
-@dataclass
+@dataclass(repr=False)  # the whole of GitHub is in it: a failed test would write for hours
 class Place:
     """A repository on the local GitHub with an issue, watched over by the real server."""
 

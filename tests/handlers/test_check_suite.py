@@ -10,6 +10,7 @@ from pydantic import ValidationError
 import handlers
 from agents.requests import FixChecks, Repository
 from handlers.ignored import Ignored
+from handlers.notifications import Suspicion
 
 HEAD = "a" * 40
 
@@ -113,3 +114,11 @@ def test_it_counts_whoever_pushed_the_commit():
     route = handlers.ROUTES["check_suite", "completed"]
     assert route.ours_too
     assert not route.people_only
+
+
+def test_checks_that_fail_on_the_default_branch_raise_a_suspicion():
+    found = route(check_suite=SUITE | {"head_branch": "main", "pull_requests": []})
+    assert isinstance(found, Suspicion)
+    assert (found.branch, found.head, found.named) == ("main", HEAD, ())
+    other = route(check_suite=SUITE | {"head_branch": "release", "pull_requests": []})
+    assert isinstance(other, Ignored)

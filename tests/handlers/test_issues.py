@@ -12,6 +12,7 @@ from pydantic import ValidationError
 import handlers
 from agents.requests import Person, Repository, ResolveIssue
 from handlers.ignored import Ignored
+from handlers.notifications import Suspicion
 
 PAYLOAD = {
     "action": "labeled",
@@ -158,7 +159,7 @@ def test_bots_may_call_back_but_not_ask():
 def test_what_is_known():
     assert handlers.is_handled("issues")
     assert handlers.is_handled("issues", "labeled")
-    assert not handlers.is_handled("issues", "opened")
+    assert not handlers.is_handled("issues", "assigned")
     assert not handlers.is_handled("star")
     assert isinstance(handlers.route("star", {"action": "created"}), Ignored)
     assert isinstance(handlers.route("issues", {}), Ignored)
@@ -177,3 +178,33 @@ def test_any_payload_is_a_request_ignored_or_invalid(part, value):
     except ValidationError:
         return
     assert isinstance(found, ResolveIssue | Ignored)
+
+
+def opened(body, association="MEMBER", **changes):
+    named = issue(title="It broke", body=body, author_association=association, **changes)
+    return route(action="opened", issue=named)
+
+
+def test_a_new_issue_of_an_owner_names_the_changes_that_it_suspects():
+    body = "Since #31, https://github.com/octo/hello/pull/32 and 0123456789abcdef it fails. See #31"
+    found = opened(body)
+    assert isinstance(found, Suspicion)
+    assert (found.named, found.branch) == (("31", "32", "0123456789abcdef"), "")
+
+
+@pytest.mark.parametrize(
+    ("body", "association"),
+    [
+        ("Since #31 it fails.", "NONE"),
+        ("Since #31 it fails.", "FIRST_TIME_CONTRIBUTOR"),
+        ("Since #31 it fails.", ""),
+        ("It fails: a#31, &#31; ##31, 0123456.", "OWNER"),
+        (None, "OWNER"),
+    ],
+)
+def test_a_new_issue_that_names_nothing_or_is_a_strangers_raises_no_suspicion(body, association):
+    assert isinstance(opened(body, association), Ignored)
+
+
+def test_a_long_issue_names_no_more_than_a_few():
+    assert len(opened(" ".join(f"#{number}" for number in range(1, 9_000))).named) == 20

@@ -38,6 +38,8 @@ TOLD = PullClosed(
     repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
     number=31,
     merged=False,
+    author_id=7,
+    branch="topic",
 )
 
 

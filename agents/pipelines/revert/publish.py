@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from agents.pipelines.revert.regression import Cure
 from agents.pipelines.revert.take_back import Reversal
 from agents.pipelines.stages.quality import CheckComparison, checks_table, headline, to_code
 from agents.requests import RevertChange, name_asker
@@ -12,9 +15,8 @@ KEY = "revert"
 TITLE = 90
 PROBLEM = 300
 
-_BODY = """Takes back #{number}, as {asker} asked: {base} becomes as it was at {before}, but \
-for what came after it. {files} changed back; git did it alone, without a contradiction, and no \
-model was asked.
+_BODY = """{why}: {base} becomes as it was at {before}, but for what came after it. {files} \
+changed back; git did it alone, without a contradiction, and no model was asked.
 
 The tests that came with #{number} go with it. An issue that its merge has closed stays closed: \
 reopen it if it is still to be done.
@@ -22,26 +24,55 @@ reopen it if it is still to be done.
 **Checks**
 
 {checks}"""
+_ASKED = "Takes back #{number}, as {asker} asked"
+_BROKE = """Since #{number} was merged, this fails on {base}, and without it no longer:
+
+{mended}
+
+The repository's own checks ran at {before} before the merge, at {merged} after it, and on the \
+newest {base} with the change and without. This takes #{number} back"""
 _FAILS_BEFORE = "What fails on {base} as well is not held against this."
 _PROBLEMS = "**Set-up failed,** so the checks mean less:\n\n{problems}"
 _TOLD = "#{number} takes this back. {headline} It is merged by whoever may."
+_TOLD_BROKE = """Since this was merged, this fails on {base}, and without it no longer:
+
+{mended}
+
+#{number} takes it back. {headline} Nothing is merged by itself: merge it, or close it and mend \
+the cause. To have such failures looked into no more, set `watch: {{hours: 0}}` in the policy."""
+_NO_WAY = """Since this was merged, this fails on {base}:
+
+{mended}
+
+{why_not}"""
 _DRAFT = " It is a draft, since its checks say more than before; its text says what."
 
 
 @stage
-async def say_why_not(run: StageContext, reversal: Reversal) -> Outcome:
-    """Say why nothing is taken back."""
+async def say_why_not(
+    run: StageContext, reversal: Reversal, merge: CheckComparison | None = None
+) -> Outcome:
+    """Say why nothing is taken back, and what began to fail with the `merge`."""
     run.lets_out()
-    url = await run.ports.publisher.comment(KEY, reversal.why_not)
+    told = reversal.why_not
+    if merge is not None:
+        names = [to_code(each.name) for each in merge.failing]
+        told = _NO_WAY.format(base=to_code(reversal.base), mended=_list(names), why_not=told)
+    url = await run.ports.publisher.comment(KEY, told)
     run.summarize("nothing was taken back")
     return Outcome(kind="comment", text=reversal.why_not.partition("\n")[0], url=url)
 
 
 @stage
 async def publish_reversal(
-    run: StageContext, request: RevertChange, reversal: Reversal, quality: CheckComparison
+    run: StageContext,
+    request: RevertChange,
+    reversal: Reversal,
+    quality: CheckComparison,
+    cure: Cure | None = None,
 ) -> Outcome:
-    """Open the pull request that takes it back."""
+    """Open the pull request that takes it back; `cure`: what that mends, for the watch."""
+    mended = cure.mended if cure is not None else ()
     run.lets_out()
     branch = await run.new_branch("revert", str(request.number), run.mark)
     await run.push(branch)
@@ -51,11 +82,16 @@ async def publish_reversal(
         branch=branch,
         commit=run.head,
         title=one_line(await run.format_subject(f'Revert "{request.title}"'), TITLE),
-        body=_describe(request, reversal, quality),
+        body=_describe(request, reversal, quality, mended),
         draft=not ready,
         terms=(await run.policy()).pull_requests,
     )
-    told = _TOLD.format(number=pull_request.number, headline=headline(quality))
+    told = (_TOLD_BROKE if mended else _TOLD).format(
+        number=pull_request.number,
+        headline=headline(quality),
+        base=to_code(reversal.base),
+        mended=_list(mended),
+    )
     await run.ports.publisher.comment(KEY, f"{told}{'' if ready else _DRAFT}")
     kind = "draft pull request" if pull_request.draft else "pull request"
     run.summarize(f"{kind} #{pull_request.number}")
@@ -68,13 +104,27 @@ async def publish_reversal(
     )
 
 
-def _describe(request: RevertChange, reversal: Reversal, quality: CheckComparison) -> str:
-    base, setup = to_code(reversal.base), quality.baseline.setup
-    body = _BODY.format(
+def _list(mended: Sequence[str]) -> str:
+    return "\n".join(f"- {each}" for each in mended)
+
+
+def _describe(
+    request: RevertChange, reversal: Reversal, quality: CheckComparison, mended: Sequence[str]
+) -> str:
+    base, setup, before = to_code(reversal.base), quality.baseline.setup, reversal.before[:10]
+    why = (_BROKE if mended else _ASKED).format(
         number=request.number,
         asker=name_asker(request.via, request.asked_by),
         base=base,
-        before=reversal.before[:10],
+        before=before,
+        merged=request.merged[:10],
+        mended=_list(mended),
+    )
+    body = _BODY.format(
+        why=why,
+        number=request.number,
+        base=base,
+        before=before,
         files="1 file" if reversal.files == 1 else f"{reversal.files} files",
         checks=checks_table(quality),
     )

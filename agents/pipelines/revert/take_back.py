@@ -46,9 +46,7 @@ class Reversal(Frozen):
 async def take_back(run: StageContext, request: RevertChange) -> Reversal:
     """Take the change back."""
     source = run.ports.source
-    trunk = await source.fetch()
-    default = request.base_branch == request.repository.default_branch
-    head = trunk if default else await source.branch(request.base_branch)
+    trunk, head = await find_head(run, request)
     found = Reversal(base=request.base_branch, merged=request.merged)
     about = {
         "number": request.number,
@@ -56,11 +54,12 @@ async def take_back(run: StageContext, request: RevertChange) -> Reversal:
         "commit": request.merged[:12],
     }
     newest = head or trunk
+    run.let_go()  # where the watch has looked at the merge, its files are there
     run.stands(trunk=trunk, base=newest, start=newest, head=newest)
     await run.policy()  # an unreadable one ends the run before anything is done
-    if head is None or not await _is_in(run, request.merged, head):
+    if head is None or not await is_in(run, request.merged, head):
         return _give_up(run, found, _GONE.format(**about))
-    before = await _find_before(run, request)
+    before = await find_before(run, request)
     if not before:
         return _give_up(run, found, _UNKNOWN.format(**about))
     merged = await source.merge(head, before, base=request.merged)
@@ -82,7 +81,14 @@ def _give_up(run: StageContext, found: Reversal, why_not: str) -> Reversal:
     return found.model_copy(update={"why_not": why_not})
 
 
-async def _is_in(run: StageContext, commit: str, head: str) -> bool:
+async def find_head(run: StageContext, request: RevertChange) -> tuple[str, str | None]:
+    """Return the newest commit of the default branch, and of the one that was merged into."""
+    trunk = await run.ports.source.fetch()
+    default = request.base_branch == request.repository.default_branch
+    return trunk, trunk if default else await run.ports.source.branch(request.base_branch)
+
+
+async def is_in(run: StageContext, commit: str, head: str) -> bool:
     """Return whether the branch has the commit in its history."""
     try:
         return await run.ports.source.fork_point(commit, head) == commit
@@ -90,7 +96,7 @@ async def _is_in(run: StageContext, commit: str, head: str) -> bool:
         return False
 
 
-async def _find_before(run: StageContext, request: RevertChange) -> str:
+async def find_before(run: StageContext, request: RevertChange) -> str:
     """Return where the base branch was before the merge; empty where nobody can tell.
 
     A merge commit has that as its first parent, and so has the one commit of a squash. Rebased

@@ -42,7 +42,7 @@ async def asker_role(client: InstallationClient, request: Request) -> dict[str, 
 
     The operator at the terminal has no account there, and failed checks have no asker.
     """
-    if request.via in ("terminal", "checks"):
+    if request.via in ("terminal", "checks", "watch"):
         return {}
     role = await role_of(client, request.repository, request.asked_by)
     return {

@@ -80,6 +80,8 @@ ACTS = {
     "::test_reviews_in_quick_succession_are_one_batch",
     "address.outsiders": "tests/agents/pipelines/address/test_material.py"
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
+    "watch.hours": "tests/flows/resolve/test_watch_flow.py"
+    "::test_where_the_policy_watches_nothing_no_check_is_run",
     "checks.fix": "tests/agents/pipelines/checks/test_left_alone.py"
     "::test_what_is_not_fettles_to_mend_is_left_alone",
     "remediation.severities": "tests/app/alerts/test_admission.py"

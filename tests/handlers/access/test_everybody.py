@@ -68,6 +68,7 @@ BY_PEOPLE = {
 }
 """What people do to have something done. Commands: tests/app/commands/test_access_first.py."""
 OF_ITSELF = {
+    "issues": {"opened"},  # by owners alone: tests/handlers/test_issues.py
     "pull_request": {"opened", "synchronize", "reopened", "ready_for_review"},  # the policy's check
     "check_suite": {"completed"},
     "dependabot_alert": {

@@ -1,0 +1,174 @@
+"""What was merged and broke something is found by the checks, and its way back is prepared."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from app.simulator.github.gitdir import GitDir
+from app.store.tables import runs
+from tests.flows.conftest import CALC
+
+HELD = (
+    "import unittest\n\nimport calc\n\n\nclass Held(unittest.TestCase):\n    def test_held(self):\n"
+)
+OLD_WAY = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 3)\n"}
+"""A test of what the change changes, which came to the base while the pull request was open."""
+UNRELATED = {"test_held.py": f"{HELD}        self.assertEqual(1, 2)\n"}
+OFF = CALC | {".github/fettle.yml": "watch: {hours: 0}\n"}
+
+
+async def merge(place, *, before=None, after=None):
+    """Have a pull request made and merged, with commits of others around that; return it."""
+    await place.label()
+    await place.ends("pull_request")
+    [pull] = place.pulls()
+    if before:
+        await commit(place, before)
+    await place.github.merge_pull(pull, place.people["mara"])
+    if after:
+        await commit(place, after)
+    return pull
+
+
+async def commit(place, files):
+    mara = place.people["mara"]
+    return await place.github.commit(place.repository, files, author=mara, message="More")
+
+
+async def break_checks(place):
+    """Have a check of the newest commit of the default branch fail; return the commit."""
+    refs = await GitDir(place.repository.gitdir).refs()
+    head = refs["refs/heads/main"]
+    await place.github.complete_check(
+        place.repository, head, name="CI", conclusion="failure", log=None, branch="main"
+    )
+    return head
+
+
+async def kinds(place):
+    """Return kind and state of all runs but the first."""
+    query = select(runs.c.kind, runs.c.state).order_by(runs.c.created_at).offset(1)
+    rows = await place.database().read(lambda connection: connection.execute(query).all())
+    return [tuple(row) for row in rows]
+
+
+async def test_what_began_with_the_merge_brings_its_way_back_and_one_comment(
+    make_place, rest_referee
+):
+    async with make_place() as place:
+        pull = await merge(place, before=OLD_WAY, after={"other.py": "OTHER = 1\n"})
+        asked, said = len(place.model.requests), len(pull.issue.comments)
+
+        await break_checks(place)
+        await place.all_done(2)
+
+        assert len(place.model.requests) == asked, "no model is asked"
+        _, undoing = place.pulls()
+        assert undoing.issue.title == 'Revert "Add without one too many"'
+        assert not undoing.draft
+        text = undoing.issue.body
+        assert text.startswith(f"Since #{pull.issue.number} was merged, this fails on `main`")
+        assert "test_held" in text
+        assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
+        assert await place.show(undoing.head_sha, "other.py") == "OTHER = 1\n"
+        told = [each.body for each in pull.issue.comments[said:]]
+        [comment] = [body for body in told if "Nothing is merged by itself" in body]
+        assert f"#{undoing.issue.number} takes it back" in comment
+        assert undoing.issue.state == "open"
+
+        await commit(place, {"more.py": "MORE = 1\n"})
+        await break_checks(place)
+        await place.github.webhooks.wait_until_settled()
+        assert len(await place.runs()) == 2, "what is taken back is looked into no more"
+        called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
+        assert rest_referee.problems(called) == []
+
+
+async def test_what_others_broke_is_not_laid_at_its_door(make_place):
+    async with make_place() as place:
+        pull = await merge(place, after=UNRELATED)
+        said = len(pull.issue.comments)
+
+        await break_checks(place)
+        await place.all_over("done", "covered")
+
+        assert await kinds(place) == [("revert_change", "covered")]
+        assert len(place.pulls()) == 1
+        assert len(pull.issue.comments) == said, "nobody needs to hear of it"
+
+
+async def test_what_was_mended_meanwhile_is_left(make_place):
+    async with make_place() as place:
+        now = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 2)\n"}
+        await merge(place, before=OLD_WAY, after=now)
+
+        await break_checks(place)
+        await place.all_over("done", "covered")
+
+        assert len(place.pulls()) == 1
+
+
+async def test_whoever_closes_the_way_back_is_not_brought_another(make_place):
+    async with make_place() as place:
+        await merge(place, before=OLD_WAY)
+        await break_checks(place)
+        await place.all_done(2)
+        _, undoing = place.pulls()
+        await place.github.close_issue(place.repository, undoing.issue.number, place.people["mara"])
+
+        await commit(place, {"more.py": "MORE = 1\n"})
+        await break_checks(place)
+        await place.all_done(2)
+
+        assert len(place.pulls()) == 2
+
+
+@pytest.mark.parametrize(
+    ("who", "looked"), [("mara", [("revert_change", "done")]), ("eve", [])], ids=["owner", "eve"]
+)
+async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(
+    make_place, who, looked
+):
+    async with make_place() as place:
+        pull = await merge(place, before=OLD_WAY)
+        text = f"Since #{pull.issue.number} nothing adds up."
+        person = place.people[who]
+
+        await place.github.create_issue(place.repository, person, "It broke", text)
+        await place.github.webhooks.wait_until_settled()
+        await place.all_done(1 + len(looked))
+
+        assert await kinds(place) == looked
+        assert len(place.pulls()) == 1 + len(looked)
+
+
+async def test_where_the_policy_watches_nothing_no_check_is_run(make_place):
+    async with make_place(OFF) as place:
+        await merge(place, before=OLD_WAY)
+
+        await break_checks(place)
+        await place.all_over("done", "covered")
+
+        assert await kinds(place) == [("revert_change", "covered")]
+        assert len(place.pulls()) == 1
+
+
+async def test_a_power_cut_while_it_is_looked_into_leaves_one_pull_request(make_place):
+    async with make_place() as place:
+        pull = await merge(place, before=OLD_WAY)
+        killed = []
+
+        async def cut_power(_request):
+            killed.append(await place.server.kill())
+
+        place.github.faults.call_after("POST", "git-receive-pack", cut_power)
+        await break_checks(place)
+        await place.wait_until(lambda: killed)
+        await place.server.start(place.app)
+        await place.all_done(2)
+
+        _, undoing = place.pulls()
+        assert undoing.issue.state == "open"
+        told = [each for each in pull.issue.comments if "Nothing is merged" in each.body]
+        assert len(told) == 1
