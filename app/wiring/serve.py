@@ -202,8 +202,8 @@ async def work(
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     takers = {**life.takers, **takers_of(parts.database, runs.alerts_of), **policies.takers}
-    suspicions = Suspicions(parts.database, github, queue.submit)
-    notices = NotificationRouter({**takers, Suspicion: suspicions})
+    takers[Suspicion] = Suspicions(parts.database, github, queue.submit)
+    notices = NotificationRouter(takers)
     conductor = make_conductor(
         parts,
         runs.equip,
@@ -219,9 +219,8 @@ async def work(
     github.guard_writes(lambda: parts.database.read(engine.require_lease))
     dispatcher = Dispatcher(parts.database, inbox, queue, tracing=parts.tracing)
     dispatching = asyncio.create_task(_dispatch_while_held(dispatcher, engine))
-    keeping = asyncio.create_task(
-        Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days)).run()
-    )
+    reaper = Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days))
+    keeping = asyncio.create_task(reaper.run())
     waking = asyncio.create_task(_make_wakeup(parts, engine, queue, runs.bells).run())
     queueing = asyncio.create_task(queue.run())
     labelling = asyncio.create_task(life.labels.run())
