@@ -16,6 +16,7 @@ from collections import Counter
 
 from sqlalchemy import func, select
 
+from agents.errors import TransientError
 from app.store.tables import runs
 from tests.flows.conftest import ISSUE, make_place, packages, rest_referee, webhook_referee
 from tests.flows.durability.test_three_workers import (
@@ -105,8 +106,11 @@ async def wait_for_the_last(place):
     query = select(runs.c.state, func.count()).group_by(runs.c.state)
     last, seen = None, 0
     while seen < MINUTES * 60:
-        found = await place.database().read(lambda c: dict(c.execute(query).all()))
-        if not found.keys() & {"queued", "running", "parked"}:
+        try:
+            found = await place.database().read(lambda c: dict(c.execute(query).all()))
+        except TransientError:  # a restart of the database ends this connection as well
+            found = last
+        if found and not found.keys() & {"queued", "running", "parked"}:
             return found
         seen = 0 if found != last else seen + 1
         last = found

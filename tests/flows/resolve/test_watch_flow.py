@@ -172,3 +172,30 @@ async def test_a_power_cut_while_it_is_looked_into_leaves_one_pull_request(make_
         assert undoing.issue.state == "open"
         told = [each for each in pull.issue.comments if "Nothing is merged" in each.body]
         assert len(told) == 1
+
+
+async def test_a_branch_that_is_only_called_like_one_of_ours_is_not_watched(make_place):
+    async with make_place() as place:
+        jonas = place.people["jonas"]
+        broken = {"calc.py": "def add(a, b):\n    raise ValueError\n"}
+        await place.github.commit(
+            place.repository, broken, author=jonas, message="Mine", branch="bot/1-mine"
+        )
+        pull = await place.github.open_pull(
+            place.repository, jonas, title="Mine", head="bot/1-mine"
+        )
+        await place.github.merge_pull(pull, place.people["mara"])
+
+        for number in (1, 2):  # one after another, so that the first is decided by then
+            await break_checks(place)
+            await place.wait_until(lambda at=number: count_reads(place, pull) == at)
+            await commit(place, {"more.py": f"MORE = {number}\n"})
+
+        assert await place.runs() == []
+        assert len(place.pulls()) == 1
+
+
+def count_reads(place, pull):
+    """Return how often Fettle has read the pull request."""
+    read = f"/api/v3/repos/octo-org/calc/pulls/{pull.issue.number}"
+    return len([each for each in place.github.requests if each.path == read])
