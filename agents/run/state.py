@@ -48,6 +48,8 @@ class Outcome(Frozen):
     """The same for programs, as plain values."""
     ready: bool = True
     """For a pull request: whether nothing is left for a person to mend before it is merged."""
+    confidence: int | None = None
+    """For a pull request: in percent, how sure triage was that it would be merged."""
 
 
 class Standing(Frozen):
@@ -74,6 +76,8 @@ class Standing(Frozen):
     """Session id of the newest conversation by name, like {"implement": "implement/2"}."""
     about: str = ""
     """What the issue is about, like `bug` or `feature`; empty: nobody has said yet."""
+    confidence: int | None = None
+    """In percent, how sure triage was that the change would be merged."""
     tainted: bool = False
     """Somebody who may not write to the repository has a say: in the request at the start, later
     also through what the tools found."""

@@ -23,12 +23,12 @@ from app.store.runs.lanes import LIVE
 from app.store.tables import (
     alert_looks,
     deliveries,
+    ended_pulls,
     flaky_tests,
     installations,
     missed,
     repositories,
     runs,
-    watched_merges,
 )
 
 ROWS_AT_ONCE = 500
@@ -213,7 +213,7 @@ def delete_books(connection: Connection, ids: Collection[int]) -> None:
     """Delete what is known of these repositories; the rows of reachable ones stay."""
     forget_acts(connection, ids)
     connection.execute(delete(flaky_tests).where(flaky_tests.c.repository_id.in_(ids)))
-    connection.execute(delete(watched_merges).where(watched_merges.c.repository_id.in_(ids)))
+    connection.execute(delete(ended_pulls).where(ended_pulls.c.repository_id.in_(ids)))
     connection.execute(delete(missed).where(missed.c.repository_id.in_(ids)))
     connection.execute(delete(alert_looks).where(alert_looks.c.repository_id.in_(ids)))
     gone = (repositories.c.id.in_(ids), repositories.c.removed_at.is_not(None))

@@ -157,14 +157,15 @@ flaky_tests = Table(  # no key of `runs`: on clones they outlive the run and its
 )
 Index("flaky_tests_of_repository", flaky_tests.c.repository_id, flaky_tests.c.at)
 
-watched_merges = Table(
-    "watched_merges",
+ended_pulls = Table(
+    "ended_pulls",
     metadata,
     Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),  # of a pull request of ours
-    Column("branch", String(255), nullable=False),  # that it was merged into
+    Column("branch", String(255), nullable=False),  # that it was for
+    Column("merged", Boolean, nullable=False),  # else it was closed
     Column("commit", String(64), nullable=False),  # that the merge made there
-    Column("merged_at", Float, nullable=False),  # unix seconds
+    Column("ended_at", Float, nullable=False),  # unix seconds
     Column("looks", Integer, nullable=False),  # how often something that broke was looked into
     Column("head", String(64), nullable=False),  # the commit on which checks failed last
     Column("notice", String(100), nullable=False),  # by which it was looked at last

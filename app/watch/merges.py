@@ -10,8 +10,8 @@ from agents.ports import Json
 from agents.requests import Person, Repository, RevertChange
 from app.github.transport import GitHub, InstallationClient, NotFound, Profile
 from app.store.database import Database
+from app.store.ended_pulls import EndedPulls, WatchedMerge
 from app.store.runs import History, Lanes
-from app.store.watched_merges import WatchedMerge, WatchedMerges
 from handlers.check_suite import NOBODY
 from handlers.notifications import Suspicion
 
@@ -31,7 +31,7 @@ class Suspicions:
     async def take(self, notice: Suspicion, ident: str) -> Json:
         """Ask for the runs; the same notification again asks for no more of them."""
         asked: list[Json] = []
-        for merge in await WatchedMerges(self.database).list_suspects(notice, ident):
+        for merge in await EndedPulls(self.database).list_suspects(notice, ident):
             request = await self._request(notice, merge)
             if request is None or await self._is_taken_back(request):
                 continue
@@ -58,7 +58,7 @@ class Suspicions:
             url=pull["html_url"],
             merged=merge.commit,
             base_branch=merge.branch,
-            merged_at=merge.merged_at,
+            merged_at=merge.ended_at,
             via="watch",
         )
 

@@ -24,9 +24,9 @@ from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts import AlertRuns, Remediations
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, list_waiting, mark
+from app.store.ended_pulls import EndedPulls
 from app.store.handled_feedback import Batches
 from app.store.runs import ANEW, Lanes
-from app.store.watched_merges import WatchedMerges
 from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
 from handlers.ignored import Ignored
@@ -88,7 +88,7 @@ class Dispatcher:
         self._batches = Batches(database)
         self._alert_runs = AlertRuns(database)
         self._remediations = Remediations(database)
-        self._watched = WatchedMerges(database)
+        self._ended = EndedPulls(database)
         self._inbox = inbox
         self._engine = engine
         self._tracing = tracing or NoTracing()
@@ -161,7 +161,7 @@ class Dispatcher:
             case RemediateAlert(via="alert" | "schedule"):
                 return await self._looked_after(row, asked)
             case Suspicion():
-                watched = await self._watched.has_any(asked.repository.id)
+                watched = await self._ended.has_any(asked.repository.id)
                 return "" if watched else UNSUSPECTED
             case tuple():
                 return "" if await self._concerns_anybody(asked) else NOBODY
@@ -172,8 +172,8 @@ class Dispatcher:
         for each in asked:
             match each:
                 case PullClosed():
-                    if each.merged and each.commit and each.branch.startswith(BRANCH_PREFIX):
-                        await self._watched.begin(each)  # before what is told next may suspect it
+                    if each.branch.startswith(BRANCH_PREFIX):
+                        await self._ended.note(each)  # before what is told next may suspect it
                     heard = await self._remediations.awaits(each.repository.id, each.number)
                 case Command() if each.for_live_runs:
                     heard = await self._lanes.busy(each)

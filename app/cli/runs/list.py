@@ -14,6 +14,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.declaration import DatabaseFile, Json, ManualGroup, add
+from app.cli.runs import calibration
 from app.cli.runs import control as runs_steered
 from app.cli.terminal import PERSON
 
@@ -110,6 +111,7 @@ def show(
 
 add(runs, show, "Show one run.")
 runs_steered.register(runs)
+calibration.register(runs)
 
 
 def _settings() -> Settings:

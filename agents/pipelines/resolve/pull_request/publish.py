@@ -58,6 +58,7 @@ async def publish(
         url=pull_request.url,
         pull_request=pull_request,
         ready=ready,
+        confidence=run.standing.confidence,
     )
 
 

@@ -154,7 +154,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
         by_author=await _format_remarks(run, heard.by_author),
         unread=heard.by_outsiders,
     )
-    run.stands(about=finding.kind)
+    run.stands(about=finding.kind, confidence=finding.sure)
     run.summarize(format_decision(finding))
     return finding
 

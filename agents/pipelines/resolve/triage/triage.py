@@ -42,31 +42,38 @@ class PlanStep(BaseModel):
 
 
 class Triage(Submission, tool="submit_triage"):
-    """Deliver your decision about the issue."""
+    """Deliver your decision."""
 
     decision: Literal["ask", "propose", "action_proposed", "action_direct", "decline", "decision"]
     """As the stage describes."""
     kind: Literal["bug", "feature", "refactor", "docs", "question"]
     """`bug`: something does not do what it promises."""
     reasoning: str
-    """What you read and ran, and what it showed. Shown to maintainers."""
+    """What you read and ran, and what it showed, for maintainers."""
     detail: str
-    """For whoever reads it next."""
+    """For the next reader."""
     criteria: tuple[str, ...] = Field(default=(), max_length=12)
-    """What the issue says must be true afterwards."""
+    """What the issue says must be true then."""
     sub_issues: tuple[PartPlan, ...] = Field(default=(), max_length=8)
-    """Parts of an issue too large for one change."""
+    """Parts of a too large issue."""
     risk: str = Field(default="", max_length=500)
-    """What a wrong change could break beyond the ordinary, if anything."""
+    """What a wrong change could break, beyond the ordinary."""
+    confidence: int = -1
+    """Percent: will it be merged?"""
     excerpts: tuple[Place, ...] = Field(default=(), max_length=MOST_EXCERPTS)
-    """`path:first-last` of the lines to change, and of those that they depend on."""
+    """`path:first-last`: lines to change, and those they depend on."""
     steps: tuple[PlanStep, ...] = Field(default=(), max_length=MOST_STEPS)
-    """The plan, where the stage asks for it."""
+    """The plan, where asked for."""
 
     @property
     def actionable(self) -> bool:
         """Return whether the decision is to change the code."""
         return self.decision in ("action_proposed", "action_direct")
+
+    @property
+    def sure(self) -> int | None:
+        """Return in percent how sure it is that its change is merged; None where it did not say."""
+        return self.confidence if self.actionable and 0 <= self.confidence <= 100 else None
 
     @property
     def asks(self) -> bool:
@@ -120,7 +127,7 @@ async def triage(
         author=request.author.login,
         issue=run.fence((await clean_apart(request.text)).text, limit=WISH_LIMIT),
     )
-    run.stands(about=finding.kind)
+    run.stands(about=finding.kind, confidence=finding.sure)
     run.summarize(format_decision(finding))
     return finding
 
@@ -132,8 +139,9 @@ def _want_plan(finding: Triage) -> str | None:
 
 
 def format_decision(finding: Triage) -> str:
-    """Return the decision in a few words."""
-    return f"{finding.decision.replace('_', ' ')} ({finding.kind})"
+    """Return the decision in a few words, and how sure it is of a change."""
+    sure = f", {finding.sure} % sure" if finding.sure is not None else ""
+    return f"{finding.decision.replace('_', ' ')} ({finding.kind}{sure})"
 
 
 async def _pictures(

@@ -1,21 +1,21 @@
-"""The table of merged changes that are watched, on SQLite and on PostgreSQL."""
+"""The table of how pull requests of Fettle ended, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
 from agents.requests import Repository
-from app.store.watched_merges import LONGEST, MOST_AT_ONCE, MOST_LOOKS, WatchedMerges
+from app.store.ended_pulls import LONGEST, MOST_AT_ONCE, MOST_LOOKS, EndedPulls
 from handlers.notifications import PullClosed, Suspicion
 
 LIB = Repository(id=2**40, owner="octo", name="lib", default_branch="main")
 OTHER = Repository(id=2**40 + 1, owner="octo", name="other", default_branch="main")
 
 
-def merged(number, base="main"):
+def closed(number, base="main", *, merged=True):
     return PullClosed(
         installation_id=1,
         repository=LIB,
         number=number,
-        merged=True,
+        merged=merged,
         base=base,
         commit=f"{number:040x}",
     )
@@ -32,8 +32,8 @@ def named(*names):
 async def watch(database, *numbers, at=1000.0):
     """Watch these merges, one a second."""
     for second, number in enumerate(numbers):
-        await WatchedMerges(database, clock=lambda now=at + second: now).begin(merged(number))
-    return WatchedMerges(database, clock=lambda: at + len(numbers))
+        await EndedPulls(database, clock=lambda now=at + second: now).note(closed(number))
+    return EndedPulls(database, clock=lambda: at + len(numbers))
 
 
 async def numbers_of(merges, suspicion, ident):
@@ -67,7 +67,7 @@ async def test_other_branches_repositories_and_old_merges_are_left_alone(databas
     assert await numbers_of(merges, broken("a" * 40, branch="release"), "n1") == []
     assert await merges.has_any(LIB.id)
     assert not await merges.has_any(OTHER.id)
-    later = WatchedMerges(database, clock=lambda: 1001.0 + LONGEST)
+    later = EndedPulls(database, clock=lambda: 1001.0 + LONGEST)
     assert not await later.has_any(LIB.id)
     assert await numbers_of(later, broken("a" * 40), "n2") == []
 
@@ -76,4 +76,17 @@ async def test_told_twice_a_merge_is_watched_from_the_first_time(database):
     await watch(database, 7)
     merges = await watch(database, 7, at=2000.0)
     [found] = await merges.list_suspects(broken("a" * 40), "n1")
-    assert found.merged_at == 1000.0
+    assert found.ended_at == 1000.0
+
+
+async def test_what_was_closed_is_kept_and_not_suspected_until_it_is_merged_after_all(database):
+    ends = EndedPulls(database, clock=lambda: 1000.0)
+    await ends.note(closed(7, merged=False))
+    assert await ends.read_ends() == {(LIB.id, 7): False}
+    assert not await ends.has_any(LIB.id)
+    assert await numbers_of(ends, named("7"), "n1") == []
+
+    await ends.note(closed(7))
+    await ends.note(closed(7, merged=False))
+    assert await ends.read_ends() == {(LIB.id, 7): True}
+    assert await numbers_of(ends, named("7"), "n2") == [7]
