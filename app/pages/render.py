@@ -69,6 +69,11 @@ def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int
     return web.Response(status=status, text=html, content_type="text/html")
 
 
+def render_text(name: str, view: Mapping[str, Any]) -> str:
+    """Return what the template of this name makes of the view, escaped as in pages."""
+    return _templates().get_template(name).render(view)
+
+
 def refuse(request: web.Request, status: int, title: str, text: str) -> web.Response:
     """Return why there is nothing to see, and what to do."""
     return _write(request, "refused", {"title": title, "text": text}, status)

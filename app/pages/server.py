@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 from agents.errors import ConfigError, TransientError
 from app.config.values import CALLBACK
 from app.pages.approval_page import ApprovalPage
+from app.pages.badge import BadgePage
 from app.pages.events import RunEvents
 from app.pages.ground import PageGround
 from app.pages.logins import LoginPage, derive_csrf
@@ -28,6 +29,7 @@ from app.store.page_logins import PageLogins
 
 LARGEST_FORM = 64 * 1024
 GITHUB = "/login/github"
+BADGE = "badge"
 OPEN = ("/login", GITHUB, CALLBACK, "/static/style.css", "/static/live.js", "/static/icon.svg")
 """What is shown to who is not logged in."""
 
@@ -93,6 +95,7 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.get("/spend", overview.show_spending),
             web.get("/audit", overview.show_audit),
             web.get("/r/{owner}/{name}", RepositoryPage(ground).show),
+            web.get("/r/{owner}/{name}/badge.svg", BadgePage(ground).show, name=BADGE),
             web.get("/runs/{run}", runs.show),
             web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
             web.get("/runs/{run}/events", events.stream),
@@ -139,7 +142,7 @@ class _Guard:
                 words = "Fettle has a fault here; its log says which. Runs are not touched by it."
                 answered = refuse(request, 500, "This went wrong", words)
             if not answered.prepared:
-                answered.headers.update(HEADERS)
+                answered.headers.update({**HEADERS, **answered.headers})
             return answered
 
         return let_in
@@ -150,7 +153,13 @@ class _Guard:
             return refuse(request, 421, "Not here", "These pages have another address.")
         if request.method == "POST" and request.headers.get("Origin") not in self._origins:
             return refuse(request, 403, "Not done", "That form is not from this page.")
-        return None if request.path in OPEN else await self._look_for_login(request)
+        if request.path in OPEN or self._is_badge(request):
+            return None
+        return await self._look_for_login(request)
+
+    def _is_badge(self, request: web.Request) -> bool:
+        """Tell whether it is for everybody: where people may come in, badges are."""
+        return self._access.people is not None and request.match_info.route.name == BADGE
 
     async def _look_for_login(self, request: web.Request) -> web.Response | None:
         token = request.cookies.get(self.login.cookie, "")

@@ -13,6 +13,7 @@ import pytest
 from agents.run import Outcome
 from app.git import Mirrors
 from app.pages.ground import PageGround
+from app.pages.people import PageAccess
 from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -85,7 +86,7 @@ class PagesScene:
         return await self.approvals.ask_once(ident, make_asking(**changes))
 
     @asynccontextmanager
-    async def serve(self, **address):
+    async def serve(self, access=None, **address):
         """Serve the pages; yield a browser that is not logged in."""
         ground = PageGround(
             self.database,
@@ -93,6 +94,7 @@ class PagesScene:
             Mirrors(self.folder / "mirrors", group=-1),
             day_budget_usd=100.0,
             run_budget_usd=20.0,
+            access=access or PageAccess(),
         )
         async with open_pages(ground, PageAddress("127.0.0.1", 0, **address)) as opened:
             self.port = opened.port
