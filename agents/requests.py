@@ -155,22 +155,33 @@ class FixChecks(Asked):
     via: Literal["checks", "command", "terminal"] = "checks"
 
 
-class RevertChange(Asked):
-    """Make a pull request that takes back what this one of Fettle's changed when it was merged."""
+class MergedChange(Asked):
+    """What is said of a pull request of Fettle's that was merged."""
 
-    kind: Literal["revert_change"] = "revert_change"
     merged: str
     """The commit of the base branch that the merge made, or the last of several."""
     base_branch: str
-    merged_at: float = 0.0
-    """When that was, in unix seconds; 0: nobody needs it."""
-    via: Literal["command", "terminal", "watch"] = "command"
-    """`watch`: something broke after the merge. It is taken back only if it began with it."""
+
+
+class RevertChange(MergedChange):
+    """Make a pull request that takes back what this one changed when it was merged."""
+
+    kind: Literal["revert_change"] = "revert_change"
+    via: Literal["command", "terminal"] = "command"
+
+
+class SuspectMerge(MergedChange):
+    """Something broke after the merge: take it back so, if that began with it and ends without."""
+
+    kind: Literal["suspect_merge"] = "suspect_merge"
+    merged_at: float
+    """When that was, in unix seconds."""
+    via: Literal["watch"] = "watch"
 
     @property
     def unasked(self) -> bool:
-        """Return whether no person asked for it, but the watch."""
-        return self.via == "watch"
+        """Return whether no person asked for it."""
+        return True
 
 
 class Told(Frozen):
@@ -346,8 +357,12 @@ class Command(Frozen):
 OnPull = AddressReview | UpdateBranch | FixChecks
 """What can be asked about an open pull request."""
 
+OnMerge = RevertChange | SuspectMerge
+"""What can be asked about a merged one."""
+
 Request = Annotated[
-    ResolveIssue | OnPull | RevertChange | RemediateAlert, Field(discriminator="kind")
+    ResolveIssue | OnPull | OnMerge | RemediateAlert,
+    Field(discriminator="kind"),
 ]
 """What starts a run."""
 
@@ -371,6 +386,11 @@ def command_of(value: object) -> Command:
 
 RUN_KINDS: frozenset[str] = frozenset(
     each.model_fields["kind"].default
-    for each in (ResolveIssue, *get_args(OnPull), RevertChange, RemediateAlert)
+    for each in (ResolveIssue, *get_args(OnPull), *get_args(OnMerge), RemediateAlert)
 )
 """The kinds of requests that this version knows; a newer one may queue others."""
+
+REVERSALS: frozenset[str] = frozenset(
+    each.model_fields["kind"].default for each in get_args(OnMerge)
+)
+"""Those of them that take back what was merged."""

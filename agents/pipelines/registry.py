@@ -9,6 +9,7 @@ from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
 from agents.pipelines.revert import pipeline as reverting
 from agents.pipelines.update import pipeline as updating
+from agents.pipelines.watch import pipeline as watching
 from agents.requests import (
     AddressReview,
     FixChecks,
@@ -16,6 +17,7 @@ from agents.requests import (
     Request,
     ResolveIssue,
     RevertChange,
+    SuspectMerge,
     UpdateBranch,
 )
 
@@ -25,6 +27,7 @@ PIPELINES: dict[type[Request], Pipeline] = {
     UpdateBranch: Pipeline(updating.update, updating.CONVERSATIONS),
     FixChecks: Pipeline(checking.fix_checks, checking.CONVERSATIONS),
     RevertChange: Pipeline(reverting.revert, ()),
+    SuspectMerge: Pipeline(watching.look_into, ()),
     RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
 }
 """The registration: one line for each kind of request."""

@@ -32,7 +32,7 @@ def to_conventional(subject: str, *, request: str, stage: str, about: str) -> st
     kind = _BY_STAGE.get(stage) or _BY_KIND.get(about, OTHERWISE)
     if request == "remediate_alert":
         kind = "fix(deps)"
-    if request == "revert_change":
+    if request in ("revert_change", "suspect_merge"):
         kind = "revert"
     plain = subject[1:2].islower() or subject[1:2] == " "
     return f"{kind}: {subject[:1].lower() if plain else subject[:1]}{subject[1:]}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from agents.requests import Command, Person, RevertChange, request_of
+from agents.requests import REVERSALS, Command, Person, RevertChange, request_of
 from app.commands.context import CommandContext, Submit
 from app.commands.replies import PUZZLED, CommandReplies
 from app.github.pulls.withdraw import Withdrawal, read_pull, read_run_of_pull
@@ -22,7 +22,6 @@ from handlers.access.issues import Refusal
 from handlers.access.steering import Standing
 
 DONE = "+1"
-KIND = "revert_change"
 NO_PULL = (
     "Nothing was done: the last run left no pull request behind, so there is nothing to take back"
     " but its comments, which say what was done."
@@ -115,10 +114,10 @@ class RunUndo:
             text = NEVER_MERGED.format(number=number)
             return Refusal(rule="merge-known", text=text)
         there = inquiry.command.model_copy(update={"number": number})
-        if any(each.kind == KIND for each in await self.lanes.live(there)):
+        if any(each.kind in REVERSALS for each in await self.lanes.live(there)):
             return Refusal(rule="not-being-made", text=BEING_MADE.format(number=number))
         last = await self.lanes.find_ended(there, begun=True)
-        if last is None or last.kind != KIND:
+        if last is None or last.kind not in REVERSALS:
             return None
         made = await History(self.database).run(last.id)
         by = _number_of_pull(made) if made is not None else 0
@@ -134,7 +133,7 @@ class RunUndo:
         ended = await self.lanes.find_ended(command, begun=True)
         run = await history.run(ended.id) if ended is not None else None
         # One that takes this pull request back made another one, where it is taken back itself.
-        other = run is not None and run.kind == KIND
+        other = run is not None and run.kind in REVERSALS
         if command.pull_request is None or (run and _number_of_pull(run) and not other):
             return run
         pull = await read_pull(inquiry.client, command, command.number)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ports import Json
-from agents.requests import Person, Repository, RevertChange
+from agents.requests import REVERSALS, Person, Repository, SuspectMerge
 from app.github.transport import GitHub, InstallationClient, NotFound, Profile
 from app.store.database import Database
 from app.store.ended_pulls import EndedPulls, WatchedMerge
@@ -15,9 +15,8 @@ from app.store.runs import History, Lanes
 from handlers.check_suite import NOBODY
 from handlers.notifications import Suspicion
 
-Submit = Callable[[str, RevertChange], Awaitable[None]]
+Submit = Callable[[str, SuspectMerge], Awaitable[None]]
 PULL = "/repos/{owner}/{repo}/pulls/{number}"
-KIND = "revert_change"
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Suspicions:
             asked.append(run_id)
         return {"asked": asked} if asked else {"dropped": "nothing of Fettle's may be why"}
 
-    async def _request(self, notice: Suspicion, merge: WatchedMerge) -> RevertChange | None:
+    async def _request(self, notice: Suspicion, merge: WatchedMerge) -> SuspectMerge | None:
         installation_id, repository = notice.installation_id, notice.repository
         client = await self.github.installation(installation_id, repository.id, Profile.READ)
         own = await self.github.identity(client)
@@ -48,7 +47,7 @@ class Suspicions:
         if pull is None or not own.is_author(pull):  # anybody can call a branch like one of ours
             return None
         author = pull["user"]
-        return RevertChange(
+        return SuspectMerge(
             installation_id=installation_id,
             repository=repository,
             number=merge.number,
@@ -59,16 +58,15 @@ class Suspicions:
             merged=merge.commit,
             base_branch=merge.branch,
             merged_at=merge.ended_at,
-            via="watch",
         )
 
-    async def _is_taken_back(self, request: RevertChange) -> bool:
+    async def _is_taken_back(self, request: SuspectMerge) -> bool:
         """Return whether a pull request takes it back, or one is being made."""
         lanes, history = Lanes(self.database), History(self.database)
-        if any(each.kind == KIND for each in await lanes.live(request)):
+        if any(each.kind in REVERSALS for each in await lanes.live(request)):
             return True
         last = await lanes.find_ended(request, begun=True)
-        made = await history.run(last.id) if last and last.kind == KIND else None
+        made = await history.run(last.id) if last and last.kind in REVERSALS else None
         return made is not None and made.outcome is not None and made.outcome.kind == "pull_request"
 
 

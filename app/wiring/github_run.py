@@ -12,11 +12,11 @@ from agents.errors import RunError
 from agents.ports import Reporter, Steps
 from agents.requests import (
     WAITING_LABEL,
+    OnMerge,
     OnPull,
     RemediateAlert,
     Request,
     ResolveIssue,
-    RevertChange,
 )
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
@@ -132,7 +132,7 @@ class GitHubRun:
         )
         if isinstance(request, ResolveIssue):
             return await self._check_issue(client, request)
-        if isinstance(request, RevertChange):
+        if isinstance(request, OnMerge):
             asker = AskerFacts(**await asker_role(client, request))
             refusal = access_alerts.asked_by_people(request, asker)
             if refusal is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.policy import POLICY_PATH, Remediation
-from agents.requests import Frozen, RemediateAlert, RevertChange, Told
+from agents.requests import Frozen, OnMerge, RemediateAlert, Told
 from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, refusal
 
 
@@ -64,7 +64,7 @@ def decide(request: RemediateAlert, facts: AlertFacts) -> Refusal | None:
     return None
 
 
-def asked_by_people(request: RemediateAlert | RevertChange, asker: AskerFacts) -> Refusal | None:
+def asked_by_people(request: RemediateAlert | OnMerge, asker: AskerFacts) -> Refusal | None:
     """Return the first rule that speaks against the asker; only commands in comments have one."""
     if request.via != "command":
         return None

@@ -15,6 +15,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     "address_review": CHANGING,
     "update_branch": CHANGING,
     "revert_change": CHANGING,
+    "suspect_merge": CHANGING,
     "fix_checks": {**CHANGING, "checks": "read"},
     "remediate_alert": {**CHANGING, "vulnerability_alerts": "read"},
 }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.revert.regression import Cure
 from agents.pipelines.revert.take_back import Reversal
 from agents.pipelines.stages.quality import CheckComparison, checks_table, headline, to_code
-from agents.requests import RevertChange, name_asker
+from agents.requests import Frozen, OnMerge, name_asker
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line, publish
 
@@ -48,6 +47,14 @@ _NO_WAY = """Since this was merged, this fails on {base}:
 _DRAFT = " It is a draft, since its checks say more than before; its text says what."
 
 
+class Cure(Frozen):
+    """What taking the change back would mend."""
+
+    mended: tuple[str, ...] = ()
+    """The checks that began to fail with the merge, still do, and no longer without it, each with
+    the names of what fails: safe to publish."""
+
+
 @stage
 async def say_why_not(
     run: StageContext, reversal: Reversal, merge: CheckComparison | None = None
@@ -66,7 +73,7 @@ async def say_why_not(
 @stage
 async def publish_reversal(
     run: StageContext,
-    request: RevertChange,
+    request: OnMerge,
     reversal: Reversal,
     quality: CheckComparison,
     cure: Cure | None = None,
@@ -109,7 +116,7 @@ def _list(mended: Sequence[str]) -> str:
 
 
 def _describe(
-    request: RevertChange, reversal: Reversal, quality: CheckComparison, mended: Sequence[str]
+    request: OnMerge, reversal: Reversal, quality: CheckComparison, mended: Sequence[str]
 ) -> str:
     base, setup, before = to_code(reversal.base), quality.baseline.setup, reversal.before[:10]
     why = (_BROKE if mended else _ASKED).format(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import RunError
 from agents.pipelines.stages.quality import to_code
-from agents.requests import Frozen, RevertChange
+from agents.requests import Frozen, OnMerge
 from agents.run import StageContext, stage
 from agents.text import one_line
 
@@ -43,7 +43,7 @@ class Reversal(Frozen):
 
 
 @stage
-async def take_back(run: StageContext, request: RevertChange) -> Reversal:
+async def take_back(run: StageContext, request: OnMerge) -> Reversal:
     """Take the change back."""
     source = run.ports.source
     trunk, head = await find_head(run, request)
@@ -81,7 +81,7 @@ def _give_up(run: StageContext, found: Reversal, why_not: str) -> Reversal:
     return found.model_copy(update={"why_not": why_not})
 
 
-async def find_head(run: StageContext, request: RevertChange) -> tuple[str, str | None]:
+async def find_head(run: StageContext, request: OnMerge) -> tuple[str, str | None]:
     """Return the newest commit of the default branch, and of the one that was merged into."""
     trunk = await run.ports.source.fetch()
     default = request.base_branch == request.repository.default_branch
@@ -96,7 +96,7 @@ async def is_in(run: StageContext, commit: str, head: str) -> bool:
         return False
 
 
-async def find_before(run: StageContext, request: RevertChange) -> str:
+async def find_before(run: StageContext, request: OnMerge) -> str:
     """Return where the base branch was before the merge; empty where nobody can tell.
 
     A merge commit has that as its first parent, and so has the one commit of a squash. Rebased
@@ -121,7 +121,7 @@ async def find_before(run: StageContext, request: RevertChange) -> str:
     return commit if chain[::-1] == own and own else parents[0]
 
 
-async def _commit(run: StageContext, request: RevertChange, files: str, before: str) -> int:
+async def _commit(run: StageContext, request: OnMerge, files: str, before: str) -> int:
     """Commit these files (a tree); return how many change by that.
 
     What becomes again as it stood before the merge goes into protected paths as well: whoever may

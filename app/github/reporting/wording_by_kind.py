@@ -70,6 +70,11 @@ WORDS: Mapping[str, KindWording] = {
         link="the result",
         afresh="write `/bot undo`",
     ),
+    "suspect_merge": KindWording(
+        next="What is found out will be linked here.",
+        answered="Looked at.",
+        link="what was found out",
+    ),
     "remediate_alert": KindWording(
         next="The result will be linked here.",
         answered="Done.",

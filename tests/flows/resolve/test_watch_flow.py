@@ -93,7 +93,7 @@ async def test_what_others_broke_is_not_laid_at_its_door(make_place):
         await break_checks(place)
         await place.all_over("done", "covered")
 
-        assert await kinds(place) == [("revert_change", "covered")]
+        assert await kinds(place) == [("suspect_merge", "covered")]
         assert len(place.pulls()) == 1
         assert len(pull.issue.comments) == said, "nobody needs to hear of it"
 
@@ -125,7 +125,7 @@ async def test_whoever_closes_the_way_back_is_not_brought_another(make_place):
 
 
 @pytest.mark.parametrize(
-    ("who", "looked"), [("mara", [("revert_change", "done")]), ("eve", [])], ids=["owner", "eve"]
+    ("who", "looked"), [("mara", [("suspect_merge", "done")]), ("eve", [])], ids=["owner", "eve"]
 )
 async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(
     make_place, who, looked
@@ -150,7 +150,7 @@ async def test_where_the_policy_watches_nothing_no_check_is_run(make_place):
         await break_checks(place)
         await place.all_over("done", "covered")
 
-        assert await kinds(place) == [("revert_change", "covered")]
+        assert await kinds(place) == [("suspect_merge", "covered")]
         assert len(place.pulls()) == 1
 
 

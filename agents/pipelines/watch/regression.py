@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 
 from agents.errors import PolicyInvalid
+from agents.pipelines.revert.publish import Cure
 from agents.pipelines.revert.take_back import find_before, find_head, is_in
 from agents.pipelines.stages.quality import CheckComparison, some_names, to_code
-from agents.requests import Frozen, RevertChange
+from agents.requests import Frozen, SuspectMerge
 from agents.run import Outcome, StageContext, stage
 
 _UNREADABLE = "The policy cannot be read, so it allows nothing."
@@ -31,7 +32,7 @@ class Suspect(Frozen):
 
 
 @stage
-async def suspect(run: StageContext, request: RevertChange) -> Suspect:
+async def suspect(run: StageContext, request: SuspectMerge) -> Suspect:
     """Stand where the merge left the branch, to be compared with what was there before."""
     trunk, head = await find_head(run, request)
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
@@ -61,14 +62,6 @@ async def leave_alone(run: StageContext, why: str) -> Outcome:
     """Say nothing to anybody: the change has broken nothing, or nothing that is left."""
     run.summarize("nobody needs to hear of it")
     return Outcome(kind="covered", text=why)
-
-
-class Cure(Frozen):
-    """What taking the change back would mend."""
-
-    mended: tuple[str, ...] = ()
-    """The checks that began to fail with the merge, still do, and no longer without it, each with
-    the names of what fails: safe to publish."""
 
 
 @stage
