@@ -57,14 +57,13 @@ class Cure(Frozen):
 
 @stage
 async def say_why_not(
-    run: StageContext, reversal: Reversal, merge: CheckComparison | None = None
+    run: StageContext, reversal: Reversal, failing: Sequence[str] = ()
 ) -> Outcome:
-    """Say why nothing is taken back, and what began to fail with the `merge`."""
+    """Say why nothing is taken back; `failing`: what fails since the merge, for the watch."""
     run.lets_out()
     told = reversal.why_not
-    if merge is not None:
-        names = [to_code(each.name) for each in merge.failing]
-        told = _NO_WAY.format(base=to_code(reversal.base), mended=_list(names), why_not=told)
+    if failing:
+        told = _NO_WAY.format(base=to_code(reversal.base), mended=_list(failing), why_not=told)
     url = await run.ports.publisher.comment(KEY, told)
     run.summarize("nothing was taken back")
     return Outcome(kind="comment", text=reversal.why_not.partition("\n")[0], url=url)

@@ -40,6 +40,8 @@ class Reversal(Frozen):
     """How many files change back."""
     why_not: str = ""
     """Why nothing is, for people, safe to publish."""
+    contradicts: bool = False
+    """It is there, and git alone cannot take it back."""
 
 
 @stage
@@ -68,7 +70,8 @@ async def take_back(run: StageContext, request: OnMerge) -> Reversal:
         if len(merged.conflicts) > SHOWN:
             paths += f"\n- and {len(merged.conflicts) - SHOWN} more"
         how = "-m 1 " if len(await source.parents(request.merged)) > 1 else ""
-        return _give_up(run, found, _CONTRADICTS.format(**about, paths=paths, how=how))
+        why_not = _CONTRADICTS.format(**about, paths=paths, how=how)
+        return _give_up(run, found.model_copy(update={"contradicts": True}), why_not)
     changed = await _commit(run, request, merged.tree, before)
     if not changed:
         return _give_up(run, found, _NOTHING.format(**about))

@@ -10,6 +10,7 @@ from agents.pipelines.watch.regression import (
     INNOCENT,
     MENDED,
     find_cure,
+    find_left,
     leave_alone,
     suspect,
 )
@@ -28,10 +29,13 @@ async def look_into(run: Run, request: SuspectMerge) -> Outcome:
     if not merge.failing:
         return await run.stage(leave_alone, INNOCENT)
     reversal = await run.stage(take_back, request)
-    if reversal.why_not:
-        return await run.stage(say_why_not, reversal, merge)
     setup = await run.stage(set_up)
     baseline = await run.stage(measure_base, setup)
+    left = await run.stage(find_left, merge, baseline)
+    if not left.failing or (reversal.why_not and not reversal.contradicts):
+        return await run.stage(leave_alone, MENDED)
+    if reversal.contradicts:
+        return await run.stage(say_why_not, reversal, left.failing)
     quality = await run.stage(check_quality, baseline)
     cure = await run.stage(find_cure, merge, quality)
     if not cure.mended:

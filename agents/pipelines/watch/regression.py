@@ -1,4 +1,4 @@
-"""Stages suspect, find_cure, leave_alone: whether what fails began with a change that was merged.
+"""The stages of the watch: whether what fails began with a change that was merged.
 
 No model is asked: the repository's own checks run before the merge, after it, and on the branch as
 it is now, with the change and without. Who would have them run again later finds the same.
@@ -7,11 +7,18 @@ it is now, with the change and without. Who would have them run again later find
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from agents.errors import PolicyInvalid
 from agents.pipelines.revert.publish import Cure
 from agents.pipelines.revert.take_back import find_before, find_head, is_in
-from agents.pipelines.stages.quality import CheckComparison, some_names, to_code
+from agents.pipelines.stages.quality import (
+    Baseline,
+    CheckComparison,
+    CheckResult,
+    some_names,
+    to_code,
+)
 from agents.requests import Frozen, SuspectMerge
 from agents.run import Outcome, StageContext, stage
 
@@ -64,19 +71,43 @@ async def leave_alone(run: StageContext, why: str) -> Outcome:
     return Outcome(kind="covered", text=why)
 
 
+class Left(Frozen):
+    """What began to fail with the merge, and is not mended."""
+
+    failing: tuple[str, ...] = ()
+    """The checks, each with the names of what fails: safe to publish."""
+
+
+@stage
+async def find_left(run: StageContext, merge: CheckComparison, now: Baseline) -> Left:
+    """See what of that still fails on the newest commit."""
+    failing = _match(merge, [(each, None) for each in now.runs])
+    run.summarize(f"{len(failing)} checks still fail" if failing else "nothing of it is left")
+    return Left(failing=failing)
+
+
 @stage
 async def find_cure(run: StageContext, merge: CheckComparison, without: CheckComparison) -> Cure:
-    """See what is mended by taking it back, of what began to fail with it."""
+    """See what of that ends when the change is taken back."""
+    mended = _match(merge, without.compared)
+    run.summarize(f"{len(mended)} checks mended" if mended else "it would mend nothing")
+    return Cure(mended=mended)
+
+
+def _match(
+    merge: CheckComparison, ran: Sequence[tuple[CheckResult, CheckResult | None]]
+) -> tuple[str, ...]:
+    """Return what began to fail with the merge and does so now, and no longer `then`, if it ran."""
     began = {each.command: each for each in merge.failing}
     told = []
-    for now, then in without.compared:
+    for now, then in ran:
         first = began.get(now.command)
         if first is None:
             continue
-        names = sorted(set(first.new) & now.failures.names - then.failures.names)
+        ended = then.failures.names if then is not None else frozenset()
+        names = sorted(set(first.new) & now.failures.names - ended)
         if names:
             told.append(f"{to_code(first.name)}: {some_names(names)}")
-        elif not first.new and now.exit_code and not then.exit_code:
+        elif not first.new and now.exit_code and (then is None or not then.exit_code):
             told.append(to_code(first.name))
-    run.summarize(f"{len(told)} checks mended" if told else "it would mend nothing")
-    return Cure(mended=tuple(told))
+    return tuple(told)

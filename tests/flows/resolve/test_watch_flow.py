@@ -109,6 +109,23 @@ async def test_what_was_mended_meanwhile_is_left(make_place):
         assert len(place.pulls()) == 1
 
 
+async def test_what_git_alone_cannot_take_back_is_told_with_the_files(make_place):
+    async with make_place() as place:
+        again = {"calc.py": "def add(a, b):\n    return b + a\n"}
+        pull = await merge(place, before=OLD_WAY, after=again)
+        said = len(pull.issue.comments)
+
+        await break_checks(place)
+        await place.all_done(2)
+
+        assert len(place.pulls()) == 1
+        told = [each.body for each in pull.issue.comments[said:]]
+        [comment] = [body for body in told if "Since this was merged" in body]
+        assert "test_held" in comment
+        assert "cannot be taken back by git alone" in comment
+        assert "- `calc.py`" in comment
+
+
 async def test_whoever_closes_the_way_back_is_not_brought_another(make_place):
     async with make_place() as place:
         await merge(place, before=OLD_WAY)
