@@ -311,6 +311,8 @@ async def _settle(github, model, server, source, issue):
     repository = await github.create_repository(owner, "calc", source=source)
     for name, role in (("mara", "maintain"), ("jonas", "read"), ("eve", "triage")):
         github.set_role(repository, people[name], role)
+    # Before the App is there: what GitHub could not deliver yet it would be asked for later.
+    filed = await github.create_issue(repository, people["jonas"], *issue)
     manifest = app_manifest()  # what is not asked for there, no flow gets
     app = github.create_app(
         "fettle",
@@ -320,7 +322,6 @@ async def _settle(github, model, server, source, issue):
         events=manifest.default_events,
     )
     await github.install(app.app_id, [repository])
-    filed = await github.create_issue(repository, people["jonas"], *issue)
     return Place(github, model, server, app, repository, filed, people)
 
 

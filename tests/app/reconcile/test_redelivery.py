@@ -69,11 +69,12 @@ def sweeper(scene, database):
 
 async def lose(scene, receiver, number, status=500):
     """Have so many labels put on that the receiver does not take; return their GUIDs in order."""
-    receiver.status = status
     guids = []
     for each in range(number):
         mallory, bob = scene.people["mallory"], scene.people["bob"]
+        receiver.status = 202
         issue = await scene.server.create_issue(scene.repository, mallory, f"Lost {each}")
+        receiver.status = status
         [delivery] = await scene.server.label_issue(scene.repository, issue.number, LABEL, bob)
         guids.append(delivery.guid)
     receiver.status = 202
@@ -113,8 +114,8 @@ async def test_what_failed_is_delivered_again_in_its_order_and_once(scene, recei
 
 async def test_what_arrived_or_asks_for_nothing_is_left_alone(scene, receiver, sweeper, database):
     await lose(scene, receiver, 1, status=202)
-    receiver.status = 500  # nothing comes of an issue that was opened or edited
     await scene.server.create_issue(scene.repository, scene.people["bob"], "Just so")
+    receiver.status = 500  # nothing comes of an issue that was edited
     await scene.server.edit_issue(scene.repository, 1, scene.people["bob"], body="So it is.")
     await sweeper().run()
     assert count_asked(scene) == 0
