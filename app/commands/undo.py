@@ -68,7 +68,7 @@ class RunUndo:
             assert refusal is not None
             return await self._refuse(inquiry, refusal)
         number = _number_of_pull(run)
-        pull = await read_pull(inquiry.client, command, number) if number else None
+        pull = await read_pull(inquiry.client, command.repository, number) if number else None
         if refusal := _judge(inquiry, pull):
             return await self._refuse(inquiry, refusal)
         assert pull is not None
@@ -121,7 +121,7 @@ class RunUndo:
             return None
         made = await History(self.database).run(last.id)
         by = _number_of_pull(made) if made is not None else 0
-        other = await read_pull(inquiry.client, inquiry.command, by) if by else None
+        other = await read_pull(inquiry.client, inquiry.command.repository, by) if by else None
         if other is None or (other["state"] != "open" and other["merged_at"] is None):
             return None
         text = TAKES_BACK.format(number=number, by=by)
@@ -136,7 +136,7 @@ class RunUndo:
         other = run is not None and run.kind in REVERSALS
         if command.pull_request is None or (run and _number_of_pull(run) and not other):
             return run
-        pull = await read_pull(inquiry.client, command, command.number)
+        pull = await read_pull(inquiry.client, command.repository, command.number)
         ident = read_run_of_pull(pull, inquiry.own) if pull is not None else ""
         opened = await history.run(ident) if ident else None
         # People can edit what the pull request says of its run: the run has to say the same.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from agents.ports import Json
-from agents.requests import REVERSALS, Person, Repository, SuspectMerge
-from app.github.transport import GitHub, InstallationClient, NotFound, Profile
+from agents.requests import REVERSALS, Person, SuspectMerge
+from app.github.pulls.withdraw import read_pull
+from app.github.transport import GitHub, Profile
 from app.store.database import Database
 from app.store.ended_pulls import EndedPulls, WatchedMerge
 from app.store.runs import History, Lanes
@@ -16,7 +16,6 @@ from handlers.check_suite import NOBODY
 from handlers.notifications import Suspicion
 
 Submit = Callable[[str, SuspectMerge], Awaitable[None]]
-PULL = "/repos/{owner}/{repo}/pulls/{number}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Suspicions:
         installation_id, repository = notice.installation_id, notice.repository
         client = await self.github.installation(installation_id, repository.id, Profile.READ)
         own = await self.github.identity(client)
-        pull = await _read(client, repository, merge.number)
+        pull = await read_pull(client, repository, merge.number)
         if pull is None or not own.is_author(pull):  # anybody can call a branch like one of ours
             return None
         author = pull["user"]
@@ -68,14 +67,3 @@ class Suspicions:
         last = await lanes.find_ended(request, begun=True)
         made = await history.run(last.id) if last and last.kind in REVERSALS else None
         return made is not None and made.outcome is not None and made.outcome.kind == "pull_request"
-
-
-async def _read(
-    client: InstallationClient, repository: Repository, number: int
-) -> Mapping[str, Any] | None:
-    where = {"owner": repository.owner, "repo": repository.name, "number": str(number)}
-    try:
-        found: Mapping[str, Any] = await client.getitem(PULL, where)
-    except NotFound:
-        return None
-    return found

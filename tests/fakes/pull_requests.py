@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.ports import Feedback, PullSnapshot
+from agents.ports import Feedback, PullRequest, PullSnapshot
 
 
 def build_pull_snapshot(**changes):
@@ -104,3 +104,18 @@ class MemoryChecking:
 
     async def log(self, check, *, limit):
         return self.logs.get(check.name, "[no log can be read]")[-limit:]
+
+
+def build_pull_request(number, **changes):
+    """Return a pull request that a run has opened."""
+    usual = {
+        "number": number,
+        "url": "https://x.example/1",
+        "branch": "bot/1-x",
+        "head": "a" * 40,
+        "base": "main",
+        "title": "Title",
+        "body": "",
+        "draft": False,
+    }
+    return PullRequest(**usual | changes)

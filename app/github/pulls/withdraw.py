@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agents.requests import Command
+from agents.requests import Command, Repository
 from agents.text import code_span
 from app.github.pulls.head_branch import PULL
 from app.github.transport import (
@@ -143,10 +143,10 @@ def read_run_of_pull(pull: Mapping[str, Any], own: BotIdentity) -> str:
 
 
 async def read_pull(
-    client: InstallationClient, command: Command, number: int
+    client: InstallationClient, repository: Repository, number: int
 ) -> Mapping[str, Any] | None:
-    """Return the pull request of the command's repository; None where there is none."""
-    where = {"owner": command.repository.owner, "repo": command.repository.name}
+    """Return the repository's pull request of this number; None where there is none."""
+    where = {"owner": repository.owner, "repo": repository.name}
     try:
         found: Mapping[str, Any] = await client.getitem(PULL, {**where, "number": str(number)})
     except NotFound:

@@ -7,7 +7,6 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import insert, update
 
-from agents.ports import PullRequest
 from agents.run import Outcome
 from app.pages.people import PageAccess
 from app.store.ended_pulls import EndedPulls
@@ -16,6 +15,7 @@ from app.store.tables import repositories
 from handlers.notifications import PullClosed
 from tests.app.cli.runs.runs_scene import answer
 from tests.app.github.approvals.test_action_text import REQUEST
+from tests.fakes.pull_requests import build_pull_request
 
 ROW = {
     "id": REQUEST.repository.id,
@@ -43,16 +43,7 @@ async def known(pages):
     for number in (1, 2, 3):
         ident = f"000660d62102000{number}-aaaaaaaa"
         await pages.run(ident, answer())
-        pull = PullRequest(
-            number=number,
-            url="https://x.example/1",
-            branch="bot/1-x",
-            head="a" * 40,
-            base="main",
-            title="<script>",
-            body="",
-            draft=False,
-        )
+        pull = build_pull_request(number, title="<script>")
         outcome = Outcome(kind="pull_request", text="Opened.", pull_request=pull)
         await Runs(pages.database).record_end(ident, outcome)
     for number, merged in ((1, True), (2, False)):

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from agents.ports import PullRequest
 from agents.run import Outcome
 from app.store.ended_pulls import EndedPulls
 from app.store.runs.runs import Runs
 from app.views.calibration import Prediction, calibrate
 from handlers.notifications import PullClosed
 from tests.app.github.approvals.test_action_text import REQUEST
+from tests.fakes.pull_requests import build_pull_request
 
 
 @pytest.fixture
@@ -20,16 +20,7 @@ def tell(store):
     """Store a run whose triage was so sure, and how its pull request ended; None: not yet."""
 
     def store_run(number, confidence, *, merged=None, ident=""):
-        pull = PullRequest(
-            number=number,
-            url="https://x.example/1",
-            branch="bot/1-x",
-            head="a" * 40,
-            base="main",
-            title="Title",
-            body="",
-            draft=False,
-        )
+        pull = build_pull_request(number)
         ident = ident or f"000660d62102{number:04x}-bfb0ec9f"
 
         async def work(database):
