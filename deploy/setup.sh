@@ -30,6 +30,7 @@ main() {
     install_packages "$profile"
     [[ $profile != dev ]] || install_referees
     [[ $profile != dev ]] || install_promtool
+    [[ $profile != dev ]] || install_browser
     echo "$profile $(fingerprint)" >$STAMP
     say "ready ($profile)"
 }
@@ -194,6 +195,13 @@ install_promtool() {
         say "no promtool to be had"
     fi
     rm -rf "$folder"
+}
+
+# A real browser looks at the pages in tests, which say so where there is none.
+install_browser() {
+    command -v chromium >/dev/null && return
+    command -v apt-get >/dev/null || return 0
+    (apt_install chromium) || say "no browser to be had"
 }
 
 # The list of packages may be missing, or older than what the mirror has.

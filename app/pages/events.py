@@ -9,20 +9,70 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable
+from contextlib import suppress
 
 from aiohttp import web
-from cachetools import TTLCache
 
+from agents.errors import TransientError
 from app.pages.ground import PageGround
 from app.pages.render import HEADERS, LOGIN, refuse
 from app.store.page_logins import PageLogin
-from app.store.runs import KeptRun, RunProgress
+from app.store.runs import History, KeptRun, RunProgress
 from app.views.timeline import UNDER_WAY
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.2
+"""How often the store is asked: once for all runs that somebody looks at."""
+GLANCE_SECONDS = 1.0
+"""How often it is seen whether a listener has gone."""
 HEARTBEAT_SECONDS = 15.0
 MOST_STREAMS, MOST_OF_ONE = 200, 8
+
+
+class ProgressWatch:
+    """Knows how far the runs are that somebody looks at; it asks for all of them together."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._wanted: Counter[str] = Counter()
+        self._known: dict[str, RunProgress | None] = {}
+        self._news = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, run_id: str) -> None:
+        """Watch a run until `end`."""
+        self._wanted[run_id] += 1
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look())
+
+    def end(self, run_id: str) -> None:
+        """Watch the run no more, once for each `begin`."""
+        self._wanted[run_id] -= 1
+        if not self._wanted[run_id]:
+            del self._wanted[run_id]
+            self._known.pop(run_id, None)
+
+    async def wait(self, run_id: str, last: RunProgress) -> RunProgress | None:
+        """Return how far the run is, once that is not the last any more, or after a moment.
+
+        None: it is there no more.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GLANCE_SECONDS), self._news:
+                await self._news.wait_for(lambda: self._known.get(run_id, last) != last)
+        return self._known.get(run_id, last)
+
+    async def _look(self) -> None:
+        """Ask for all of them, as long as somebody looks at one."""
+        while self._wanted:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(TransientError):  # the next look tells
+                asked = list(self._wanted)
+                found = await self._history.progress(asked)
+                known = {name: found.get(name) for name in asked if name in self._wanted}
+                if known != self._known:
+                    async with self._news:
+                        self._known = known
+                        self._news.notify_all()
 
 
 class RunEvents:
@@ -31,9 +81,7 @@ class RunEvents:
     def __init__(self, ground: PageGround) -> None:
         self._ground = ground
         self._open: Counter[str] = Counter()
-        self._looks: TTLCache[str, Awaitable[RunProgress | None]] = TTLCache(
-            MOST_STREAMS, LOOK_SECONDS / 2
-        )
+        self._watch = ProgressWatch(ground.history)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Tell of news until the run has ended, the login is over, or nobody listens."""
@@ -41,24 +89,25 @@ class RunEvents:
         if self._open.total() >= MOST_STREAMS or self._open[login.name] >= MOST_OF_ONE:
             return refuse(request, 503, "Too many pages are open", "Close some, or reload later.")
         self._open[login.name] += 1
+        self._watch.begin(run.id)
         try:
             return await self._tell(request, run, login)
         except ConnectionError:  # whoever listened has gone
             return web.Response()
         finally:
+            self._watch.end(run.id)
             self._open[login.name] -= 1
 
     async def _tell(
         self, request: web.Request, run: KeptRun, login: PageLogin
     ) -> web.StreamResponse:
-        access = self._ground.access
+        found = (await self._ground.history.progress([run.id])).get(run.id)
         stream = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await stream.prepare(request)
         seen = request.headers.get("Last-Event-ID") or request.query.get("after", "")
         spoke = time.monotonic()
         while time.time() < login.expires_at and not _is_gone(request):
-            found = await self._look(run.id)
-            if found is None or not await access.can_see(login, run):
+            if found is None or not await self._ground.access.can_see(login, run):
                 break  # it is gone, or they may not see it any more
             if found.mark != seen:
                 event = f"id: {found.mark}\nevent: news\ndata: {found.state}\n\n"
@@ -70,15 +119,8 @@ class RunEvents:
             if time.monotonic() - spoke > HEARTBEAT_SECONDS:
                 await stream.write(b": still there\n\n")
                 spoke = time.monotonic()
-            await asyncio.sleep(LOOK_SECONDS)
+            found = await self._watch.wait(run.id, found)
         return stream
-
-    async def _look(self, run_id: str) -> RunProgress | None:
-        """Return how far the run is; who looks at the same run shares one look."""
-        if run_id not in self._looks:
-            history = self._ground.history
-            self._looks[run_id] = asyncio.ensure_future(history.progress(run_id))
-        return await self._looks[run_id]
 
 
 def _is_gone(request: web.Request) -> bool:

@@ -92,8 +92,8 @@ class RunPages:
 
     async def _mark(self, run_id: str) -> str:
         """Return how far the run is on this page, for the stream of news."""
-        progress = await self._ground.history.progress(run_id)
-        return progress.mark if progress else ""
+        progress = await self._ground.history.progress([run_id])
+        return progress[run_id].mark if progress else ""
 
     async def steer(self, request: web.Request) -> web.Response:
         """Have the run end at the next safe place, spend more, or hear some words.

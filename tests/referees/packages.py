@@ -29,6 +29,12 @@ def npm_packages() -> Path:
     return HERE / "node_modules" / "@octokit"
 
 
+@cache
+def axe_script() -> str:
+    """Return axe-core, which looks for what keeps people from using a page; skip without npm."""
+    return (npm_packages().parent / "axe-core" / "axe.min.js").read_text()
+
+
 def _is_installed() -> bool:
     """Say whether what is unpacked is what is locked."""
     listing = HERE / "node_modules" / ".package-lock.json"

@@ -137,14 +137,14 @@ class History:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _run(row) if row is not None else None
 
-    async def progress(self, run_id: str) -> RunProgress | None:
-        """Return how far the run is; None where there is no such run."""
-        newest = select(func.max(turns.c.created_at)).where(turns.c.run_id == run_id)
-        query = select(runs.c.state, runs.c.updated_at, newest.scalar_subquery().label("turn"))
-        row = await self._database.read(
-            lambda c: c.execute(query.where(runs.c.id == run_id)).one_or_none()
-        )
-        return RunProgress(row.state, row.updated_at, row.turn or 0.0) if row else None
+    async def progress(self, run_ids: Collection[str]) -> dict[str, RunProgress]:
+        """Return how far these runs are; those that there are not are left out."""
+        newest = select(func.max(turns.c.created_at)).where(turns.c.run_id == runs.c.id)
+        columns = (runs.c.id, runs.c.state, runs.c.updated_at)
+        query = select(*columns, newest.scalar_subquery().label("turn"))
+        wanted = query.where(runs.c.id.in_(run_ids))
+        rows = await self._database.read(lambda c: c.execute(wanted).all())
+        return {row.id: RunProgress(row.state, row.updated_at, row.turn or 0.0) for row in rows}
 
     async def is_emptied(self, run_id: str) -> bool:
         """Return whether the run's texts were deleted by the retention."""
