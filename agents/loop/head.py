@@ -15,10 +15,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from agents.ports import Query, Turn
+from agents.ports import Block, Query, Turn
 
 _OWN = frozenset({"messages", "drop_unbound"})
 """Fields of a query that each request sets for itself."""
@@ -62,11 +63,17 @@ def read_head(turns: Sequence[Turn]) -> Query:
     places = [place for place, turn in enumerate(turns) if turn.kind == "head"]
     if not places:
         raise ValueError("the session has no head")
-    [block] = turns[places[-1]].content
-    sent = json.loads(zlib.decompress(b64decode(block["packed"])))
+    sent = unpack_head(turns[places[-1]].content)
     query = _fields().validate_python({**sent, "messages": ()}, extra="ignore")
     answered_before = any(turn.kind == "answer" for turn in turns[: places[-1]])
     return replace(query, drop_unbound=answered_before)
+
+
+def unpack_head(content: Sequence[Block]) -> dict[str, Any]:
+    """Return the fields of a query that the content of a head keeps, as JSON values."""
+    [block] = content
+    sent: dict[str, Any] = json.loads(zlib.decompress(b64decode(block["packed"])))
+    return sent
 
 
 def lists_tool(query: Query, name: str) -> bool:

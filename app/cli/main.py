@@ -35,6 +35,7 @@ COMMANDS = {
         "Turn Dependabot alerts into verified fixes.",
     ),
     "page": ("app.cli.page:page", "Make a code to log in to the pages with."),
+    "token": ("app.cli.tokens:token", "Let programs read what the pages show."),
     "approvals": ("app.cli.runs.approve:approvals", "List what waits for a decision."),
     "approve": ("app.cli.runs.approve:approve", "Let a call run that waits."),
     "deny": ("app.cli.runs.approve:deny", "Refuse a call that waits."),

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from agents.text.literal import literal
 from app.pages.ground import PageGround
+from app.pages.programs import read_form
 from app.pages.render import LOGIN, answer, refuse
 from app.records.approvals import StoredApproval
 from app.store.runs import Decision, StoredApprovals
@@ -38,12 +39,12 @@ class ApprovalPage:
 
     async def decide(self, request: web.Request) -> web.Response:
         """Record the decision, if nobody was first and the call is the one that was looked at."""
-        stored, form = await self._find(request), await request.post()
-        verdict = VERDICTS.get(str(form.get("verdict", "")))
+        stored, form = await self._find(request), await read_form(request)
+        verdict = VERDICTS.get(form.get("verdict", ""))
         if verdict is None:
             return refuse(request, 400, "Not done", "Say whether it is approved or denied.")
         if verdict == "approved":
-            typed = str(form.get("digest", "")).strip().lower()
+            typed = form.get("digest", "").strip().lower()
             if stored.asking is None:
                 return refuse(request, 409, "Not done", _DAMAGED)
             if not hmac.compare_digest(typed.encode(), stored.binding[:DIGEST].encode()):
@@ -58,7 +59,7 @@ class ApprovalPage:
             by=login.name,
             by_id=login.person.id if login.person else None,
             via="page",
-            reason=str(form.get("reason", ""))[:LONGEST_REASON],
+            reason=form.get("reason", "")[:LONGEST_REASON],
         )
         if answered is None or not answered.counted:
             standing = (answered.approval if answered else stored).standing

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from app.pages.ground import PageGround
-from app.pages.render import OPERATOR, answer
+from app.pages.render import LOGIN, OPERATOR, answer
 from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import find_midnight, spent_since
 from app.store.runs import KeptRun, StoredApprovals
@@ -46,7 +46,7 @@ class OverviewPages:
             repository=about,
         )
         waiting = await StoredApprovals(ground.database).list_waiting()
-        if not operator:
+        if not operator or request[LOGIN].token:
             live, ended = await ground.choose(request, live), await ground.choose(request, ended)
             seen = {run.id for run in live}  # what waits for an answer is under way
             waiting = [each for each in waiting if each.run_id in seen]

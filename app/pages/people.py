@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from agents.requests import Person, RemediateAlert
 from app.records.approvals import StoredApproval
+from app.store.api_tokens import ApiToken
 from app.store.page_logins import PageLogin
 from app.store.runs import KeptRun
 
@@ -48,6 +49,8 @@ class PageAccess:
 
     def is_operator(self, login: PageLogin) -> bool:
         """Tell whether it is an operator: by a code of the machine, or named in the settings."""
+        if login.token is not None:
+            return login.token.repositories is None
         person = login.person
         if person is None:
             return True
@@ -60,6 +63,8 @@ class PageAccess:
         public repository too.
         https://docs.github.com/code-security/dependabot/dependabot-alerts/about-dependabot-alerts
         """
+        if login.token is not None:
+            return _covers(login.token, run)
         if self.is_operator(login):
             return True
         if self.people is None or login.person is None:
@@ -71,8 +76,26 @@ class PageAccess:
         self, login: PageLogin, verb: PageVerb, run: KeptRun, approval: StoredApproval | None = None
     ) -> str | None:
         """Return why they may not do this, or None."""
+        if login.token is not None:
+            return _object_to_program(login.token, verb)
         if self.is_operator(login):
             return None
         if self.people is None or login.person is None:
             return "Nothing was done: these pages are for operators alone now."
         return await self.people.find_objection(login.person, verb, run, approval)
+
+
+def _covers(token: ApiToken, run: KeptRun) -> bool:
+    """Tell whether the run is one of those that the token is for."""
+    if run.kind == ABOUT_ALERTS and "alerts" not in token.rights:
+        return False
+    return token.repositories is None or run.repository_id in token.repositories
+
+
+def _object_to_program(token: ApiToken, verb: PageVerb) -> str | None:
+    """Return why a program may not do this, or None."""
+    if verb in ("approve", "deny"):
+        return "Nothing was done: a person decides, on the page or by a comment, and no token."
+    if "steer" not in token.rights:
+        return "Nothing was done: this token may read. Make one with `--may steer`."
+    return None

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import orjson
 from aiohttp import web
 
+from app.pages.contract import VIEWS
 from app.store.page_logins import PageLogin
 from app.views.text import format_dollars, format_moment, make_visible
 
@@ -50,9 +50,10 @@ async def answer(
 
 
 def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int) -> web.Response:
-    if _wants_json(request):
-        body = orjson.dumps(view, option=orjson.OPT_INDENT_2)
-        return web.Response(status=status, body=body, content_type="application/json")
+    if wants_json(request):
+        model = VIEWS[name]
+        body = model.model_validate(view, extra="ignore").model_dump_json(indent=2)
+        return web.Response(status=status, text=body, content_type="application/json")
     html = (
         _templates()
         .get_template(f"{name}.html")
@@ -86,7 +87,10 @@ def split_fences(text: str) -> Iterator[tuple[bool, str]]:
             yield number % 3 == 1, part
 
 
-def _wants_json(request: web.Request) -> bool:
+def wants_json(request: web.Request) -> bool:
+    """Tell whether it is a program that asks: by its token, or by what it accepts."""
+    if "Authorization" in request.headers:
+        return True
     accepted = request.headers.get("Accept", "")
     return "application/json" in accepted and "text/html" not in accepted
 

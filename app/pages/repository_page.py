@@ -13,7 +13,7 @@ from app.store.alerts import Remediations
 from app.store.metric_queries import find_midnight
 from app.store.runs import KeptRun
 from app.store.spending import DAY, sum_by_day
-from app.views.record import alerts, describe_run
+from app.views.record import describe_fix, describe_run
 from app.views.timeline import UNDER_WAY
 
 MOST_RUNS, MOST_ALERTS, DAYS = 100, 50, 14
@@ -48,17 +48,12 @@ class RepositoryPage:
         return await answer(request, "repository", view)
 
     async def _list_alerts(self, ident: int, runs: list[KeptRun]) -> list[dict[str, Any]]:
-        found = await Remediations(self._ground.database).list_newest(ident, MOST_ALERTS)
-        names = {run.id: run.reference for run in runs}
+        found = await Remediations(self._ground.database).list_newest(MOST_ALERTS, ident)
+        about = {run.id: run for run in runs}
         return [  # of a run that they may not see they learn nothing here either
-            {
-                **alerts(each)["alerts"],
-                "run": each.run_id,
-                "about": names[each.run_id],
-                "at": each.ended_at,
-            }
+            describe_fix(each, about[each.run_id], self._ground.redactor)
             for each in found
-            if each.run_id in names
+            if each.run_id in about
         ]
 
 

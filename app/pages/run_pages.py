@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import secrets
 from typing import Any, cast
@@ -10,12 +12,14 @@ from aiohttp import web
 
 from agents.ports import SteerKind
 from app.pages.ground import PageGround
-from app.pages.render import LOGIN, answer, refuse
+from app.pages.programs import read_form
+from app.pages.render import LOGIN, answer, refuse, wants_json
 from app.store.alerts import Remediations
 from app.store.runs import StoredSteers
 from app.views.record import alerts, describe_run, details
 from app.views.text import format_dollars
 from app.views.timeline import UNDER_WAY, base_of
+from app.views.trajectory import build_trajectory
 from app.views.turns import shown_turns
 
 LONGEST_WORDS = 500
@@ -90,6 +94,15 @@ class RunPages:
         }
         return await answer(request, "stage", view)
 
+    async def show_trajectory(self, request: web.Request) -> web.Response:
+        """Answer with all turns of a run, for other programs."""
+        run, ground = await self._ground.find_run(request), self._ground
+        turns = await ground.history.turns(run.id, content=True)
+        body = await asyncio.to_thread(
+            lambda: json.dumps(build_trajectory(run, turns, ground.redactor))
+        )
+        return web.Response(text=body, content_type="application/json")
+
     async def _mark(self, run_id: str) -> str:
         """Return how far the run is on this page, for the stream of news."""
         progress = await self._ground.history.progress([run_id])
@@ -101,18 +114,19 @@ class RunPages:
         A form that is sent twice says nothing twice. What a run may spend stays below the
         operator's limit, whatever is granted.
         """
-        run, form = await self._ground.find_run(request), await request.post()
-        kind, words = str(form.get("kind", "")), str(form.get("words", ""))[:LONGEST_WORDS].strip()
-        usd = _read_dollars(str(form.get("usd", ""))) if kind == "budget" else 0.0
+        run, form = await self._ground.find_run(request), await read_form(request)
+        kind, words = form.get("kind", ""), form.get("words", "")[:LONGEST_WORDS].strip()
+        usd = _read_dollars(form.get("usd", "")) if kind == "budget" else 0.0
         if kind not in ("cancel", "budget", "remark") or (kind == "remark" and not words):
             return refuse(request, 400, "Not done", "Say what the run is to hear.")
-        if kind == "budget" and not 0 < usd <= self._ground.run_budget_usd:
-            most = format_dollars(self._ground.run_budget_usd)
-            return refuse(request, 400, "Not done", f"Name dollars, at most {most}.")
+        most = self._ground.run_budget_usd
+        if kind == "budget" and not 0 < usd <= most:
+            words = f"Name dollars, at most {format_dollars(most)}."
+            return refuse(request, 403 if usd > most else 400, "Not done", words)
         if objection := await self._ground.find_objection(request, kind, run):
             return refuse(request, 403, "Not done", objection)
         login = request[LOGIN]
-        once = run.id if kind == "cancel" else str(form.get("once", ""))[:32]
+        once = run.id if kind == "cancel" else form.get("once", "")[:32]
         heard = await StoredSteers(self._ground.database).insert(
             run.id,
             f"page-{kind}-{once}"[:100],
@@ -125,6 +139,8 @@ class RunPages:
         )
         if not heard:
             return refuse(request, 409, "Too late", "The run has ended, so it hears nothing more.")
+        if wants_json(request):
+            return await self.show(request)
         return web.Response(status=303, headers={"Location": f"/runs/{run.id}"})
 
 

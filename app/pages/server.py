@@ -14,13 +14,16 @@ from aiohttp.typedefs import Handler, Middleware
 
 from agents.errors import ConfigError, TransientError
 from app.config.values import CALLBACK
+from app.pages.alerts_page import AlertsPage
 from app.pages.approval_page import ApprovalPage
 from app.pages.badge import BadgePage
 from app.pages.events import RunEvents
 from app.pages.ground import PageGround
 from app.pages.logins import LoginPage, derive_csrf
+from app.pages.openapi import ROUTE, show_description
 from app.pages.overview import OverviewPages
 from app.pages.people import PageAccess
+from app.pages.programs import Programs
 from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
 from app.pages.repository_page import RepositoryPage
 from app.pages.run_pages import RunPages
@@ -30,7 +33,15 @@ from app.store.page_logins import PageLogins
 LARGEST_FORM = 64 * 1024
 GITHUB = "/login/github"
 BADGE = "badge"
-OPEN = ("/login", GITHUB, CALLBACK, "/static/style.css", "/static/live.js", "/static/icon.svg")
+OPEN = (
+    "/login",
+    GITHUB,
+    CALLBACK,
+    ROUTE,
+    "/static/style.css",
+    "/static/live.js",
+    "/static/icon.svg",
+)
 """What is shown to who is not logged in."""
 
 log = structlog.get_logger()
@@ -64,7 +75,8 @@ class OpenedPages:
 @asynccontextmanager
 async def open_pages(ground: PageGround, address: PageAddress) -> AsyncIterator[OpenedPages]:
     """Serve the pages while the context lasts. Raises ConfigError."""
-    guard = _Guard(PageLogins(ground.database), address, ground.access)
+    database = ground.database
+    guard = _Guard(PageLogins(database), Programs(database), address, ground.access)
     runner = web.AppRunner(build_pages(ground, guard), access_log=None, shutdown_timeout=2)
     await runner.setup()
     try:
@@ -92,6 +104,8 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
     made.add_routes(
         [
             web.get("/", overview.show_now),
+            web.get("/runs", overview.show_now),
+            web.get("/alerts", AlertsPage(ground).show),
             web.get("/spend", overview.show_spending),
             web.get("/audit", overview.show_audit),
             web.get("/r/{owner}/{name}", RepositoryPage(ground).show),
@@ -99,12 +113,14 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.get("/runs/{run}", runs.show),
             web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
             web.get("/runs/{run}/events", events.stream),
+            web.get("/runs/{run}/trajectory", runs.show_trajectory),
             web.post("/runs/{run}", runs.steer),
             web.get("/approvals/{approval}", approvals.show),
             web.post("/approvals/{approval}", approvals.decide),
             web.get("/login", login.show),
             web.post("/login", login.enter),
             web.post("/logout", login.leave),
+            web.get(ROUTE, show_description),
             web.static("/static", FOLDER / "static"),
         ]
     )
@@ -117,9 +133,12 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
 class _Guard:
     """Lets in who is logged in, and forms of our own pages alone."""
 
-    def __init__(self, logins: PageLogins, address: PageAddress, access: PageAccess) -> None:
+    def __init__(
+        self, logins: PageLogins, programs: Programs, address: PageAddress, access: PageAccess
+    ) -> None:
         self.login = LoginPage(logins, address.is_secure, github=access.people is not None)
         self._logins, self._address, self._access = logins, address, access
+        self._programs = programs
         self.port = address.port
 
     @property
@@ -151,11 +170,23 @@ class _Guard:
         """Return why the request goes no further; None where it does."""
         if request.headers.getall("Host", []) not in ([each] for each in self._hosts):
             return refuse(request, 421, "Not here", "These pages have another address.")
-        if request.method == "POST" and request.headers.get("Origin") not in self._origins:
+        # No other site's form can have that header.
+        by_program = "Authorization" in request.headers
+        origin = request.headers.get("Origin")
+        if request.method == "POST" and not by_program and origin not in self._origins:
             return refuse(request, 403, "Not done", "That form is not from this page.")
         if request.path in OPEN or self._is_badge(request):
             return None
+        if by_program:
+            return await self._look_for_token(request)
         return await self._look_for_login(request)
+
+    async def _look_for_token(self, request: web.Request) -> web.Response | None:
+        found = await self._programs.identify(request)
+        if isinstance(found, web.Response):
+            return found
+        request[LOGIN], request[OPERATOR] = found, self._access.is_operator(found)
+        return None
 
     def _is_badge(self, request: web.Request) -> bool:
         """Tell whether it is for everybody: where people may come in, badges are."""

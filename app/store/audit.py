@@ -34,6 +34,8 @@ ActKind = Literal[
     "token.minted",
     "secret.replaced",
     "settings.changed",
+    "api_token.made",
+    "api_token.ended",
 ]
 ACT_KINDS: tuple[ActKind, ...] = get_args(ActKind)
 SALT_BYTES = 16

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, select
 
 from agents.requests import Person
+from app.store.api_tokens import ApiToken
 from app.store.database import Database
 from app.store.runs.approvals import ALPHABET
 from app.store.tables import page_logins
@@ -27,11 +28,14 @@ class PageLogin:
     """Somebody who is logged in."""
 
     name: str
-    """The user of the machine who had the code made; of people from GitHub, the login."""
+    """The user of the machine who had the code made; of people from GitHub, the login; of
+    programs, the name of their token."""
     expires_at: float
     """Unix seconds."""
     person: Person | None = None
-    """Who it is on GitHub; None for operators, who have a code of this machine."""
+    """Who it is on GitHub; None for operators, who have a code of this machine, and programs."""
+    token: ApiToken | None = None
+    """What a program may; None for people."""
 
 
 class PageLogins:

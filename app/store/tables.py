@@ -363,3 +363,16 @@ page_logins = Table(
     Column("name", String(80), nullable=False),  # the operator's, as decisions are signed
     Column("expires_at", Float, nullable=False),  # unix seconds
 )
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the token
+    Column("name", String(60), nullable=False, unique=True),
+    Column("repositories", Text, nullable=False),  # JSON: their ids; null: all of them
+    Column("rights", Text, nullable=False),  # JSON: `TokenRight`s
+    Column("made_by", String(80), nullable=False),
+    Column("made_at", Float, nullable=False),  # unix seconds
+    Column("expires_at", Float, nullable=False),
+    Column("used_at", Float),  # to the hour; null: never
+)

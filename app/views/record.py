@@ -53,6 +53,19 @@ def alerts(came_to: Remediation | None) -> dict[str, Any]:
     return {"alerts": found}
 
 
+def describe_fix(came_to: Remediation, run: KeptRun, redactor: Redactor) -> dict[str, Any]:
+    """Return what became of the alerts of one package, with the run that looked at them."""
+    record = {
+        **alerts(came_to)["alerts"],
+        "run": run.id,
+        "about": run.reference,
+        "repository": run.repository,
+        "at": came_to.ended_at,
+        "override_until": came_to.override_until,
+    }
+    return {name: redact(value, redactor) for name, value in record.items()}
+
+
 async def details(
     run: KeptRun, history: History, redactor: Redactor, *, turns: bool, mirror: Mirror | None
 ) -> dict[str, Any]:

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def redact(value: Any, redactor: Redactor) -> Any:
-    """Return a JSON value without the secrets in any of its texts, names included."""
+    """Return a JSON value without the secrets in any of its texts, names included.
+
+    Halves of characters, which JSON can carry and nobody can write, become question marks.
+    """
     if isinstance(value, str):
-        return redactor.clean(value)
+        return redactor.clean(value).encode(errors="replace").decode()
     if isinstance(value, dict):
         return {redact(name, redactor): redact(part, redactor) for name, part in value.items()}
     if isinstance(value, list | tuple):

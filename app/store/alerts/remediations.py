@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, RowMapping, Select, Update, select, update
+from sqlalchemy import Connection, RowMapping, Select, Update, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.remediation import PREFIX
@@ -121,10 +121,15 @@ class Remediations:
         )
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
-    async def list_newest(self, repository_id: int, most: int) -> list[Remediation]:
-        """Return the newest outcomes in the repository, newest first."""
-        mine = _select_remediations().where(remediations.c.repository_id == repository_id)
-        return await self._list(mine.order_by(remediations.c.ended_at.desc()).limit(most))
+    async def list_newest(
+        self, most: int, repository_id: int | None = None, *, state: str = ""
+    ) -> list[Remediation]:
+        """Return the newest outcomes, newest first: of one repository, and in this state."""
+        here, so = remediations.c.repository_id == repository_id, remediations.c.state == state
+        found = _select_remediations().where(
+            true() if repository_id is None else here, so if state else true()
+        )
+        return await self._list(found.order_by(remediations.c.ended_at.desc()).limit(most))
 
     async def list_later(self, run_id: str) -> list[Remediation]:
         """Return the outcomes in the run's lane since the run was asked for, newest first."""

@@ -137,6 +137,11 @@ class History:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _run(row) if row is not None else None
 
+    async def list_runs(self, run_ids: Collection[str]) -> list[KeptRun]:
+        """Return the runs of these ids that there are, in no order."""
+        query = _runs().where(runs.c.id.in_(run_ids))
+        return [_run(row) for row in await self._database.read(lambda c: c.execute(query).all())]
+
     async def progress(self, run_ids: Collection[str]) -> dict[str, RunProgress]:
         """Return how far these runs are; those that there are not are left out."""
         newest = select(func.max(turns.c.created_at)).where(turns.c.run_id == runs.c.id)

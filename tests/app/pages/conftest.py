@@ -16,12 +16,14 @@ from app.pages.ground import PageGround
 from app.pages.people import PageAccess
 from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
+from app.store.alerts import Remediations
 from app.store.database import Database
 from app.store.page_logins import PageLogins
 from app.store.runs import Runs, StoredApprovals, StoredJournal
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.commands.answering_scene import make_asking
 from tests.app.github.approvals.test_action_text import REQUEST
+from tests.fakes.requests import build_remediate_alert
 
 SECRET = "a-secret-of-the-operator"
 TURNS = (
@@ -81,6 +83,14 @@ class PagesScene:
         elif state != "running":
             kind = "comment" if state == "done" else state
             await runs.record_end(ident, Outcome(kind=kind, text=text))
+
+    async def fix(self, ident, **outcome):
+        """Store a run about two alerts that opened a pull request, and what it came to."""
+        about = build_remediate_alert(repository=REQUEST.repository)
+        await Runs(self.database).create(ident, about)
+        told = {"number": 9, "cancelled": False, "commit": "c" * 40, "found": {3: "a", 4: "b"}}
+        await Remediations(self.database).remember(ident, about, **(told | outcome))
+        await Runs(self.database).record_end(ident, Outcome(kind="comment", text="It ended."))
 
     async def ask(self, ident, **changes):
         return await self.approvals.ask_once(ident, make_asking(**changes))
