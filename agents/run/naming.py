@@ -45,10 +45,16 @@ def branch_name(folder: str | None, *words: str) -> str:
 
 
 def commit_message(
-    subject: str, body: str, *, run: str, stage: str, credit: Person, noreply: str
+    subject: str, body: str, *, run: str, stage: str, credit: Person, noreply: str, pages: str = ""
 ) -> str:
-    """Return the message with its trailers. `noreply` is the host of GitHub's own addresses."""
+    """Return the message with its trailers.
+
+    `noreply` is the host of GitHub's own addresses; `pages` where readers can see the run, if they
+    can.
+    """
     trailers = [f"Fettle-Run: {run}", f"Fettle-Stage: {stage}"]
+    if pages:
+        trailers.append(f"Fettle-Page: {pages}/runs/{run}/stages/{stage}")
     if credit.id:
         address = f"{credit.id}+{credit.login}@{noreply}"
         trailers.append(f"Co-authored-by: {credit.login} <{address}>")

@@ -46,6 +46,8 @@ class RunWorkspace:
     """What the stage at work wants people to read beside its name."""
     noreply: str = "users.noreply.github.com"
     """The host of GitHub's no-reply addresses, for the co-author trailer."""
+    pages: str = ""
+    """The address of the pages, where whoever can read the repository can see the run."""
     wall: Callable[[], float] = time.time
     left_by: str = ""
     """The stage occurrence that the run did not get through, if it ends early."""
@@ -273,8 +275,15 @@ class RunWorkspace:
     def message(self, subject: str, body: str, credit: Person | None = None) -> str:
         """Return a commit's message with what says whose it is, and which run made it."""
         credit = credit or self.request.asked_by
-        run, stage, noreply = self.id, self.current, self.noreply
-        return commit_message(subject, body, run=run, stage=stage, credit=credit, noreply=noreply)
+        return commit_message(
+            subject,
+            body,
+            run=self.id,
+            stage=self.current,
+            credit=credit,
+            noreply=self.noreply,
+            pages=self.pages,
+        )
 
     async def what_is_left(self, stage: str = "") -> str:
         """Return the files as the stage left them (a tree) that the run did not get through.

@@ -35,6 +35,8 @@ COMMANDS = {
         "Turn Dependabot alerts into verified fixes.",
     ),
     "page": ("app.cli.page:page", "Make a code to log in to the pages with."),
+    "login": ("app.cli.remote:login", "Sign in to a server from a terminal."),
+    "api": ("app.cli.remote:api", "Ask a server that you signed in to."),
     "token": ("app.cli.tokens:token", "Let programs read what the pages show."),
     "approvals": ("app.cli.runs.approve:approvals", "List what waits for a decision."),
     "approve": ("app.cli.runs.approve:approve", "Let a call run that waits."),

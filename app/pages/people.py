@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from agents.requests import Person, RemediateAlert
 from app.records.approvals import StoredApproval
+from app.records.sign_ins import DeviceSignIn
 from app.store.api_tokens import ApiToken
 from app.store.page_logins import PageLogin
 from app.store.runs import KeptRun
@@ -24,6 +25,20 @@ class People(Protocol):
 
     async def identify(self, code: str, redirect_uri: str, verifier: str) -> Person:
         """Return who came back from there. Raises RunError where GitHub says no."""
+        ...
+
+    async def begin_device(self) -> DeviceSignIn:
+        """Have GitHub give a code that somebody types there. Raises RunError where it may not.
+
+        Its `device_code` is sealed: whoever holds it can bring it back here, and no more.
+        """
+        ...
+
+    async def finish_device(self, device_code: str) -> Person | None:
+        """Return who typed the code; None while nobody has. Raises RunError where GitHub says no.
+
+        `device_code` is as `begin_device` gave it.
+        """
         ...
 
     async def find_reach(self, person: Person, repository_id: int) -> Reach:

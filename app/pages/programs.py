@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from app.pages.render import refuse
 from app.store.api_tokens import PREFIX, ApiTokens
 from app.store.database import Database
-from app.store.page_logins import PageLogin
+from app.store.page_logins import PageLogin, PageLogins
 
 PER_MINUTE = 120
 MINUTE = 60
@@ -25,28 +25,34 @@ class Programs:
     """Lets programs in, each with its token."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tokens = ApiTokens(database)
+        self._tokens, self._logins = ApiTokens(database), PageLogins(database)
         self._clock = clock
         self._asked: TTLCache[tuple[str, int], int] = TTLCache(MOST_TOKENS, MINUTE, timer=clock)
 
     async def identify(self, request: web.Request) -> PageLogin | web.Response:
         """Return whose token came with the request, or why it goes no further."""
         scheme, _, secret = request.headers.get("Authorization", "")[:200].partition(" ")
-        token = None
-        if scheme.lower() == "bearer" and secret.startswith(PREFIX):
-            token = await self._tokens.find(secret)
-        if token is None:
+        login = await self._find_login(secret) if scheme.lower() == "bearer" else None
+        if login is None:
             refused = refuse(request, 401, "Not let in", _UNKNOWN)
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
         minute = int(self._clock() // MINUTE)
-        asked = self._asked.get((token.name, minute), 0) + 1
-        self._asked[token.name, minute] = asked
+        who = f"{login.name} {login.token is None}"
+        asked = self._asked.get((who, minute), 0) + 1
+        self._asked[who, minute] = asked
         if asked > PER_MINUTE:
             refused = refuse(request, 429, "Too often", _TOO_OFTEN)
             refused.headers["Retry-After"] = str(MINUTE)
             return refused
-        return PageLogin(token.name, token.expires_at, token=token)
+        return login
+
+    async def _find_login(self, secret: str) -> PageLogin | None:
+        """Return whose token it is: a program's, or the session of who uses `fettle login`."""
+        if not secret.startswith(PREFIX):
+            return await self._logins.find(secret) if secret else None
+        token = await self._tokens.find(secret)
+        return PageLogin(token.name, token.expires_at, token=token) if token else None
 
 
 async def read_form(request: web.Request) -> Mapping[str, str]:

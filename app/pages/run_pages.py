@@ -15,10 +15,10 @@ from app.pages.ground import PageGround
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, answer, refuse, wants_json
 from app.store.alerts import Remediations
-from app.store.runs import StoredSteers
+from app.store.runs import KeptRun, StoredSteers
 from app.views.record import alerts, describe_run, details
 from app.views.text import format_dollars
-from app.views.timeline import UNDER_WAY, base_of
+from app.views.timeline import UNDER_WAY, base_of, order_stages
 from app.views.trajectory import build_trajectory
 from app.views.turns import shown_turns
 
@@ -67,7 +67,7 @@ class RunPages:
         every = await ground.history.turns(run.id, content=False)
         places = [place for place, turn in enumerate(every) if turn.stage == stage]
         if not places:
-            raise web.HTTPNotFound
+            return await self._show_without_turns(run, stage)
         until = _read_number(request.query.get("until", ""), len(places))
         first = max(0, until - MOST_TURNS)
         before = every[: places[first]]
@@ -93,6 +93,13 @@ class RunPages:
             "mark": await self._mark(run.id),
         }
         return await answer(request, "stage", view)
+
+    async def _show_without_turns(self, run: KeptRun, stage: str) -> web.Response:
+        """Lead to the run, for a stage that code did alone. Raises HTTPNotFound for others."""
+        steps = await self._ground.history.steps(run.id)
+        if stage not in (each.name for each in order_stages(run, (), steps)):
+            raise web.HTTPNotFound
+        return web.Response(status=303, headers={"Location": f"/runs/{run.id}#stages"})
 
     async def show_trajectory(self, request: web.Request) -> web.Response:
         """Answer with all turns of a run, for other programs."""

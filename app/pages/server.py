@@ -17,6 +17,7 @@ from app.config.values import CALLBACK
 from app.pages.alerts_page import AlertsPage
 from app.pages.approval_page import ApprovalPage
 from app.pages.badge import BadgePage
+from app.pages.device_sign_in import BEGIN, FINISH, DeviceSignInPage
 from app.pages.events import RunEvents
 from app.pages.ground import PageGround
 from app.pages.logins import LoginPage, derive_csrf
@@ -37,6 +38,8 @@ OPEN = (
     "/login",
     GITHUB,
     CALLBACK,
+    BEGIN,
+    FINISH,
     ROUTE,
     "/static/style.css",
     "/static/live.js",
@@ -126,7 +129,15 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
     )
     if people := ground.access.people:
         sign_in = SignInPage(login, people)
-        made.add_routes([web.get(GITHUB, sign_in.begin), web.get(CALLBACK, sign_in.finish)])
+        devices = DeviceSignInPage(login, people)
+        made.add_routes(
+            [
+                web.get(GITHUB, sign_in.begin),
+                web.get(CALLBACK, sign_in.finish),
+                web.post(BEGIN, devices.begin),
+                web.post(FINISH, devices.finish),
+            ]
+        )
     return made
 
 

@@ -79,6 +79,8 @@ class RunConductor:
     """How an issue becomes a change, where the policy does not say it."""
     noreply: str
     """The host of GitHub's no-reply addresses."""
+    pages: str = ""
+    """The address of the pages, where people can sign in to them."""
     obey: Obey | None = None
     take_note: TakeNote | None = None
     current: Current = keep_request
@@ -221,6 +223,7 @@ class RunConductor:
             path=self.path,
             limits=self.limits,
             noreply=self.noreply,
+            pages=self.pages,
             standing=Standing(tainted=admission.tainted),
         )
         return Run(context)

@@ -5,9 +5,13 @@ Whether somebody may decide or steer is told by the same rules as for a comment.
 
 from __future__ import annotations
 
-from cachetools import TTLCache
+import hmac
+from base64 import urlsafe_b64encode
 
-from agents.errors import ConfigError
+from cachetools import TTLCache
+from cryptography.fernet import Fernet, InvalidToken
+
+from agents.errors import ConfigError, RunError
 from agents.requests import Command, Person, Repository
 from app.commands.context import CommandContext
 from app.commands.handler import SpendingBounds
@@ -20,6 +24,7 @@ from app.github.transport.oauth import OAuthClient
 from app.pages.people import PageAccess, PageVerb, Reach
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository
+from app.records.sign_ins import DeviceSignIn
 from app.store.database import Database
 from app.store.installations import StoredInstallations
 from app.store.runs import KeptRun, StoredApprovals
@@ -33,6 +38,8 @@ MOST_KNOWN, KNOWN_SECONDS = 10_000, 60.0
 """Answers about who may read what, and for how long each is used."""
 FREE = frozenset({"deny", "cancel"})
 """What whoever may write may do, whatever the policy says: neither makes anything happen."""
+DEVICES, DEVICE_SECONDS = b"sign-ins of devices", 1_800
+UNKNOWN_DEVICE = "Nobody waits with this, or no more. Begin again with `fettle login`."
 UNREACHABLE = "Nothing was done: the App is not installed on this repository any more."
 
 NO_CLIENT = (
@@ -56,6 +63,23 @@ class GitHubPeople:
         self._known: TTLCache[tuple[int, int], Reach] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
         self.build_sign_in_url = oauth.build_sign_in_url
         self.identify = oauth.identify
+        self._oauth = oauth
+        secret = oauth.client_secret.get_secret_value().encode()
+        self._sealing = Fernet(urlsafe_b64encode(hmac.digest(secret, DEVICES, "sha256")))
+
+    async def begin_device(self) -> DeviceSignIn:
+        """Have GitHub give a code that somebody types there; what asks for more is sealed."""
+        given = await self._oauth.begin_device()
+        sealed = self._sealing.encrypt(given.device_code.encode()).decode()
+        return given.model_copy(update={"device_code": sealed})
+
+    async def finish_device(self, device_code: str) -> Person | None:
+        """Return who typed the code; None while nobody has. Raises RunError."""
+        try:
+            opened = self._sealing.decrypt(device_code.encode(errors="replace"), ttl=DEVICE_SECONDS)
+        except InvalidToken:
+            raise RunError(UNKNOWN_DEVICE) from None
+        return await self._oauth.finish_device(opened.decode())
 
     async def find_reach(self, person: Person, repository_id: int) -> Reach:
         """Return what the person can do in the repository; an answer is used for a minute."""

@@ -308,6 +308,7 @@ def make_conductor(
         path=parts.settings.path,
         limits=parts.limits,
         noreply=noreply,
+        pages=parts.settings.pages_for_people,
         obey=obey,
         take_note=take_note,
         current=current,

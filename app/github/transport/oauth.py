@@ -12,12 +12,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from agents.errors import RunError, TransientError
 from agents.requests import Person
 from app.github.transport.http import API_VERSION, TIMEOUT, USER_AGENT
 from app.github.transport.urls import Urls
+from app.records.sign_ins import DeviceSignIn
 
 _AWAY = "GitHub does not answer now, so nobody can sign in. Try again in a moment."
 _REFUSED = "GitHub did not confirm who you are ({why}). Begin again with /login."
@@ -26,6 +27,12 @@ _MISSET = (
     " FETTLE_CLIENT_SECRET and the callback address with the App's own page on GitHub."
 )
 _OF_OPERATOR = frozenset({"incorrect_client_credentials", "redirect_uri_mismatch"})
+_NO_DEVICES = (
+    "The App does not let programs sign people in. Its owner can tick `Enable Device Flow` on the"
+    " App's page at GitHub; the pages themselves work without it."
+)
+_NOT_YET = frozenset({"authorization_pending", "slow_down"})
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,46 @@ class OAuthClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TransientError(_AWAY) from error
 
+    async def begin_device(self) -> DeviceSignIn:
+        """Have GitHub give a code that somebody types there, for a program without a browser.
+
+        Raises RunError where the App does not allow it, and TransientError.
+        https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow
+        """
+        try:
+            async with self.urls.outbound.open_session(limit=2) as session:
+                told = await self._post(
+                    session, "/login/device/code", {"client_id": self.client_id}
+                )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise TransientError(_AWAY) from error
+        try:
+            return DeviceSignIn.model_validate(told)
+        except ValidationError:
+            why = str(told.get("error") or "no code")[:60]
+            words = _NO_DEVICES if why == "device_flow_disabled" else _MISSET.format(why=why)
+            raise RunError(words) from None
+
+    async def finish_device(self, device_code: str) -> Person | None:
+        """Return who typed the code; None while nobody has. Raises as `identify` does."""
+        sent = {
+            "client_id": self.client_id,
+            "device_code": device_code,
+            "grant_type": _DEVICE_GRANT,
+        }
+        try:
+            async with self.urls.outbound.open_session(limit=2) as session:
+                told = await self._post(session, "/login/oauth/access_token", sent)
+                if told.get("error") in _NOT_YET:
+                    return None
+                token = _find_token(told)
+                try:
+                    return await self._ask_who(session, token)
+                finally:
+                    await self._revoke(session, token)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise TransientError(_AWAY) from error
+
     async def _exchange(
         self, session: aiohttp.ClientSession, code: str, redirect_uri: str, verifier: str
     ) -> str:
@@ -70,17 +117,20 @@ class OAuthClient:
             "redirect_uri": redirect_uri,
             "code_verifier": verifier,
         }
-        url = f"{self.urls.web}/login/oauth/access_token"
+        return _find_token(await self._post(session, "/login/oauth/access_token", sent))
+
+    async def _post(
+        self, session: aiohttp.ClientSession, path: str, sent: dict[str, str]
+    ) -> dict[str, Any]:
         headers = {"Accept": "application/json", "User-Agent": USER_AGENT}
         async with session.post(
-            url, data=sent, headers=headers, timeout=TIMEOUT, allow_redirects=False
+            f"{self.urls.web}{path}",
+            data=sent,
+            headers=headers,
+            timeout=TIMEOUT,
+            allow_redirects=False,
         ) as answer:
-            told = await _read(answer)
-        token = told.get("access_token")
-        if isinstance(token, str) and token:
-            return token
-        why = str(told.get("error") or "no token")[:60]
-        raise RunError((_MISSET if why in _OF_OPERATOR else _REFUSED).format(why=why))
+            return await _read(answer)
 
     async def _ask_who(self, session: aiohttp.ClientSession, token: str) -> Person:
         url = f"{self.urls.rest}/user"
@@ -116,6 +166,15 @@ _HEADERS = {
     "User-Agent": USER_AGENT,
     "X-GitHub-Api-Version": API_VERSION,
 }
+
+
+def _find_token(told: dict[str, Any]) -> str:
+    """Return the token of an answer. Raises RunError where there is none."""
+    token = told.get("access_token")
+    if isinstance(token, str) and token:
+        return token
+    why = str(told.get("error") or "no token")[:60]
+    raise RunError((_MISSET if why in _OF_OPERATOR else _REFUSED).format(why=why))
 
 
 async def _read(answer: aiohttp.ClientResponse) -> dict[str, Any]:

@@ -68,6 +68,8 @@ class App(Thing):
     hook_id: int
     client_secret: str = field(default_factory=lambda: secrets.token_hex(20))
     callback_urls: list[str] = field(default_factory=list)
+    device_flow: bool = False
+    """Whether its owner has ticked "Enable Device Flow", which no manifest can."""
 
     prefix = "A"
 
