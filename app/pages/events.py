@@ -20,7 +20,7 @@ from app.store.page_logins import PageLogin
 from app.store.runs import History, KeptRun, RunProgress
 from app.views.timeline import UNDER_WAY
 
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.1
 """How often the store is asked: once for all runs that somebody looks at."""
 GLANCE_SECONDS = 1.0
 """How often it is seen whether a listener has gone."""

@@ -8,6 +8,12 @@ from aiohttp import ClientSession
 from app.simulator.github.gitdir import GitDir
 from tests.flows.forked import call_fettle
 
+PAGES = {
+    "FETTLE_PAGES": "people",
+    "FETTLE_PAGES_PORT": "0",
+    "FETTLE_PAGES_URL": "https://fettle.example",
+}
+
 
 def clone_of(place, folder):
     """Clone the repository with its notes, as somebody with a login would."""
@@ -21,7 +27,7 @@ def clone_of(place, folder):
 async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_back(
     make_place, tmp_path
 ):
-    async with make_place() as place:
+    async with make_place(**PAGES) as place:
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -29,6 +35,11 @@ async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_
         [check] = [c for c in place.repository.check_runs.values() if c.name == "fettle"]
         assert (check.conclusion, check.head_sha) == ("success", pull.head_sha)
         assert "Checked: `tests` passed." in check.output["summary"]
+        page = check.details_url
+        assert page.startswith("https://fettle.example/runs/")
+        assert f"({page})" in place.progress()
+        messages = "".join(message for _, message in await place.commits(pull))
+        assert f"Fettle-Page: {page}/stages/implement/1\n" in messages
         async with (
             ClientSession() as session,
             session.get(f"{place.server.url}/.well-known/fettle-keys.json") as answer,
