@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick attack check gates bench soak charts lock sbom audit clean setup-runtime setup-dev
+.PHONY: help demo test quick attack check gates bench soak charts pictures lock sbom audit clean setup-runtime setup-dev
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
@@ -42,6 +42,9 @@ soak: setup-dev ## Disturb three workers for 15 minutes, and look whether anythi
 
 charts: setup-dev ## Draw the pipelines' flowcharts anew
 	@$(BIN)/python -m agents.pipelines.flowchart
+
+pictures: setup-dev ## Take the pictures of the pages anew
+	@FETTLE_PICTURES=1 $(BIN)/pytest -q -n 0 tests/app/pages/browser/test_screenshots.py
 
 lock: setup-dev ## Resolve the dependencies anew (ARGS=--upgrade: to the newest)
 	@$(COMPILE) $(ARGS) pyproject.toml -o requirements.lock

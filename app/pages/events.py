@@ -20,9 +20,9 @@ from app.store.page_logins import PageLogin
 from app.store.runs import History, KeptRun, RunProgress
 from app.views.timeline import UNDER_WAY
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.25
 """How often the store is asked: once for all runs that somebody looks at."""
-GLANCE_SECONDS = 1.0
+GLANCE_SECONDS = 5.0
 """How often it is seen whether a listener has gone."""
 HEARTBEAT_SECONDS = 15.0
 MOST_STREAMS, MOST_OF_ONE = 200, 8

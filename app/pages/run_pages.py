@@ -64,7 +64,7 @@ class RunPages:
         """
         run, ground = await self._ground.find_run(request), self._ground
         stage = request.match_info["stage"][:100]
-        every = await ground.history.turns(run.id, content=False)
+        every = await ground.history.turn_marks(run.id)
         places = [place for place, turn in enumerate(every) if turn.stage == stage]
         if not places:
             return await self._show_without_turns(run, stage)

@@ -46,6 +46,8 @@ OPEN = (
     "/static/icon.svg",
 )
 """What is shown to who is not logged in."""
+NO_PAGES = ("application/json", "text/event-stream")
+"""What is asked for by who cannot log in on a page."""
 
 log = structlog.get_logger()
 
@@ -207,7 +209,8 @@ class _Guard:
         token = request.cookies.get(self.login.cookie, "")
         login = await self._logins.find(token) if token else None
         if login is None:
-            if request.method != "GET" or "application/json" in request.headers.get("Accept", ""):
+            accepted = request.headers.get("Accept", "")
+            if request.method != "GET" or any(each in accepted for each in NO_PAGES):
                 return refuse(request, 401, "Log in first", "Open /login in a browser.")
             return web.Response(status=303, headers={"Location": f"/login?next={request.path}"})
         request[LOGIN], request[CSRF] = login, derive_csrf(token)

@@ -134,20 +134,20 @@ class _Index:
                 yield found.span()
             tail = text[max(0, cut - LONGEST_HALF) : cut].rpartition(" ")[2]
             for at in range(len(tail) - HALF + 1):
+                if not (forms := self._begins.get(tail[at : at + HALF])):
+                    continue
                 rest = tail[at:]
-                if _is_telling(rest) and any(
-                    form.startswith(rest) for form in self._begins.get(rest[:HALF], ())
-                ):
+                if _is_telling(rest) and any(form.startswith(rest) for form in forms):
                     yield cut - len(rest), cut
                     break
             head = text[cut : cut + LONGEST_HALF].lstrip("…")
             begin = cut + len(text[cut : cut + LONGEST_HALF]) - len(head)
             head = head.partition(" ")[0]
             for at in range(len(head), HALF - 1, -1):
+                if not (forms := self._endings.get(head[at - HALF : at])):
+                    continue
                 rest = head[:at]
-                if _is_telling(rest) and any(
-                    form.endswith(rest) for form in self._endings.get(rest[-HALF:], ())
-                ):
+                if _is_telling(rest) and any(form.endswith(rest) for form in forms):
                     yield begin, begin + at
                     break
 

@@ -39,14 +39,14 @@ async def shown_turns(
     the tree before these turns, where they are not the first.
     """
     before = before or await _base(run_id, mirror) or base
+    # Texts of strangers, as long as they like: a thread looks for secrets in them.
+    told = await asyncio.to_thread(lambda: [_describe(turn, redactor) for turn in turns])
     shown = []
-    for turn in turns:
+    for turn, described in zip(turns, told, strict=True):
         diff = None
         if turn.tree is not None and turn.tree != before:
             diff = await _diff(mirror, before, turn.tree, redactor)
             before = turn.tree
-        # Texts of strangers, as long as they like: a thread looks for secrets in them.
-        described = await asyncio.to_thread(_describe, turn, redactor)
         shown.append({**described, "diff": diff})
     return shown
 

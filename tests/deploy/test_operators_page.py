@@ -48,6 +48,7 @@ def test_every_setting_is_one(page, variables):
 def test_the_page_names_every_file_of_the_folder_that_is_for_operators(deploy):
     text = (deploy / "README.md").read_text("utf-8")
     of_the_checkout = {"setup.sh", "uv_like_pip.py", "screenshot.py", "pull-request.png"}
+    of_the_checkout |= {"pages.sha256"}
     of_the_checkout |= {"make_seccomp.py", "make_env_example.py", "requirements-setup.lock"}
     of_the_checkout |= {"requirements-audit.lock"}
     inside = {"healthcheck.py", "image", "README.md", ".gitignore", "fettle.env", "secrets"}

@@ -6,7 +6,8 @@ import json
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from sqlalchemy import ColumnClause, Connection, Row, Select, func, inspect, select, true
@@ -28,6 +29,7 @@ _OF_A_RUN = (
     *("id", "repository", "repository_id", "number", "kind", "request", "asked_by"),
     *("state", "stage", "created_at", "updated_at", "outcome", "kept_usd", "kept_answers"),
 )
+_IN_ORDER = (turns.c.created_at, turns.c.session, turns.c.number)
 _NAMES = ("workflow_uuid", "function_id", "function_name")
 _TIMES = ("started_at_epoch_ms", "completed_at_epoch_ms")
 
@@ -104,6 +106,15 @@ class RunProgress:
         return f"{self.turn:.3f}-{self.updated:.3f}"
 
 
+class TurnMark(NamedTuple):
+    """Where a turn is among those of its run."""
+
+    stage: str
+    at: float
+    """Unix seconds."""
+    tree: str | None
+
+
 class History:
     """The runs of one database."""
 
@@ -156,6 +167,13 @@ class History:
         query = select(runs.c.emptied_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query)) is not None
 
+    async def turn_marks(self, run_id: str) -> list[TurnMark]:
+        """Return where all turns of the run are, in order, and nothing of what they say."""
+        columns = (turns.c.stage, turns.c.created_at, turns.c.tree)
+        query = select(*columns).where(turns.c.run_id == run_id).order_by(*_IN_ORDER)
+        rows = await self._database.read(lambda c: c.execute(query).all())
+        return [TurnMark(row.stage, row.created_at, row.tree) for row in rows]
+
     async def turns(
         self, run_id: str, *, content: bool, after: float = 0.0, stage: str = ""
     ) -> list[KeptTurn]:
@@ -169,7 +187,7 @@ class History:
             select(*columns)
             .where(turns.c.run_id == run_id, turns.c.created_at > after)
             .where(turns.c.stage == stage if stage else true())
-            .order_by(turns.c.created_at, turns.c.session, turns.c.number)
+            .order_by(*_IN_ORDER)
         )
         found = await self._database.read(lambda c: c.execute(query).all())
         return [_turn(row, content=content) for row in found]
@@ -237,9 +255,6 @@ def _reference(row: Row[Any], asked: Json) -> str:
 
 
 def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
-    usage = Usage()
-    with suppress(ValueError):
-        usage = Usage.model_validate_json(row.usage, extra="ignore")
     said = _parse_json(row.content) if content else None
     whole = isinstance(said, list) and all(isinstance(block, dict) for block in said)
     return KeptTurn(
@@ -248,12 +263,19 @@ def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
         stage=row.stage,
         kind=row.kind,
         content=said if whole else None,
-        usage=usage,
+        usage=_parse_usage(row.usage),
         usd=row.cost_usd,
         seconds=row.seconds,
         tree=row.tree,
         at=row.created_at,
     )
+
+
+@lru_cache(maxsize=1_000)  # two of three turns have none
+def _parse_usage(text: str) -> Usage:
+    with suppress(ValueError):
+        return Usage.model_validate_json(text, extra="ignore")
+    return Usage()
 
 
 def _steps(connection: Connection, run_id: str) -> list[KeptStep]:

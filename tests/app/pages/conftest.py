@@ -84,6 +84,11 @@ class PagesScene:
             kind = "comment" if state == "done" else state
             await runs.record_end(ident, Outcome(kind=kind, text=text))
 
+    async def work(self, ident, stage, turns):
+        """Store turns of a later stage."""
+        for number, turn in enumerate(turns):
+            await StoredJournal(self.database, ident).append(stage, number, turn)
+
     async def fix(self, ident, **outcome):
         """Store a run about two alerts that opened a pull request, and what it came to."""
         about = build_remediate_alert(repository=REQUEST.repository)
