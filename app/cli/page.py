@@ -37,7 +37,7 @@ def page() -> None:
 async def _make_code(settings: Settings) -> str:
     from app.cli.storage.databases import known_places, open_database
     from app.config.system_user import find_operator
-    from app.store.page_logins import PageLogins
+    from app.store.pages.logins import PageLogins
 
     served = [place for place in known_places(settings) if not place.clone]
     if not served:

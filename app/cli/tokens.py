@@ -17,8 +17,8 @@ from app.cli.terminal import say
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from app.store.api_tokens import ApiToken, TokenRight
     from app.store.database import Database
+    from app.store.pages.tokens import ApiToken, TokenRight
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -55,7 +55,7 @@ def new(
 ) -> None:
     """Make a token, and print it."""
     from app.config.system_user import find_operator
-    from app.store.api_tokens import RIGHTS
+    from app.store.pages.tokens import RIGHTS
 
     rights = {"read", *(may or ())}
     if unknown := sorted(rights.difference(RIGHTS)):
@@ -96,7 +96,7 @@ add(token, end, "End a token.", name="end")
 async def _make(
     name: str, rights: set[TokenRight], wanted: list[str] | None, days: int, by: str
 ) -> str:
-    from app.store.api_tokens import ApiTokens, find_repository_ids
+    from app.store.pages.tokens import ApiTokens, find_repository_ids
 
     with _open() as database:
         ids = None
@@ -113,7 +113,7 @@ async def _make(
 
 
 async def _list() -> tuple[list[ApiToken], dict[int, str]]:
-    from app.store.api_tokens import ApiTokens, read_repository_names
+    from app.store.pages.tokens import ApiTokens, read_repository_names
 
     with _open() as database:
         found = await ApiTokens(database).list_all()
@@ -121,7 +121,7 @@ async def _list() -> tuple[list[ApiToken], dict[int, str]]:
 
 
 async def _end(name: str) -> bool:
-    from app.store.api_tokens import ApiTokens
+    from app.store.pages.tokens import ApiTokens
 
     with _open() as database:
         return await ApiTokens(database).end(name)

@@ -14,7 +14,7 @@ from cachetools import TTLCache
 
 from app.pages.ground import PageGround
 from app.pages.render import render_text
-from app.store.badge_numbers import BadgeNumbers, read_badge
+from app.store.pages.badge_numbers import BadgeNumbers, read_badge
 
 KEPT_SECONDS = 300
 """How long the numbers are used: everybody may ask, and each time would read a year's runs."""

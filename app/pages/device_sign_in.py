@@ -15,7 +15,7 @@ from app.pages.logins import LoginPage
 from app.pages.people import People
 from app.pages.programs import read_form
 from app.pages.render import refuse
-from app.store.page_logins import SESSION_SECONDS
+from app.store.pages.logins import SESSION_SECONDS
 
 BEGIN, FINISH = "/login/device", "/login/device/finish"
 LEAST_SECONDS = 1

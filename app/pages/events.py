@@ -16,7 +16,7 @@ from aiohttp import web
 from agents.errors import TransientError
 from app.pages.ground import PageGround
 from app.pages.render import HEADERS, LOGIN, refuse
-from app.store.page_logins import PageLogin
+from app.store.pages.logins import PageLogin
 from app.store.runs import History, KeptRun, RunProgress
 from app.views.timeline import UNDER_WAY
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from app.pages.render import answer, refuse
-from app.store.page_logins import SESSION_SECONDS, PageLogins
+from app.store.pages.logins import SESSION_SECONDS, PageLogins
 
 MOST_TRIES, TRY_SECONDS = 10, 60.0
 """Codes that may be tried in this time, by all together."""

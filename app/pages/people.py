@@ -7,8 +7,8 @@ from typing import Literal, Protocol
 from agents.requests import Person, RemediateAlert
 from app.records.approvals import StoredApproval
 from app.records.sign_ins import DeviceSignIn
-from app.store.api_tokens import ApiToken
-from app.store.page_logins import PageLogin
+from app.store.pages.logins import PageLogin
+from app.store.pages.tokens import ApiToken
 from app.store.runs import KeptRun
 
 Reach = Literal["none", "read", "write"]

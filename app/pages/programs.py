@@ -10,9 +10,9 @@ from aiohttp import web
 from cachetools import TTLCache
 
 from app.pages.render import refuse
-from app.store.api_tokens import PREFIX, ApiTokens
 from app.store.database import Database
-from app.store.page_logins import PageLogin, PageLogins
+from app.store.pages.logins import PageLogin, PageLogins
+from app.store.pages.tokens import PREFIX, ApiTokens
 
 PER_MINUTE = 120
 MINUTE = 60

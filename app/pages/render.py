@@ -18,7 +18,7 @@ import jinja2
 from aiohttp import web
 
 from app.pages.contract import VIEWS
-from app.store.page_logins import PageLogin
+from app.store.pages.logins import PageLogin
 from app.views.text import format_dollars, format_moment, make_visible
 
 FOLDER = Path(__file__).parent

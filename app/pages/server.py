@@ -29,7 +29,7 @@ from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
 from app.pages.repository_page import RepositoryPage
 from app.pages.run_pages import RunPages
 from app.pages.sign_in import SignInPage
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 
 LARGEST_FORM = 64 * 1024
 GITHUB = "/login/github"

@@ -29,7 +29,7 @@ from app.pages.ground import PageGround
 from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
 from app.store.database import Database
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 from app.store.runs import Runs, StoredJournal
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.github.approvals.test_action_text import REQUEST

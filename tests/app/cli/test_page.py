@@ -11,7 +11,7 @@ from agents.errors import ConfigError
 from app.cli import page as command
 from app.config.system_user import find_operator
 from app.store.database import Database
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import shutil
 import pytest
 from sqlalchemy import insert
 
-from app.store.api_tokens import PREFIX, ApiTokens
 from app.store.audit import read_entries
 from app.store.database import Database
+from app.store.pages.tokens import PREFIX, ApiTokens
 from app.store.tables import repositories
 
 ROW = {

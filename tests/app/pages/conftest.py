@@ -18,7 +18,7 @@ from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
 from app.store.alerts import Remediations
 from app.store.database import Database
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 from app.store.runs import Runs, StoredApprovals, StoredJournal
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.commands.answering_scene import make_asking

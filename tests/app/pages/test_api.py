@@ -15,7 +15,7 @@ from schemathesis import Case
 
 from app.pages.openapi import describe_api
 from app.pages.programs import PER_MINUTE
-from app.store.api_tokens import ApiTokens
+from app.store.pages.tokens import ApiTokens
 from app.store.runs import StoredSteers
 from tests.app.cli.runs.runs_scene import answer
 from tests.app.commands.answering_scene import make_asking

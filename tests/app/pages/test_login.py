@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 
 
 async def log_in(browser, scene, **more):

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from playwright.async_api import async_playwright
 
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]

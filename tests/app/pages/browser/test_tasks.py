@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from app.pages.run_pages import MOST_TURNS
-from app.store.page_logins import PageLogins
+from app.store.pages.logins import PageLogins
 from app.store.runs import Runs, StoredJournal, StoredSteers
 from app.views.text import make_visible
 from tests.app.cli.runs.runs_scene import answer, call, results

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, select
 
 from agents.requests import Person
-from app.store.api_tokens import ApiToken
 from app.store.database import Database
+from app.store.pages.tokens import ApiToken
 from app.store.runs.approvals import ALPHABET
 from app.store.tables import page_logins
 

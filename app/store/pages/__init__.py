@@ -1,0 +1,1 @@
+"""What the pages keep: who is logged in, tokens of programs, the numbers of badges."""
