@@ -321,7 +321,15 @@ class Command(Frozen):
     """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
     via: Literal[
-        "comment", "button", "page", "terminal", "label", "relabel", "issue", "pull_request"
+        "comment",
+        "button",
+        "page",
+        "terminal",
+        "label",
+        "relabel",
+        "issue",
+        "pull_request",
+        "board",
     ]
     """How: by taking the label off, by closing the issue or pull request, a run is cancelled; by
     putting the label on again, the runs before."""

@@ -47,6 +47,7 @@ class Route:
 ROUTES: Mapping[tuple[str, str], Route] = {
     ("issues", "labeled"): Route(issues.handle_labeled),
     ("issues", "opened"): Route(issues.handle_opened),
+    ("issues", "edited"): Route(issues.handle_edited),
     ("issues", "unlabeled"): Route(issues.handle_unlabeled, people_only=False),
     ("issues", "closed"): Route(issues.handle_closed, people_only=False),
     ("issue_comment", "created"): Route(issue_comment.handle_created),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from agents.requests import Command, ResolveIssue
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.notifications import Suspicion
+from handlers.notifications import BoardTicked, Suspicion
 from handlers.payloads.common import Issue, IssueChanged, Pull, PullChanged
 
 RESOLVE_LABEL = "bot:resolve"
@@ -19,6 +19,9 @@ OWNERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 """https://docs.github.com/graphql/reference/enums#commentauthorassociation"""
 LONGEST = 65_536  # characters of an issue that are looked at: all that GitHub takes
 MOST_NAMED = 20
+BOARD = "<!-- fettle:board -->"
+"""What a dashboard begins with."""
+_TICKED = re.compile(r"(?m)^[-*] \[[xX]\] <!-- fettle:(approve|again)=([\w.-]{1,100}) -->")
 _NAMED = re.compile(r"(?<![\w/#&])#(\d{1,9})\b|/pull/(\d{1,9})\b|\b([0-9a-f]{10,40})\b")
 
 
@@ -72,6 +75,37 @@ def handle_opened(payload: Mapping[str, Any]) -> Suspicion | Ignored:
         repository=event.repository.repository,
         named=tuple(named)[:MOST_NAMED],
     )
+
+
+def handle_edited(payload: Mapping[str, Any]) -> BoardTicked | Ignored:
+    """Tell which boxes of a dashboard somebody has ticked. Raises pydantic.ValidationError.
+
+    Whether it is Fettle's own issue, and whether they may, is looked up later.
+    """
+    event = IssueChanged.model_validate(payload)
+    body = (event.issue.body or "")[:LONGEST]
+    before = event.changes.body if event.changes else None
+    if BOARD not in body or before is None or event.installation is None:
+        return Ignored("no box of a dashboard was ticked")
+    ticked = list_ticks(body) - list_ticks(before.text[:LONGEST])
+    if not ticked:
+        return Ignored("no box of a dashboard was ticked")
+    if event.sender is None or event.sender.ghost:
+        return Ignored("nobody can be named who ticked it")
+    return BoardTicked(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=event.issue.number,
+        approve=tuple(sorted(ident for verb, ident in ticked if verb == "approve"))[:MOST_NAMED],
+        again=tuple(sorted(ident for verb, ident in ticked if verb == "again"))[:MOST_NAMED],
+        asked_by=event.sender.person,
+        url=event.issue.html_url,
+    )
+
+
+def list_ticks(body: str) -> set[tuple[str, str]]:
+    """Return what the ticked boxes of a dashboard stand for: `approve` or `again`, and an id."""
+    return {(found[1], found[2]) for found in _TICKED.finditer(body)}
 
 
 def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:

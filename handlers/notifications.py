@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, RootModel
 
-from agents.requests import Frozen, Repository, lane_of_alerts
+from agents.requests import Frozen, Person, Repository, lane_of_alerts
 
 Change = Literal[
     "created", "deleted", "suspended", "unsuspended", "permissions", "added", "removed", "renamed"
@@ -142,8 +142,34 @@ class Suspicion(Frozen):
         return f"{self.repository.key}/watch"
 
 
+class BoardTicked(Frozen):
+    """Somebody ticked boxes on an issue that may be Fettle's dashboard."""
+
+    kind: Literal["board_ticked"] = "board_ticked"
+    installation_id: int
+    repository: Repository
+    number: int
+    approve: tuple[str, ...] = ()
+    """Ids of approvals."""
+    again: tuple[str, ...] = ()
+    """Runs about alerts that are to be looked at again."""
+    asked_by: Person
+    url: str
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one after another in each repository."""
+        return f"{self.repository.key}/board"
+
+
 Notice = Annotated[
-    InstallationChanged | RepositoryChanged | AlertClosed | PullChanged | PullClosed | Suspicion,
+    InstallationChanged
+    | RepositoryChanged
+    | AlertClosed
+    | PullChanged
+    | PullClosed
+    | Suspicion
+    | BoardTicked,
     Field(discriminator="kind"),
 ]
 """A notice of any kind."""

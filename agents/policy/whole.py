@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from agents.policy.parts import (
     Address,
@@ -163,8 +163,13 @@ class Policy(Strict):
     address: Address = Address()
     """How reviews are addressed."""
     checks: Checks = Checks()
-    watch: WatchTerms = WatchTerms()
     """What happens when checks fail on what Fettle pushed."""
+    watch: WatchTerms = WatchTerms()
+    """What happens after the merge of what Fettle changed."""
+    dashboard: Literal["none", "show", "decide"] = "none"
+    """show: an issue of Fettle's lists what waits for a decision and, in private repositories, what
+    became of alerts; a box has an alert looked at again. decide: a box approves what waits, too.
+    GitHub does not say whether somebody ticked a box by hand, or an app with their token."""
     remediation: Remediation = Remediation()
     """How vulnerable dependencies are mended."""
     branches: Branches = Branches()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 import time
 from dataclasses import dataclass
@@ -112,8 +111,7 @@ def _check_address(url: str) -> str:
 
 
 def _find_file() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
-    return Path(base) / "fettle" / "login.json"
+    return Path("~/.config/fettle/login.json").expanduser()
 
 
 def _keep(found: RemoteLogin) -> None:

@@ -58,7 +58,7 @@ class ApprovalCommands:
     ) -> tuple[StoredApproval, Refusal | None]:
         """Decide, unless somebody was quicker: the first answer counts."""
         via = command.via
-        assert via in ("comment", "button")
+        assert via in ("comment", "button", "board")
         answered = await self.approvals.decide(
             stored.id,
             verdict=VERDICTS[command.verb],

@@ -63,7 +63,7 @@ class CommandReplies:
         if await self.obeyed_before(command):
             log.info("refused in silence: it was obeyed before the restore", rule=refusal.rule)
             return
-        what = "the button" if command.via == "button" else "your comment"
+        what = {"button": "the button", "board": "the box"}.get(command.via, "your comment")
         text = TEXT.format(
             what=what,
             login=command.asked_by.login,

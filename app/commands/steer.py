@@ -114,6 +114,7 @@ class SteeringCommands:
         """Keep it for the newest run, a cancel for all; return whether any hears of it."""
         command, via = inquiry.command, inquiry.command.via
         assert via != "button"
+        assert via != "board"
         meant = live if command.verb == "cancel" else live[:1]
         return await self.steers.insert(
             [run.id for run in meant],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from agents.requests import Person, RemediateAlert
+from app.github.transport.oauth import DeviceSignIn
 from app.records.approvals import StoredApproval
-from app.records.sign_ins import DeviceSignIn
 from app.store.pages.logins import PageLogin
 from app.store.pages.tokens import ApiToken
 from app.store.runs import KeptRun

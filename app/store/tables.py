@@ -364,6 +364,15 @@ page_logins = Table(
     Column("expires_at", Float, nullable=False),  # unix seconds
 )
 
+boards = Table(
+    "boards",
+    metadata,
+    Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),  # of the dashboard issue; 0: there is none
+    Column("digest", String(64), nullable=False),  # SHA-256 of its text as last written
+    Column("looked_at", Float, nullable=False),  # unix seconds
+)
+
 api_tokens = Table(
     "api_tokens",
     metadata,

@@ -20,11 +20,10 @@ from app.config.values import CALLBACK
 from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
-from app.github.transport.oauth import OAuthClient
+from app.github.transport.oauth import DeviceSignIn, OAuthClient
 from app.pages.people import PageAccess, PageVerb, Reach
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository
-from app.records.sign_ins import DeviceSignIn
 from app.store.database import Database
 from app.store.installations import StoredInstallations
 from app.store.runs import KeptRun, StoredApprovals

@@ -11,6 +11,8 @@ from app.alerts.poll import NAME as ALERTS
 from app.alerts.poll import AlertPoll
 from app.alerts.recheck_overrides import NAME as OVERRIDES
 from app.alerts.recheck_overrides import OverrideRecheck
+from app.board.upkeep import NAME as BOARDS
+from app.board.upkeep import BoardUpkeep
 from app.config.settings import Settings
 from app.git import Mirrors
 from app.github.alerts.list_open import OpenAlerts
@@ -70,6 +72,7 @@ class Schedules:
             web=github.urls.web,
             clock=clock,
         )
+        self._boards = BoardUpkeep(github, database, partial(read_policy, github), sweeps)
         spacing = settings.github_write_spacing
         self._deliveries = FailedDeliveries.for_server(
             github, database, sweeps, every=self._every, spacing=spacing
@@ -98,6 +101,7 @@ class Schedules:
         await engine.schedule(MERGED, self._every, merged.run)
         await engine.schedule(DELIVERIES, self._every, self._sweep_deliveries)
         await engine.schedule(LABELS, self._every, self._sweep_labels)
+        await engine.schedule(BOARDS, self._every, self._sweep_boards)
         await engine.schedule(RETENTION, retention.EVERY, self._retention.run)
 
     async def _sweep_deliveries(self) -> None:
@@ -107,6 +111,10 @@ class Schedules:
     async def _sweep_labels(self) -> None:
         await self.open.wait()
         await self._labels.run()
+
+    async def _sweep_boards(self) -> None:
+        await self.open.wait()
+        await self._boards.run()
 
     async def _sweep_overrides(self) -> None:
         await self.open.wait()

@@ -11,9 +11,11 @@ import structlog
 
 from agents.errors import FettleError
 from app.alerts.closed import takers_of
+from app.board.ticks import BoardTicks
 from app.commands.handler import CommandHandler, SpendingBounds
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
+from app.github.policy.file import read_policy
 from app.github.transport import GitHub
 from app.github.transport.app_installations import AppInstallations
 from app.github.transport.client import Answered
@@ -42,18 +44,19 @@ from app.runs.restored_outcome import RestoredOutcome
 from app.runs.steering import SteerSignals
 from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
+from app.store.boards import Boards
 from app.store.database import CONNECTIONS
 from app.store.runs import RunPlaces, StoredSteers
 from app.watch.merges import Suspicions
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
-from app.webhooks.notifications import NotificationRouter
+from app.webhooks.notifications import NotificationHandler, NotificationRouter
 from app.webhooks.server import Readiness, build_server, start_server
 from app.wiring.audited import record_replaced, record_settings, record_token
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
-from handlers.notifications import Suspicion
+from handlers.notifications import BoardTicked, Notice, Suspicion
 
 log = structlog.get_logger()
 
@@ -202,7 +205,7 @@ async def work(
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     takers = {**life.takers, **takers_of(parts.database, runs.alerts_of), **policies.takers}
-    takers[Suspicion] = Suspicions(parts.database, github, queue.submit)
+    takers |= _make_takers(parts, github, commands, queue)
     notices = NotificationRouter(takers)
     conductor = make_conductor(
         parts,
@@ -285,6 +288,19 @@ def _make_wakeup(
         ring=ring,
         needed=lambda: engine.is_conducting() or queue.has_parked,
     )
+
+
+def _make_takers(
+    parts: SharedResources, github: GitHub, commands: CommandHandler, queue: RunQueue
+) -> dict[type[Notice], NotificationHandler]:
+    """Return what takes the notices that runs come of."""
+    database, policy = parts.database, partial(read_policy, github)
+    return {
+        Suspicion: Suspicions(database, github, queue.submit),
+        BoardTicked: BoardTicks(
+            github, Boards(database), parts.runs, policy, commands.obey, queue.submit
+        ),
+    }
 
 
 def make_conductor(

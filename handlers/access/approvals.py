@@ -181,8 +181,8 @@ def head_unmoved(command: Command, facts: Facts) -> str | None:
 
 
 def _belongs(command: Command, asked: AnsweredApproval) -> bool:
-    """Tell whether the answer stands where the approval was asked for; a button always does."""
-    here = command.via == "button" or asked.number == command.number
+    """Tell whether the answer stands where the approval was asked for; no box is elsewhere."""
+    here = command.via in ("button", "board") or asked.number == command.number
     return here and asked.repository_id == command.repository.id
 
 

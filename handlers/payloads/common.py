@@ -104,10 +104,23 @@ class Installation(View):
     id: Id
 
 
+class Before(View):
+    """A text before it was edited."""
+
+    text: str = Field("", alias="from")
+
+
+class Edits(View):
+    """What was edited."""
+
+    body: Before | None = None
+
+
 class IssueChanged(View):
     """`issues` with any action. GitHub's schema promises neither label nor installation."""
 
     issue: Issue
+    changes: Edits | None = None
     repository: RepositoryView
     label: Label | None = None
     sender: Account | None = None

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 import handlers
 from agents.requests import Person, Repository, ResolveIssue
 from handlers.ignored import Ignored
-from handlers.notifications import Suspicion
+from handlers.issues import BOARD
+from handlers.notifications import BoardTicked, Suspicion
 
 PAYLOAD = {
     "action": "labeled",
@@ -208,3 +209,70 @@ def test_a_new_issue_that_names_nothing_or_is_a_strangers_raises_no_suspicion(bo
 
 def test_a_long_issue_names_no_more_than_a_few():
     assert len(opened(" ".join(f"#{number}" for number in range(1, 9_000))).named) == 20
+
+
+# --- boxes of a dashboard -------------------------------------------------------------------------
+
+BOX = "- [{}] <!-- fettle:approve={} -->"
+
+
+def edited(before, after, **changes):
+    issue = {**PAYLOAD["issue"], "body": f"{BOARD}\r\n{after}"}
+    told = {"body": {"from": f"{BOARD}\r\n{before}"}}
+    return route(**{"action": "edited", "issue": issue, "changes": told, **changes})
+
+
+@pytest.mark.parametrize("mark", ["x", "X"])
+def test_what_was_ticked_is_passed_on_with_who_did_it(mark):
+    others = "\r\n* [ ] <!-- fettle:again=0001-run --> Look again"
+    found = edited(
+        BOX.format(" ", "k3f9x2") + others, f"{BOX.format(mark, 'k3f9x2')} Approve{others}"
+    )
+
+    assert isinstance(found, BoardTicked)
+    assert (found.approve, found.again, found.number) == (("k3f9x2",), (), 12)
+    assert (found.asked_by.login, found.installation_id) == ("maintainer", 4242)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BOX.format("x", "k3f9x2"), BOX.format("x", "k3f9x2")),
+        (BOX.format("x", "k3f9x2"), BOX.format(" ", "k3f9x2")),
+        ("", "    " + BOX.format("x", "k3f9x2")),
+        ("", "> " + BOX.format("x", "k3f9x2")),
+        ("", "- [x] <!-- fettle:deny=k3f9x2 -->"),
+        ("", "- [x] <!-- fettle:approve=" + "a" * 101 + " -->"),
+    ],
+)
+def test_other_edits_tick_nothing(before, after):
+    assert isinstance(edited(before, after), Ignored)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sender": None},
+        {"changes": {"title": {"from": "x"}}},
+        {"changes": None},
+        {"installation": None},
+    ],
+)
+def test_a_tick_counts_where_a_person_and_an_edit_can_be_named(changes):
+    box = BOX.format
+    try:
+        found = edited(box(" ", "k3f9x2"), box("x", "k3f9x2"), **changes)
+    except ValidationError:
+        return
+    assert isinstance(found, Ignored)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_no_text_breaks_the_reader_of_boxes(before, after):
+    found = edited(before, after)
+    assert isinstance(found, Ignored | BoardTicked)
+
+
+def test_a_body_of_boxes_is_read_within_bounds():
+    many = "\n".join(BOX.format("x", number) for number in range(9_000))
+    assert len(edited("", many).approve) == 20

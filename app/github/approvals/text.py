@@ -29,6 +29,7 @@ VIA = {
     "button": " with a button",
     "terminal": " on the machine that Fettle runs on",
     "page": " on Fettle's page",
+    "board": " on Fettle's dashboard issue",
 }
 CALL = "The tool {tool}, in the stage {stage}, with exactly this:"
 WHY = (

@@ -8,17 +8,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import aiohttp
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from agents.errors import RunError, TransientError
 from agents.requests import Person
 from app.github.transport.http import API_VERSION, TIMEOUT, USER_AGENT
 from app.github.transport.urls import Urls
-from app.records.sign_ins import DeviceSignIn
 
 _AWAY = "GitHub does not answer now, so nobody can sign in. Try again in a moment."
 _REFUSED = "GitHub did not confirm who you are ({why}). Begin again with /login."
@@ -33,6 +32,24 @@ _NO_DEVICES = (
 )
 _NOT_YET = frozenset({"authorization_pending", "slow_down"})
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+class DeviceSignIn(BaseModel):
+    """What GitHub gives a program that has no browser.
+
+    https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    device_code: Annotated[str, Field(min_length=1, max_length=200)]
+    """With which the program asks whether somebody has typed the other one. Secret."""
+    user_code: Annotated[str, Field(pattern=r"^[A-Z0-9-]{4,20}$")]
+    verification_uri: Annotated[str, Field(pattern=r"^https?://[\x21-\x7e]{1,300}$")]
+    expires_in: Annotated[int, Field(ge=1, le=3600)]
+    """Seconds."""
+    interval: Annotated[int, Field(ge=1, le=60)]
+    """Seconds from one question to the next."""
 
 
 @dataclass(frozen=True)

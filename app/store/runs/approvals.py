@@ -22,7 +22,7 @@ from app.store.database import Database
 from app.store.tables import approvals, runs
 
 Decision = Literal["approved", "denied"]
-Via = Literal["comment", "button", "terminal", "page"]
+Via = Literal["comment", "button", "terminal", "page", "board"]
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that looks like something else
 ID_LENGTH = 6

@@ -80,6 +80,8 @@ ACTS = {
     "::test_reviews_in_quick_succession_are_one_batch",
     "address.outsiders": "tests/agents/pipelines/address/test_material.py"
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
+    "dashboard": "tests/app/board/test_dashboard.py"
+    "::test_without_a_wish_there_is_none_and_taken_back_it_is_closed",
     "watch.hours": "tests/flows/resolve/test_watch_flow.py"
     "::test_where_the_policy_watches_nothing_no_check_is_run",
     "checks.fix": "tests/agents/pipelines/checks/test_left_alone.py"

@@ -142,7 +142,7 @@ async def test_another_site_begins_nothing(devices):
 async def start(tmp_path, *args, typed=None):
     """Start `fettle` as a user would, with a home of its own."""
     environ = {name: text for name, text in os.environ.items() if not name.startswith("FETTLE_")}
-    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    home = {"HOME": str(tmp_path)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "app", *args),
         env=environ | home | {"FETTLE_DATA_DIR": str(tmp_path / "data")},
@@ -168,7 +168,7 @@ async def test_a_terminal_signs_in_and_asks(devices, tmp_path):
         out, _ = await asked.communicate()
         gone = await start(tmp_path, "api", "/runs/0009-z")
         await gone.communicate()
-    file = tmp_path / "config" / "fettle" / "login.json"
+    file = tmp_path / ".config" / "fettle" / "login.json"
 
     assert (login.returncode, asked.returncode, gone.returncode) == (0, 0, 1)
     assert "as bob" in " ".join(said.decode().split())
@@ -195,4 +195,4 @@ async def test_what_cannot_be_is_told_in_words(devices, tmp_path, args, typed, w
     assert process.returncode == 2
     assert words in " ".join(said.decode().split())
     assert "Traceback" not in said.decode()
-    assert not (tmp_path / "config" / "fettle" / "login.json").exists()
+    assert not (tmp_path / ".config" / "fettle" / "login.json").exists()

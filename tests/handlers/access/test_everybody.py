@@ -60,13 +60,14 @@ def test_who_may_not_write_begins_no_work(kind, via, who):
 
 
 BY_PEOPLE = {
-    "issues": {"labeled", "unlabeled", "closed"},
+    "issues": {"labeled", "unlabeled", "closed", "edited"},
     "issue_comment": {"created"},
     "check_run": {"requested_action", "rerequested"},
     "pull_request": {"labeled", "unlabeled", "closed"},
     "pull_request_review": {"submitted"},
 }
-"""What people do to have something done. Commands: tests/app/commands/test_access_first.py."""
+"""What people do to have something done. Commands: tests/app/commands/test_access_first.py; boxes
+of dashboards: tests/app/board/test_dashboard.py."""
 OF_ITSELF = {
     "issues": {"opened"},  # by owners alone: tests/handlers/test_issues.py
     "pull_request": {"opened", "synchronize", "reopened", "ready_for_review"},  # the policy's check
