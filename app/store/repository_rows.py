@@ -22,6 +22,7 @@ from app.store.engine_tables import OF_A_RUN, engine_table
 from app.store.runs.lanes import LIVE
 from app.store.tables import (
     alert_looks,
+    boards,
     deliveries,
     ended_pulls,
     flaky_tests,
@@ -34,6 +35,8 @@ from app.store.tables import (
 ROWS_AT_ONCE = 500
 RUNS_AT_ONCE = 10
 """Runs deleted in one transaction: each may have megabytes, overwritten under the lock."""
+OF_A_REPOSITORY = (alert_looks, boards, ended_pulls, flaky_tests, missed)
+"""Tables that hold something of a repository, apart from its runs."""
 WITH_INPUTS = ("workflow_status", "workflow_input")
 
 Part = tuple[list[Any], str | None]
@@ -212,10 +215,8 @@ def delete_deliveries(connection: Connection, told: Collection[str]) -> None:
 def delete_books(connection: Connection, ids: Collection[int]) -> None:
     """Delete what is known of these repositories; the rows of reachable ones stay."""
     forget_acts(connection, ids)
-    connection.execute(delete(flaky_tests).where(flaky_tests.c.repository_id.in_(ids)))
-    connection.execute(delete(ended_pulls).where(ended_pulls.c.repository_id.in_(ids)))
-    connection.execute(delete(missed).where(missed.c.repository_id.in_(ids)))
-    connection.execute(delete(alert_looks).where(alert_looks.c.repository_id.in_(ids)))
+    for table in OF_A_REPOSITORY:
+        connection.execute(delete(table).where(table.c.repository_id.in_(ids)))
     gone = (repositories.c.id.in_(ids), repositories.c.removed_at.is_not(None))
     connection.execute(delete(repositories).where(*gone))
 
