@@ -116,6 +116,8 @@ def route(event: str, payload: Mapping[str, Any]) -> DeliveryWork | Ignored:
     """
     if event == internal.TERMINAL:
         return internal.handle_terminal(payload)
+    if event == internal.PAGE:
+        return internal.handle_page(payload)
     if event == internal.SCHEDULE:
         return internal.handle_schedule(payload)
     found = ROUTES.get((event, str(payload.get("action"))))

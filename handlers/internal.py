@@ -1,6 +1,6 @@
-"""Fettle's own events: what the operator asks for at the machine, and what is due by the clock.
+"""Fettle's own events: what is asked for at the machine or on a page, and what the clock asks for.
 
-Both wait in the inbox like deliveries of GitHub's, so that they are dispatched as those are. The
+They wait in the inbox like deliveries of GitHub's, so that they are dispatched as those are. The
 receiver lets neither name in, however well a delivery is signed: who asks by them may write to the
 database.
 """
@@ -14,6 +14,7 @@ from agents.requests import RemediateAlert, Request, request_of
 from handlers.ignored import Ignored
 
 TERMINAL, TERMINAL_ACTION = "fettle.terminal", "asked"
+PAGE, PAGE_ACTION = "fettle.page", "asked"
 SCHEDULE, SCHEDULE_ACTION = "fettle.schedule", "due"
 """The dot keeps these names apart from GitHub's, and from all that the receiver takes for one."""
 
@@ -23,6 +24,17 @@ def handle_terminal(payload: Mapping[str, Any]) -> Request | Ignored:
     request = request_of(payload["request"])
     if request.via != "terminal":
         return Ignored("it was not asked for at the terminal")
+    return request
+
+
+def handle_page(payload: Mapping[str, Any]) -> Request | Ignored:
+    """Return the request that somebody made on a page. Raises pydantic.ValidationError.
+
+    Whether a person may is asked of GitHub once more when the run begins.
+    """
+    request = request_of(payload["request"])
+    if request.via not in ("terminal", "command"):
+        return Ignored("it was not asked for on a page")
     return request
 
 

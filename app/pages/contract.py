@@ -104,12 +104,33 @@ class Saying(BaseModel):
     words: Annotated[str, Field(description="Untrusted.")]
 
 
+class MachineView(BaseModel):
+    """How the fleet stands."""
+
+    runs: Annotated[dict[str, int], Field(description="By state: queued, running, parked.")]
+    since: Annotated[
+        dict[str, Moment | None], Field(description="Since when the first of each waits.")
+    ]
+    workers: Annotated[
+        list[tuple[str, float, int]],
+        Field(description="Name, when it was last seen, how many runs; none on SQLite."),
+    ]
+    sweeps: Annotated[
+        dict[str, float], Field(description="When each scheduled look was last through.")
+    ]
+    missed: Annotated[
+        dict[str, int],
+        Field(description="Deliveries that never arrived: asked for again, and given up."),
+    ]
+
+
 class NowView(BaseModel):
     """What waits, what is under way, what has ended."""
 
     waiting: list[WaitingApproval]
     live: list[RunSummary]
     ended: list[RunSummary]
+    machine: Annotated[MachineView | None, Field(description="For operators and their tokens.")]
     spent_today: Annotated[Usd | None, Field(description="For operators and their tokens.")]
 
 
@@ -189,6 +210,9 @@ class RepositoryView(BaseModel):
     number: Annotated[int, Field(description="The newest runs that are counted here.")]
     ended: int
     opened: Annotated[int, Field(description="Runs that opened a pull request.")]
+    merged: Annotated[int, Field(description="Pull requests that were merged, so far as known.")]
+    closed: Annotated[int, Field(description="Those that were closed unmerged.")]
+    merge_rate: Annotated[float | None, Field(description="From 0 to 1.")]
     per_pull: Usd | None
     minutes: Annotated[float | None, Field(description="Median from label to pull request.")]
     spent: Usd
@@ -213,6 +237,14 @@ class DayOfRepository(BaseModel):
     answers: int
 
 
+class StageCost(BaseModel):
+    """What one stage cost, in all runs."""
+
+    stage: str
+    usd: Usd
+    answers: int
+
+
 class DearRun(BaseModel):
     """One of the runs that cost most."""
 
@@ -227,6 +259,7 @@ class SpendView(BaseModel):
     """What answers of models cost."""
 
     days: list[DayOfRepository]
+    stages: list[StageCost]
     dearest: list[DearRun]
     limit: Annotated[Usd, Field(description="What a repository may spend a day.")]
     number: Annotated[int, Field(description="How many days are told.")]

@@ -11,8 +11,9 @@ from app.pages.ground import PageGround
 from app.pages.render import LOGIN, OPERATOR, answer
 from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import find_midnight, spent_since
+from app.store.pages.machine import read_machine
 from app.store.runs import KeptRun, StoredApprovals
-from app.store.spending import list_dearest, sum_by_day
+from app.store.spending import list_dearest, sum_by_day, sum_by_stage
 from app.views.record import describe_approval, describe_run
 from app.views.text import redact
 
@@ -63,6 +64,7 @@ class OverviewPages:
             "spent_today": await ground.database.read(lambda c: spent_since(c, find_midnight()))
             if operator
             else None,
+            "machine": (await ground.database.read(read_machine)).__dict__ if operator else None,
             "repository": repository,
             "words": words,
             "state": state if state in ENDED else "",
@@ -93,9 +95,11 @@ class OverviewPages:
         since = find_midnight() - (DAYS - 1) * DAY
         database = self._ground.database
         days = await database.read(lambda c: sum_by_day(c, since))
+        stages = await database.read(lambda c: sum_by_stage(c, since))
         dearest = await database.read(lambda c: list_dearest(c, since))
         view = {
             "days": [each.__dict__ for each in days],
+            "stages": [each.__dict__ for each in stages],
             "dearest": [each.__dict__ for each in dearest],
             "limit": self._ground.day_budget_usd,
             "number": DAYS,

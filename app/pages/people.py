@@ -13,7 +13,7 @@ from app.store.runs import KeptRun
 
 Reach = Literal["none", "read", "write"]
 ABOUT_ALERTS = RemediateAlert.model_fields["kind"].default
-PageVerb = Literal["approve", "deny", "cancel", "budget", "remark"]
+PageVerb = Literal["approve", "deny", "cancel", "budget", "remark", "retry"]
 
 
 class People(Protocol):
@@ -111,6 +111,8 @@ def _object_to_program(token: ApiToken, verb: PageVerb) -> str | None:
     """Return why a program may not do this, or None."""
     if verb in ("approve", "deny"):
         return "Nothing was done: a person decides, on the page or by a comment, and no token."
+    if verb == "retry":
+        return "Nothing was done: a person has work begin, on the page or on GitHub, and no token."
     if "steer" not in token.rights:
         return "Nothing was done: this token may read. Make one with `--may steer`."
     return None

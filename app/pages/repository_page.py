@@ -11,6 +11,7 @@ from app.pages.ground import PageGround
 from app.pages.render import answer
 from app.store.alerts import Remediations
 from app.store.metric_queries import find_midnight
+from app.store.pages.machine import count_merges
 from app.store.runs import KeptRun
 from app.store.spending import DAY, sum_by_day
 from app.views.record import describe_fix, describe_run
@@ -43,9 +44,14 @@ class RepositoryPage:
             "spent": sum(each.usd for each in days if each.repository == runs[0].repository),
             "runs": [describe_run(run, ground.redactor, short=run.id, clone=False) for run in runs],
             "alerts": await self._list_alerts(ident, runs),
+            **await self._count_merges(ident),
             **_sum_up(runs),
         }
         return await answer(request, "repository", view)
+
+    async def _count_merges(self, ident: int) -> dict[str, Any]:
+        counts = await self._ground.database.read(lambda c: count_merges(c, ident))
+        return {"merged": counts.merged, "closed": counts.closed, "merge_rate": counts.rate}
 
     async def _list_alerts(self, ident: int, runs: list[KeptRun]) -> list[dict[str, Any]]:
         found = await Remediations(self._ground.database).list_newest(MOST_ALERTS, ident)

@@ -14,6 +14,7 @@ from agents.ports import SteerKind
 from app.pages.ground import PageGround
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, answer, refuse, wants_json
+from app.pages.retries import list_stages
 from app.store.alerts import Remediations
 from app.store.runs import KeptRun, StoredSteers
 from app.views.record import alerts, describe_run, details
@@ -54,6 +55,7 @@ class RunPages:
             "mark": await self._mark(run.id),
             "limit": ground.run_budget_usd,
             "once": secrets.token_hex(8),
+            "retry_from": await list_stages(ground.history, run),
         }
         return await answer(request, "run", view)
 

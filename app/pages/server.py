@@ -27,6 +27,7 @@ from app.pages.people import PageAccess
 from app.pages.programs import Programs
 from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
 from app.pages.repository_page import RepositoryPage
+from app.pages.retries import RetryPage
 from app.pages.run_pages import RunPages
 from app.pages.sign_in import SignInPage
 from app.store.pages.logins import PageLogins
@@ -120,6 +121,7 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.get("/runs/{run}/events", events.stream),
             web.get("/runs/{run}/trajectory", runs.show_trajectory),
             web.post("/runs/{run}", runs.steer),
+            web.post("/runs/{run}/retry", RetryPage(ground).ask),
             web.get("/approvals/{approval}", approvals.show),
             web.post("/approvals/{approval}", approvals.decide),
             web.get("/login", login.show),

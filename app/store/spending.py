@@ -24,6 +24,15 @@ class DaySpending:
 
 
 @dataclass(frozen=True)
+class StageSpending:
+    """The dollars of one stage, in all runs."""
+
+    stage: str
+    usd: float
+    answers: int
+
+
+@dataclass(frozen=True)
 class RunSpending:
     """The dollars of one run."""
 
@@ -54,6 +63,20 @@ def sum_by_day(connection: Connection, since: float) -> list[DaySpending]:
         )
         for row in connection.execute(query)
     ]
+
+
+def sum_by_stage(connection: Connection, since: float) -> list[StageSpending]:
+    """Return the dollars since then (unix seconds), the dearest stage first."""
+    usd = cast(func.sum(turns.c.cost_usd), Float).label("usd")
+    recent = (turns.c.created_at >= since, turns.c.kind == "answer")
+    query = select(turns.c.stage, usd, func.count().label("answers")).where(*recent)
+    found: dict[str, StageSpending] = {}
+    for row in connection.execute(query.group_by(turns.c.stage)):
+        stage = row.stage.partition("/")[0]
+        before = found.get(stage, StageSpending(stage, 0.0, 0))
+        usd_so_far = before.usd + (row.usd or 0.0)
+        found[stage] = StageSpending(stage, usd_so_far, before.answers + row.answers)
+    return sorted(found.values(), key=lambda each: -each.usd)
 
 
 def list_dearest(connection: Connection, since: float) -> list[RunSpending]:

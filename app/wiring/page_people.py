@@ -123,7 +123,9 @@ class GitHubPeople:
         else:
             facts = await context.about_asker()
             most = self._bounds.run
-            standing = Standing(live=True, room=most, most=most)  # the page holds what is granted
+            # The page holds what is granted, and looks whether another run is under way.
+            again = command.verb == "retry"
+            standing = Standing(live=not again, ended=again, room=most, most=most)
             refusal = steering.decide(command, facts, standing)
         if refusal is None and command.verb not in FREE:
             found = await read_policy(self._github, command.installation_id, command.repository)

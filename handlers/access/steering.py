@@ -105,7 +105,7 @@ def heard_of(_command: Command, standing: Standing) -> str | None:
 def author_known(command: Command, _standing: Standing) -> str | None:
     """Refuse issues and pull requests whose author's account is gone."""
     shown = command.issue is not None or command.pull_request is not None
-    if shown or command.via == "button":  # a button shows none: the last run was shown it
+    if shown or command.via in ("button", "page"):  # they show none: the last run was shown it
         return None
     return (
         "the account of whoever opened this is gone, so nobody can be named whose wish or work it "

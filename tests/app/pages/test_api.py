@@ -177,6 +177,15 @@ async def test_no_token_decides(pages):
     assert (await pages.approvals.get(asked.id)).state == "waiting"
 
 
+async def test_no_token_has_work_begin(pages):
+    await store_runs(pages)
+    async with a_program(pages, "alerts", "steer") as ask:
+        got, why = await ask("/runs/0003-c/retry", method="POST", json={"once": "1"})
+
+    assert got.status == 403
+    assert "a person has work begin" in why["text"]
+
+
 async def test_an_ended_or_foreign_token_lets_nobody_in(pages):
     await store_runs(pages)
     async with a_program(pages) as ask:

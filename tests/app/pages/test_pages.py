@@ -8,9 +8,12 @@ import re
 import pytest
 
 from app.pages.render import HEADERS
+from app.store.ended_pulls import EndedPulls
 from app.store.runs import Runs, StoredSteers
+from handlers.notifications import PullClosed
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.pages.conftest import SECRET, TURNS
+from tests.fakes.requests import build_repository
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -38,6 +41,8 @@ async def test_now_shows_who_waits_what_is_at_work_and_what_ended(pages):
     assert f'href="/approvals/{asked.id}"' in text
     assert text.index("Add well") < text.index("Another one")
     assert "1 under way, 1 decision waited for, $1.00 spent today" in text
+    assert "The machine: 0 queued, 0 at work, 1 parked" in text
+    assert "<dt>First one parked</dt><dd>since <time" in text
     assert "Another one" not in failed
     assert {name: got.headers[name] for name in HEADERS} == HEADERS
 
@@ -137,6 +142,7 @@ async def test_what_was_spent_is_shown_by_day_and_run(pages):
         _, text = await browser.get("/spend")
 
     assert "$0.50" in text
+    assert '<td data-label="Stage">implement</td><td data-label="Spent">$0.50</td>' in text
     assert 'href="/runs/0001-a"' in text
 
 
@@ -223,6 +229,10 @@ async def test_a_repository_shows_what_its_runs_came_to(pages):
     await pages.run("0001-a", *TURNS, state="done", title="Add well")
     await pages.run("0002-b", *TURNS, state="pull_request", title="Another one")
     name = (await Runs(pages.database).request("0001-a"))["repository"]
+    for number in (7, 8, 9):
+        ended = {"number": number, "merged": number < 9, "installation_id": 1}
+        notice = PullClosed(repository=build_repository(id=2), **ended)
+        await EndedPulls(pages.database).note(notice)
     path = f"/r/{name['owner']}/{name['name']}"
     async with pages.logged_in() as browser:
         _, text = await browser.get(path)
@@ -230,6 +240,7 @@ async def test_a_repository_shows_what_its_runs_came_to(pages):
         other, _ = await browser.get("/r/octo/other")
 
     assert "2 of the newest 2 runs have ended: 1 with a pull request, at $1.00 for each" in text
+    assert "2 of 3 pull requests that are over were merged (66 %)" in text
     assert "$1.00 were spent in 14 days" in text
     assert "Another one" in text
     assert f'href="{path}"' in run

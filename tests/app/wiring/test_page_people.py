@@ -13,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
+from agents.run import Outcome
 from app.commands.handler import SpendingBounds
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import load_settings
@@ -23,7 +24,7 @@ from app.pages.ground import PageGround
 from app.pages.people import PageAccess
 from app.pages.server import PageAddress, open_pages
 from app.simulator.github.rest.oauth import SIGN_INS
-from app.store.runs import Runs, StoredApprovals, StoredSteers
+from app.store.runs import History, Runs, StoredApprovals, StoredSteers
 from app.wiring.page_people import GitHubPeople, build_access
 from tests.app.commands.answering_scene import make_asking
 from tests.app.github.conftest import key, scene, signer
@@ -383,3 +384,18 @@ async def test_where_the_app_was_removed_nobody_does_anything(front):
     assert got.status == 403
     assert "not installed" in text
     assert await front.list_steers() == []
+
+
+@pytest.mark.parametrize(("login", "status"), [("bob", 303), ("eve", 403), ("mallory", 404)])
+async def test_who_may_write_has_a_run_done_once_more(front, login, status):
+    await Runs(front.database).record_end(RUN, Outcome(kind="failed", text="It failed."))
+    async with front.signed_in(login) as browser:
+        await browser.get("/")
+        got, _ = await browser.post(f"/runs/{RUN}/retry", once="1")
+    asked = [
+        await Runs(front.database).request(each) for each in await History(front.database).ids()
+    ]
+
+    assert got.status == status
+    made = [(each["asked_by"]["login"], each["via"]) for each in asked if each["again"]]
+    assert made == ([("bob", "command")] if status == 303 else [])

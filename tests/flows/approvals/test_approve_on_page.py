@@ -38,3 +38,30 @@ async def test_a_yes_on_the_page_lets_the_call_run_and_the_run_go_on(make_place)
         assert "**Approved** by `mara` on Fettle's page" in question.body
         assert "could not" in await place.read_results("implement/1")
         assert 'class="state done"' in done
+
+
+async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_from_there(make_place):
+    more = {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": "0"}
+    async with make_place(script=script(RESET), **more) as place:
+        await place.label()
+        await questions(place)
+        first = await place.wait_for_parked()
+        address = ADDRESS.search(place.server.log.read_text())[0]
+        app = place.github.world.apps[place.app.app_id]
+        app.callback_urls.append(f"{address}/login/github/callback")
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookie_jar=jar) as session:
+            browser = Browser(address, session)
+            sent, _ = await browser.get(f"/login/github?next=/runs/{first}")
+            async with session.get(f"{sent.headers['Location']}&login=mara") as answer:
+                await answer.text()
+            await browser.get(f"/runs/{first}")
+            await browser.post(f"/runs/{first}", kind="cancel", words="Another way")
+            assert (await place.wait_for_end()).kind == "cancelled"
+            got, words = await browser.post(f"/runs/{first}/retry", once="1", stage="implement")
+            assert got.status == 303, words
+            await place.wait_for_parked()  # at the same question
+
+        [_, again] = await place.runs()
+        assert f"/runs/{again.id}" == got.headers["Location"]
+        assert again.asked_by == "mara"
