@@ -6,6 +6,7 @@ import re
 
 import aiohttp
 
+from app.store.runs import Runs
 from tests.app.pages.conftest import Browser
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
 
@@ -64,4 +65,5 @@ async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_from_there
 
         [_, again] = await place.runs()
         assert f"/runs/{again.id}" == got.headers["Location"]
-        assert again.asked_by == "mara"
+        asked = await Runs(place.database()).request(again.id)
+        assert (asked["asked_by"]["login"], asked["again"]["run_id"]) == ("mara", first)
