@@ -199,6 +199,7 @@ class FixOfRun(BaseModel):
     run: str
     about: str
     repository: str
+    severity: Annotated[str | None, Field(description="critical, high, medium or low")]
     at: Moment
     override_until: Moment | None
 

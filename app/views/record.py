@@ -60,6 +60,7 @@ def describe_fix(came_to: Remediation, run: KeptRun, redactor: Redactor) -> dict
         "run": run.id,
         "about": run.reference,
         "repository": run.repository,
+        "severity": run.severity or None,
         "at": came_to.ended_at,
         "override_until": came_to.override_until,
     }

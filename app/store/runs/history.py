@@ -29,6 +29,8 @@ _OF_A_RUN = (
     *("id", "repository", "repository_id", "number", "kind", "request", "asked_by"),
     *("state", "stage", "created_at", "updated_at", "outcome", "kept_usd", "kept_answers"),
 )
+SEVERITIES = ("critical", "high", "medium", "low")
+"""The worst first."""
 _IN_ORDER = (turns.c.created_at, turns.c.session, turns.c.number)
 _NAMES = ("workflow_uuid", "function_id", "function_name")
 _TIMES = ("started_at_epoch_ms", "completed_at_epoch_ms")
@@ -58,6 +60,8 @@ class KeptRun:
     answers: int
     usd: float
     outcome: Outcome | None
+    severity: str = ""
+    """The worst of the alerts that asked for it; empty: none did, or GitHub did not say."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,15 @@ def _run(row: Row[Any]) -> KeptRun:
         answers=row.kept_answers or row.answers,
         usd=row.kept_usd or row.usd or 0.0,
         outcome=outcome,
+        severity=_find_worst(asked),
     )
+
+
+def _find_worst(asked: Json) -> str:
+    """Return the worst severity of the alerts that a request names."""
+    told = asked.get("told") if isinstance(asked, dict) else None
+    named = [each.get("severity") for each in told or () if isinstance(each, dict)]
+    return next((each for each in SEVERITIES if each in named), "")
 
 
 def _reference(row: Row[Any], asked: Json) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
+from agents.requests import Told
 from agents.run import Outcome
 from app.git import Mirrors
 from app.pages.ground import PageGround
@@ -91,7 +92,9 @@ class PagesScene:
 
     async def fix(self, ident, **outcome):
         """Store a run about two alerts that opened a pull request, and what it came to."""
-        about = build_remediate_alert(repository=REQUEST.repository)
+        severities = enumerate(("low", "high"), start=3)
+        told = tuple(Told(alert=number, severity=each) for number, each in severities)
+        about = build_remediate_alert(repository=REQUEST.repository, told=told)
         await Runs(self.database).create(ident, about)
         told = {"number": 9, "cancelled": False, "commit": "c" * 40, "found": {3: "a", 4: "b"}}
         await Remediations(self.database).remember(ident, about, **(told | outcome))

@@ -258,6 +258,7 @@ async def test_alerts_are_shown_with_what_became_of_them(pages):
     assert "1 over, 1 open" in every
     assert 'href="/runs/0001-a">jinja2 in ada/parse' in waiting
     assert "3, 4 (open: 3, 4)" in waiting
+    assert '<td data-label="Severity">high</td>' in waiting
     assert "#9" in waiting
     assert "0002-b" not in waiting
     assert "3, 4 (open: 3, 4)" in repository
