@@ -40,6 +40,14 @@ def to_line(text: str, most: int) -> str:
     return one if len(one) <= most else f"{one[: most - 1]}…"
 
 
+def spell_content(content: Any) -> str:
+    """Return the text of a tool's result; of a part that is none, only what it is."""
+    if isinstance(content, list):
+        parts = (part if isinstance(part, dict) else {} for part in content)
+        return "\n".join(str(part.get("text") or f"({part.get('type')})") for part in parts)
+    return str(content or "")
+
+
 def cut(text: str, most: int) -> str:
     """Return the beginning of a text, and how much was left out."""
     left = len(text) - most

@@ -17,7 +17,7 @@ from agents.loop.head import unpack_head
 from agents.ports import Block, Usage
 from app.secrets.redaction import Redactor
 from app.store.runs import KeptRun, KeptTurn
-from app.views.text import redact
+from app.views.text import redact, spell_content
 
 SCHEMA = "ATIF-v1.7"
 DAMAGED = "The record is damaged: it no longer says what was said."
@@ -151,17 +151,10 @@ def _observe(turn: KeptTurn, calls: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if block.get("type") == "tool_result":
             named = str(block.get("tool_use_id"))
             of = {"source_call_id": named} if named in known else {}
-            results.append({**of, "content": _spell(block.get("content"))})
+            results.append({**of, "content": spell_content(block.get("content"))})
         elif block.get("type") == "text":
             results.append({"content": str(block.get("text") or "")})
     return {"results": results or [{"content": DAMAGED}]}
-
-
-def _spell(content: Any) -> str:
-    if not isinstance(content, list):
-        return str(content or "")
-    parts = (part if isinstance(part, dict) else {} for part in content)
-    return "\n".join(str(part.get("text") or f"({part.get('type')})") for part in parts)
 
 
 def _measure(turn: KeptTurn) -> dict[str, Any]:

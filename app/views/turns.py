@@ -13,7 +13,7 @@ from agents.ports import Block
 from app.git import Mirror, run_refs
 from app.secrets.redaction import Redactor
 from app.store.runs import KeptTurn
-from app.views.text import cut, redact
+from app.views.text import cut, redact, spell_content
 
 MOST_TEXT = 4_000  # characters of each text
 MOST_CALL = 12_000  # characters of each call
@@ -75,7 +75,7 @@ def _block(block: Block) -> dict[str, Any]:
     if kind == "tool_use":
         return {"type": kind, "tool": str(block.get("name")), "arguments": _short(block)}
     if kind == "tool_result":
-        text, error = _spell_content(block.get("content")), bool(block.get("is_error"))
+        text, error = spell_content(block.get("content")), bool(block.get("is_error"))
         return {"type": kind, "text": cut(text, MOST_TEXT), "is_error": error}
     if kind == "head":  # the texts are long, and the same ones for every run of a version
         return {
@@ -98,13 +98,6 @@ def _short(call: Block) -> Any:
 
 def _short_text(value: Any) -> Any:
     return cut(value, MOST_TEXT) if isinstance(value, str) else value
-
-
-def _spell_content(content: Any) -> str:
-    if isinstance(content, list):
-        parts = (part if isinstance(part, dict) else {} for part in content)
-        return "\n".join(str(part.get("text") or f"({part.get('type')})") for part in parts)
-    return str(content or "")
 
 
 # --- what changed -------------------------------------------------------------------------------

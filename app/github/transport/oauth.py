@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -74,15 +76,9 @@ class OAuthClient:
 
     async def identify(self, code: str, redirect_uri: str, verifier: str) -> Person:
         """Return who got this code. Raises RunError where GitHub says no, and TransientError."""
-        try:
-            async with self.urls.outbound.open_session(limit=2) as session:
-                token = await self._exchange(session, code, redirect_uri, verifier)
-                try:
-                    return await self._ask_who(session, token)
-                finally:
-                    await self._revoke(session, token)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise TransientError(_AWAY) from error
+        async with self._open_session() as session:
+            token = await self._exchange(session, code, redirect_uri, verifier)
+            return await self._ask_once(session, token)
 
     async def begin_device(self) -> DeviceSignIn:
         """Have GitHub give a code that somebody types there, for a program without a browser.
@@ -90,13 +86,8 @@ class OAuthClient:
         Raises RunError where the App does not allow it, and TransientError.
         https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow
         """
-        try:
-            async with self.urls.outbound.open_session(limit=2) as session:
-                told = await self._post(
-                    session, "/login/device/code", {"client_id": self.client_id}
-                )
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise TransientError(_AWAY) from error
+        async with self._open_session() as session:
+            told = await self._post(session, "/login/device/code", {"client_id": self.client_id})
         try:
             return DeviceSignIn.model_validate(told)
         except ValidationError:
@@ -111,18 +102,27 @@ class OAuthClient:
             "device_code": device_code,
             "grant_type": _DEVICE_GRANT,
         }
+        async with self._open_session() as session:
+            told = await self._post(session, "/login/oauth/access_token", sent)
+            if told.get("error") in _NOT_YET:
+                return None
+            return await self._ask_once(session, _find_token(told))
+
+    @asynccontextmanager
+    async def _open_session(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """Open the way to GitHub. Raises TransientError where that is cut meanwhile."""
         try:
             async with self.urls.outbound.open_session(limit=2) as session:
-                told = await self._post(session, "/login/oauth/access_token", sent)
-                if told.get("error") in _NOT_YET:
-                    return None
-                token = _find_token(told)
-                try:
-                    return await self._ask_who(session, token)
-                finally:
-                    await self._revoke(session, token)
+                yield session
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TransientError(_AWAY) from error
+
+    async def _ask_once(self, session: aiohttp.ClientSession, token: str) -> Person:
+        """Return whose token it is; afterwards it is worth nothing."""
+        try:
+            return await self._ask_who(session, token)
+        finally:
+            await self._revoke(session, token)
 
     async def _exchange(
         self, session: aiohttp.ClientSession, code: str, redirect_uri: str, verifier: str

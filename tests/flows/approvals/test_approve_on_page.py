@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 
 import aiohttp
 
@@ -12,23 +13,31 @@ from tests.flows.approvals.test_approval_commands import RESET, questions, scrip
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+(?=[^\n]*fettle page)")
 
+PAGES = {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": "0"}
+
+
+@asynccontextmanager
+async def signed_in(place, path):
+    """Sign in as Mara; yield the browser, and the page that she wanted."""
+    address = ADDRESS.search(place.server.log.read_text())[0]
+    app = place.github.world.apps[place.app.app_id]
+    app.callback_urls.append(f"{address}/login/github/callback")
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar) as session:
+        browser = Browser(address, session)
+        sent, _ = await browser.get(f"/login/github?next={path}")
+        # To GitHub, back, and on to what was wanted.
+        async with session.get(f"{sent.headers['Location']}&login=mara") as answer:
+            page = await answer.text()
+        yield browser, page
+
 
 async def test_a_yes_on_the_page_lets_the_call_run_and_the_run_go_on(make_place):
-    more = {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": "0"}
-    async with make_place(script=script(RESET), **more) as place:
+    async with make_place(script=script(RESET), **PAGES) as place:
         await place.label()
         [question], [ident] = await questions(place)
         run_id = await place.wait_for_parked()
-        address = ADDRESS.search(place.server.log.read_text())[0]
-        app = place.github.world.apps[place.app.app_id]
-        app.callback_urls.append(f"{address}/login/github/callback")
-        jar = aiohttp.CookieJar(unsafe=True)
-        async with aiohttp.ClientSession(cookie_jar=jar) as session:
-            browser = Browser(address, session)
-            sent, _ = await browser.get(f"/login/github?next=/approvals/{ident}")
-            asked = f"{sent.headers['Location']}&login=mara"
-            async with session.get(asked) as answer:  # to GitHub, back, and on to the question
-                page = await answer.text()
+        async with signed_in(place, f"/approvals/{ident}") as (browser, page):
             await browser.get(f"/approvals/{ident}")
             [mark] = re.findall(r"mark is <code>([0-9a-f]{6})</code>", page)
             await browser.post(f"/approvals/{ident}", verdict="approve", digest=mark)
@@ -42,20 +51,11 @@ async def test_a_yes_on_the_page_lets_the_call_run_and_the_run_go_on(make_place)
 
 
 async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_from_there(make_place):
-    more = {"FETTLE_PAGES": "people", "FETTLE_PAGES_PORT": "0"}
-    async with make_place(script=script(RESET), **more) as place:
+    async with make_place(script=script(RESET), **PAGES) as place:
         await place.label()
         await questions(place)
         first = await place.wait_for_parked()
-        address = ADDRESS.search(place.server.log.read_text())[0]
-        app = place.github.world.apps[place.app.app_id]
-        app.callback_urls.append(f"{address}/login/github/callback")
-        jar = aiohttp.CookieJar(unsafe=True)
-        async with aiohttp.ClientSession(cookie_jar=jar) as session:
-            browser = Browser(address, session)
-            sent, _ = await browser.get(f"/login/github?next=/runs/{first}")
-            async with session.get(f"{sent.headers['Location']}&login=mara") as answer:
-                await answer.text()
+        async with signed_in(place, f"/runs/{first}") as (browser, _):
             await browser.get(f"/runs/{first}")
             await browser.post(f"/runs/{first}", kind="cancel", words="Another way")
             assert (await place.wait_for_end()).kind == "cancelled"
