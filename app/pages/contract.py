@@ -204,6 +204,25 @@ class FixOfRun(BaseModel):
     override_until: Moment | None
 
 
+class PolicyKey(BaseModel):
+    """One key of the policy in force."""
+
+    name: str
+    value: Annotated[str, Field(description="As JSON; long ones are cut.")]
+    origin: Annotated[
+        str, Field(alias="from", description="`default`, or the repository whose file says it.")
+    ]
+
+
+class PolicyInForce(BaseModel):
+    """What a repository's policy says now."""
+
+    file: Annotated[str | None, Field(description="The repository whose file it is.")]
+    url: str | None
+    faults: Annotated[list[str], Field(description="With any, nothing is done there.")]
+    keys: list[PolicyKey]
+
+
 class RepositoryView(BaseModel):
     """What the runs of a repository came to."""
 
@@ -220,6 +239,7 @@ class RepositoryView(BaseModel):
     days: int
     runs: list[RunSummary]
     alerts: list[FixOfRun]
+    policy: Annotated[PolicyInForce | None, Field(description="null: nobody can say now.")]
 
 
 class AlertsView(BaseModel):

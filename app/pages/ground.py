@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from aiohttp import web
 
+from agents.policy import Found
 from app.git import Mirror, Mirrors
 from app.pages.people import PageAccess, PageVerb
 from app.pages.render import LOGIN, OPERATOR
@@ -16,6 +17,9 @@ from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import History, KeptRun
+
+ReadPolicy = Callable[[int], Awaitable[Found | None]]
+"""Returns what a repository's policy says now; None where the App does not reach it any more."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class PageGround:
     day_budget_usd: float
     run_budget_usd: float
     access: PageAccess = field(default_factory=PageAccess)
+    policy: ReadPolicy | None = None
+    """Reads the policy that holds in a repository; None: these pages ask nobody."""
 
     @property
     def history(self) -> History:

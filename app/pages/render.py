@@ -52,7 +52,7 @@ async def answer(
 def _write(request: web.Request, name: str, view: Mapping[str, Any], status: int) -> web.Response:
     if wants_json(request):
         model = VIEWS[name]
-        body = model.model_validate(view, extra="ignore").model_dump_json(indent=2)
+        body = model.model_validate(view, extra="ignore").model_dump_json(indent=2, by_alias=True)
         return web.Response(status=status, text=body, content_type="application/json")
     html = (
         _templates()

@@ -7,14 +7,17 @@ from typing import Any
 
 from aiohttp import web
 
+from agents.errors import RunError, TransientError
 from app.pages.ground import PageGround
-from app.pages.render import answer
+from app.pages.render import OPERATOR, answer
 from app.store.alerts import Remediations
 from app.store.metric_queries import find_midnight
 from app.store.pages.machine import count_merges
 from app.store.runs import KeptRun
 from app.store.spending import DAY, sum_by_day
+from app.views.policy import describe_policy
 from app.views.record import describe_fix, describe_run
+from app.views.text import redact
 from app.views.timeline import UNDER_WAY
 
 MOST_RUNS, MOST_ALERTS, DAYS = 100, 50, 14
@@ -44,10 +47,24 @@ class RepositoryPage:
             "spent": sum(each.usd for each in days if each.repository == runs[0].repository),
             "runs": [describe_run(run, ground.redactor, short=run.id, clone=False) for run in runs],
             "alerts": await self._list_alerts(ident, runs),
+            "policy": await self._read_policy(ident, operator=request[OPERATOR]),
             **await self._count_merges(ident),
             **_sum_up(runs),
         }
         return await answer(request, "repository", view)
+
+    async def _read_policy(self, ident: int, *, operator: bool) -> dict[str, Any] | None:
+        """Return the policy in force; None where nobody can say now."""
+        if self._ground.policy is None:
+            return None
+        try:
+            found = await self._ground.policy(ident)
+        except (RunError, TransientError):
+            return None
+        if found is None:
+            return None
+        told = describe_policy(found, operator=operator)
+        return {name: redact(value, self._ground.redactor) for name, value in told.items()}
 
     async def _count_merges(self, ident: int) -> dict[str, Any]:
         counts = await self._ground.database.read(lambda c: count_merges(c, ident))

@@ -12,6 +12,7 @@ from cachetools import TTLCache
 from cryptography.fernet import Fernet, InvalidToken
 
 from agents.errors import ConfigError, RunError
+from agents.policy import Found
 from agents.requests import Command, Person, Repository
 from app.commands.context import CommandContext
 from app.commands.handler import SpendingBounds
@@ -21,6 +22,7 @@ from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.github.transport.oauth import DeviceSignIn, OAuthClient
+from app.pages.ground import ReadPolicy
 from app.pages.people import PageAccess, PageVerb, Reach
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository
@@ -149,6 +151,23 @@ class GitHubPeople:
     async def _find_repository(self, repository_id: int) -> KnownRepository | None:
         known = await self._stored.repository(repository_id) if repository_id else None
         return known if known is not None and known.removed_at is None else None
+
+
+def make_policy_reader(github: GitHub, database: Database) -> ReadPolicy:
+    """Return what reads the policy that holds in a repository; an answer is used for a minute."""
+    stored = StoredInstallations(database)
+    known: TTLCache[int, Found | None] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
+
+    async def read(repository_id: int) -> Found | None:
+        if repository_id not in known:
+            found = await stored.repository(repository_id)
+            if found is None or found.removed_at is not None:
+                return None
+            where = _to_repository(found)
+            known[repository_id] = await read_policy(github, found.installation_id, where)
+        return known[repository_id]
+
+    return read
 
 
 def build_access(

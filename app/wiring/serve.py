@@ -125,7 +125,10 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
         return
     from app.pages.ground import PageGround  # noqa: PLC0415 - they take megabytes
     from app.pages.server import PageAddress, open_pages  # noqa: PLC0415 - as above
-    from app.wiring.page_people import build_access  # noqa: PLC0415 - as above
+    from app.wiring.page_people import (  # noqa: PLC0415 - as above
+        build_access,
+        make_policy_reader,
+    )
 
     bounds = SpendingBounds(run=settings.run_budget_usd, day=settings.day_budget_usd)
     ground = PageGround(
@@ -135,6 +138,7 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
         day_budget_usd=bounds.day,
         run_budget_usd=bounds.run,
         access=build_access(settings, github, parts.database, bounds),
+        policy=make_policy_reader(github, parts.database),
     )
     address = PageAddress(settings.pages_host, settings.pages_port, settings.pages_url)
     async with open_pages(ground, address) as opened:

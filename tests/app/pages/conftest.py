@@ -104,7 +104,7 @@ class PagesScene:
         return await self.approvals.ask_once(ident, make_asking(**changes))
 
     @asynccontextmanager
-    async def serve(self, access=None, **address):
+    async def serve(self, access=None, policy=None, **address):
         """Serve the pages; yield a browser that is not logged in."""
         ground = PageGround(
             self.database,
@@ -113,6 +113,7 @@ class PagesScene:
             day_budget_usd=100.0,
             run_budget_usd=20.0,
             access=access or PageAccess(),
+            policy=policy,
         )
         async with open_pages(ground, PageAddress("127.0.0.1", 0, **address)) as opened:
             self.port = opened.port
