@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.policy import MissingPolicy
 from tests.app.pages.browser.conftest import logged_in_tab
 from tests.app.pages.conftest import TURNS
 from tests.referees.packages import axe_script
@@ -9,6 +10,7 @@ from tests.referees.packages import axe_script
 LOOKS = (("light", 360), ("light", 720), ("light", 1_600), ("dark", 1_600), ("dark", 360))
 FOUND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
     .map(each => `${each.id}: ${each.nodes.map(node => node.html).slice(0, 3).join(" ")}`)"""
+UNFOLD = "() => document.querySelectorAll('details').forEach(each => each.open = true)"
 OVERFLOWS = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 STAGE = "/runs/0001-a/stages/implement/1"
 
@@ -28,16 +30,22 @@ async def store_everything(pages):
     )
 
 
+async def read_defaults(_repository_id):
+    """Return the policy of a repository that has no file."""
+    return MissingPolicy()
+
+
 async def test_axe_finds_nothing_on_any_page(pages, chromium):
     paths, axe = await store_everything(pages), axe_script()
     found = {}
     async with (
-        pages.serve() as served,
+        pages.serve(policy=read_defaults) as served,
         # The policy of the pages lets no script in; the referee comes in beside it.
         logged_in_tab(chromium, pages, served, bypass_csp=True) as tab,
     ):
         for path in paths:
             await tab.goto(path)
+            await tab.evaluate(UNFOLD)
             await tab.evaluate(axe)
             for scheme, width in LOOKS:
                 await tab.emulate_media(color_scheme=scheme)
