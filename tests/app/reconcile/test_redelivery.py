@@ -115,8 +115,9 @@ async def test_what_failed_is_delivered_again_in_its_order_and_once(scene, recei
 async def test_what_arrived_or_asks_for_nothing_is_left_alone(scene, receiver, sweeper, database):
     await lose(scene, receiver, 1, status=202)
     await scene.server.create_issue(scene.repository, scene.people["bob"], "Just so")
-    receiver.status = 500  # nothing comes of an issue that was edited
-    await scene.server.edit_issue(scene.repository, 1, scene.people["bob"], body="So it is.")
+    await scene.server.close_issue(scene.repository, 1, scene.people["bob"])
+    receiver.status = 500  # nothing comes of an issue that was opened again
+    await scene.server.reopen_issue(scene.repository, 1, scene.people["bob"])
     await sweeper().run()
     assert count_asked(scene) == 0
     assert await states(database) == {}
