@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,24 +11,15 @@ from agents.errors import ConfigError
 from agents.requests import Request
 from app.config.settings import Settings
 from app.store.database import Database
-from app.store.deliveries import run_of
 from app.store.process_lock import Claim
-from app.store.runs import Runs
-from app.webhooks import Delivery, Inbox
+from app.webhooks import Inbox
 from handlers.internal import TERMINAL, TERMINAL_ACTION
 
 
 async def hand_over(database: Database, request: Request) -> str:
     """Put the request where it is not lost any more, and return the id of its run."""
-    ident = str(uuid4())
-    body = f'{{"request": {request.model_dump_json()}}}'.encode()
-    digest = hashlib.sha256(ident.encode() + body).hexdigest()  # asked twice, it is meant twice
-    delivery = Delivery(ident, TERMINAL, TERMINAL_ACTION, request.installation_id, digest, body)
-    await Inbox(database, limit=1).store(delivery)
-    run_id = await database.read(lambda connection: run_of(connection, ident))
-    assert run_id is not None
-    await Runs(database).create(run_id, request)  # so that the next who asks finds it at once
-    return run_id
+    inbox = Inbox(database, limit=1)
+    return await inbox.hand_over(request, str(uuid4()), event=TERMINAL, action=TERMINAL_ACTION)
 
 
 async def is_served(settings: Settings) -> bool:

@@ -14,7 +14,7 @@ from app.pages.render import LOGIN, refuse
 from app.store.deliveries import run_of
 from app.store.runs import History, KeptRun, Lanes, Runs
 from app.views.timeline import UNDER_WAY, order_stages
-from app.webhooks import Delivery, Inbox
+from app.webhooks import Inbox
 from handlers.internal import PAGE, PAGE_ACTION
 
 LIVE = "A run is under way there already. Look at that one, or cancel it first."
@@ -79,13 +79,8 @@ class RetryPage:
             return known
         if await Lanes(database).live(request):
             return None
-        body = f'{{"request": {request.model_dump_json()}}}'.encode()
-        delivery = Delivery(ident, PAGE, PAGE_ACTION, request.installation_id, digest, body)
-        await Inbox(database, limit=1).store(delivery)
-        made = await database.read(lambda c: run_of(c, ident))
-        assert made is not None
-        await Runs(database).create(made, request)  # so that its page is there at once
-        return made
+        inbox = Inbox(database, limit=1)
+        return await inbox.hand_over(request, ident, event=PAGE, action=PAGE_ACTION)
 
 
 async def list_stages(history: History, run: KeptRun) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -12,9 +13,11 @@ import structlog
 from sqlalchemy import Connection
 
 from agents.errors import DeliveryError, TransientError
+from agents.requests import Request
 from app.store.database import Database
-from app.store.deliveries import Arrival, Claim, claim, count_states
+from app.store.deliveries import Arrival, Claim, claim, count_states, run_of
 from app.store.restore_recovery import Recoveries, restore_run_ids
+from app.store.runs import Runs
 from app.webhooks.receiver import Delivery
 
 ROWS_PER_COMMIT = 100
@@ -61,6 +64,20 @@ class Inbox:
         self.depth = (await self._database.read(count_states)).get("received", 0)
         if self.depth:
             self.arrived.set()
+
+    async def hand_over(self, request: Request, ident: str, *, event: str, action: str) -> str:
+        """Put a request of our own where it is not lost any more; return the id of its run.
+
+        `ident` is the delivery's: the same one twice is the same run. `event` and `action` are of
+        `handlers.internal`.
+        """
+        body = f'{{"request": {request.model_dump_json()}}}'.encode()
+        digest = hashlib.sha256(ident.encode() + body).hexdigest()  # asked twice, meant twice
+        await self.store(Delivery(ident, event, action, request.installation_id, digest, body))
+        run_id = await self._database.read(lambda connection: run_of(connection, ident))
+        assert run_id is not None
+        await Runs(self._database).create(run_id, request)  # who asks next finds it at once
+        return run_id
 
     async def store(self, delivery: Delivery) -> Claim:
         """Return whether the delivery was new, once it is on disk. Raises what `take` raises."""
