@@ -12,15 +12,18 @@ import secrets
 import socket
 import time
 
+import structlog
 from sqlalchemy import Connection, Select, select, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agents.errors import TransientError
-from app.store.database import Database
+from app.store.database import Database, describe_trouble
 from app.store.process_lock import Claim, lock_key
 from app.store.tables import runs, workers
 
 __all__ = ["RENEW_SECONDS", "SILENT_SECONDS", "Claim", "Lease", "find_silent_since"]
+
+log = structlog.get_logger()
 
 RENEW_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
@@ -71,11 +74,20 @@ class Lease:
         await self._execute(_BEGIN, **mine)
 
     async def renew(self) -> bool:
-        """Say that this worker is there; False once it may not write any more."""
+        """Say that this worker is there; False once it may not write any more.
+
+        A database that takes no writes for now ends no lease: the connection holds the name's lock
+        all the same, and whoever was fenced off meanwhile hears so with the first write.
+        """
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 mine = {"name": self._name, "session": self._session}
                 return await self._execute(_RENEW, **mine) == 1
+        except DBAPIError as error:
+            trouble = None if error.connection_invalidated else describe_trouble(error)
+            if trouble is not None:
+                log.info("lease not renewed yet", reason=trouble)
+            return trouble is not None
         except (SQLAlchemyError, TimeoutError):
             return False
 

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+from sqlalchemy import text
 
 from agents.errors import TransientError
 from app.store.database import Database
@@ -103,3 +104,19 @@ async def test_people_hear_of_a_run_whose_worker_is_silent(postgresql_url):
         await runs.record_start("r1", "two")
         assert await runs.moved_at("r1") is not None
         assert await find_silent_since(ones, "r1") is None
+
+
+async def test_a_database_that_takes_no_writes_for_now_ends_no_lease(postgresql_url):
+    async with working(postgresql_url, "one") as (one, _):
+        held = one._connection
+        held.execute(text("SET default_transaction_read_only = on"))
+        assert await one.renew()
+        held.execute(text("SET default_transaction_read_only = off"))
+        assert await one.renew()
+
+
+async def test_a_connection_that_is_gone_ends_the_lease(postgresql_url):
+    async with working(postgresql_url, "one") as (one, ones):
+        backend = one._connection.scalar(text("SELECT pg_backend_pid()"))
+        await ones.write(lambda c: c.execute(text(f"SELECT pg_terminate_backend({backend})")))
+        assert not await one.renew()
