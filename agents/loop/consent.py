@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from agents.errors import Parked, ToolError, Unanswered
 from agents.loop.turns import OUTSIDE, calls_of, heard_outsiders, last_tree, submits
-from agents.ports import Approval, Approvals, Asking, Block, Turn
+from agents.ports import Approval, Approvals, Asking, Block, Ruling, Turn
 from agents.text import one_line, printable
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
@@ -47,6 +47,8 @@ class ClearedCall:
     bench: Bench
     """What it works with, and what its session had heard by then."""
     said: Word
+    rule: str = ""
+    """The rule that left it to people, if one did."""
 
     @property
     def leaves(self) -> bool:
@@ -55,6 +57,12 @@ class ClearedCall:
         if name.startswith(PREFIX):
             return find_manner(name, self.bench).outside
         return name.startswith(OUTSIDE)
+
+    @property
+    def ruling(self) -> Ruling | None:
+        """Return what was decided before it ran: that people are asked."""
+        approval = self.said.id if isinstance(self.said, Approval) else ""
+        return Ruling("ask", self.rule, approval) if self.rule else None
 
     def grant(self) -> Approval | None:
         """Return the yes that the call runs on, if it needs one. Raises ToolError without it."""
@@ -98,7 +106,9 @@ class Consent:
         calls = calls_of(turns[-1])
         if any(each and each.paths for each in questions):
             said = [_withhold_beside(call, word) for call, word in zip(calls, said, strict=True)]
-        return [ClearedCall(call, bench, word) for call, word in zip(calls, said, strict=True)]
+        rules = [each.asking.rule if each else "" for each in questions]
+        told = zip(calls, said, rules, strict=True)
+        return [ClearedCall(call, bench, word, rule) for call, word, rule in told]
 
     async def claim(self, call: ClearedCall) -> ClearedCall:
         """Note that the call is about to run, if people approved it: one yes, one use.

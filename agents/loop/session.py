@@ -17,7 +17,7 @@ from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
 from agents.loop.transcript import CUT_OFF, REFUSED, Transcript, refuse_cut_calls
 from agents.loop.turns import calls_of, make_remarks, pair_calls, submits
-from agents.ports import Block, Reporter, Steer, Turn
+from agents.ports import Block, Reporter, Ruling, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
 
@@ -120,10 +120,13 @@ class Session(Generic[S]):
             return
         await self.boundary()
         cleared = await self.consent.decide_calls(self.turns, self.bench)
-        results = await self._results(cleared)
+        rulings: dict[str, Ruling] = {}
+        results = await self._results(cleared, rulings)
         tree = await self.bench.tree.snapshot() if self._may_have_changed(calls) else None
         results += await self._notice()
-        await self.transcript.append(Turn("results", self.stage, results, tree=tree))
+        await self.transcript.append(
+            Turn("results", self.stage, results, tree=tree, rulings=rulings)
+        )
 
     async def _notice(self) -> list[Block]:
         """Return a word to wrap up, once, when most of what it may use is used."""
@@ -138,24 +141,29 @@ class Session(Generic[S]):
 
     # --- tool calls -----------------------------------------------------------------------------
 
-    async def _results(self, calls: Sequence[ClearedCall]) -> list[Block]:
+    async def _results(
+        self, calls: Sequence[ClearedCall], rulings: dict[str, Ruling]
+    ) -> list[Block]:
         """Return each call's result: tools first, since a submission rests on what they did."""
-        told = iter(results := await self._run_calls([c for c in calls if not submits(c.call)]))
+        tools = [each for each in calls if not submits(each.call)]
+        told = iter(results := await self._run_calls(tools, rulings))
         failed = any("is_error" in result for result in results)
         return [
             await self._accept(each.call, failed) if submits(each.call) else next(told)
             for each in calls
         ]
 
-    async def _run_calls(self, calls: Sequence[ClearedCall]) -> list[Block]:
+    async def _run_calls(
+        self, calls: Sequence[ClearedCall], rulings: dict[str, Ruling]
+    ) -> list[Block]:
         """Run the calls: those that only read at once, those that change one after another."""
         changing = asyncio.Lock()
 
         async def one(cleared: ClearedCall) -> Block:
             if gate.find_effect(cleared.call["name"]) is Effect.READ:
-                return await self._call(cleared)
+                return await self._call(cleared, rulings)
             async with changing:
-                return await self._call(cleared)
+                return await self._call(cleared, rulings)
 
         running = [asyncio.ensure_future(one(each)) for each in calls]
         try:
@@ -166,21 +174,31 @@ class Session(Generic[S]):
             if running:  # none may go on in the work tree of a stage that has ended
                 await asyncio.wait(running)
 
-    async def _call(self, cleared: ClearedCall) -> Block:
+    async def _call(self, cleared: ClearedCall, rulings: dict[str, Ruling]) -> Block:
         call = cleared.call
+        if (asked := cleared.ruling) is not None:
+            rulings[call["id"]] = asked
         try:
-            result = _result(call, await self._call_tool(await self.consent.claim(cleared)))
+            claimed = await self.consent.claim(cleared)
+            result = _result(call, await self._call_tool(claimed, rulings))
         except ToolError as error:
             result = _result(call, str(error), error=True)
         result["content"] += self._progress().remark_on(call, result)
         return result
 
-    async def _call_tool(self, cleared: ClearedCall) -> str:
+    async def _call_tool(self, cleared: ClearedCall, rulings: dict[str, Ruling]) -> str:
         def watch(tool: str, subject: str) -> None:
             self.reporter.tool_called(self.stage, tool, subject)
 
+        def note(verdict: gate.Verdict) -> None:
+            approval = grant.id if grant is not None else ""
+            ruling = Ruling(verdict.decision, verdict.rule, approval)
+            rulings.setdefault(cleared.call["id"], ruling)
+
         name, arguments, grant = cleared.call["name"], cleared.call["input"], cleared.grant()
-        return await gate.call(name, arguments, bench=cleared.bench, watch=watch, grant=grant)
+        return await gate.call(
+            name, arguments, bench=cleared.bench, watch=watch, note=note, grant=grant
+        )
 
     async def _accept(self, call: Block, failed: bool) -> Block:
         """Return what becomes of a submission; `failed`: a call beside it did not work."""

@@ -118,6 +118,7 @@ class Transcript:
                 usage=answer.usage,
                 cost_usd=answer.cost_usd,
                 seconds=answer.seconds,
+                model=head.model,
             )
         )
 

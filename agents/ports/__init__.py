@@ -21,7 +21,7 @@ from agents.ports.issues import (
     SubIssue,
     Tracker,
 )
-from agents.ports.journal import Journal, Turn
+from agents.ports.journal import Journal, Ruling, Turn
 from agents.ports.json_types import Block, Json
 from agents.ports.model import Answer, Capabilities, Model, Query, Usage
 from agents.ports.publishing import Publisher, PullRequest, Reporter, Signer, StepState
@@ -96,6 +96,7 @@ __all__ = [
     "Reporter",
     "ReviewText",
     "Reviewing",
+    "Ruling",
     "SetupCommand",
     "SetupResult",
     "Signer",

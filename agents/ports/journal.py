@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from agents.ports.json_types import Block
 from agents.ports.model import Usage
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What the gate said to one tool call, and the approval that it ran on or was refused by."""
+
+    decision: Literal["allow", "deny", "ask"]
+    rule: str
+    """The rule's id; `default` where none objects."""
+    approval: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,10 @@ class Turn:
     seconds: float = 0.0
     tree: str | None = None
     """For `results`: the work tree (git tree id) after these calls; None when unchanged."""
+    rulings: Mapping[str, Ruling] = field(default_factory=dict)
+    """For `results`: by id of the call; submissions, and calls that name no tool, have none."""
+    model: str = ""
+    """For `answer`: who gave it."""
 
 
 class Journal(Protocol):

@@ -35,6 +35,7 @@ from agents.tools.shell.known_install import KnownInstall, find_known_install
 __all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge", "judge_apart"]
 
 Watch = Callable[[str, str], None]
+Note = Callable[["Verdict"], None]
 
 NARROW = "narrow the call to see the rest"
 FETCHES, KNOWN, REFUSED = "dependency/new", "dependency/known", "dependency/refused"
@@ -116,16 +117,20 @@ async def call(
     *,
     bench: Bench,
     watch: Watch | None = None,
+    note: Note | None = None,
     grant: Approval | None = None,
 ) -> str:
     """Run the call if the gate allows it; return its result, bounded and printable.
 
-    `watch` is told the tool and its subject before it runs; `grant` is what a person decided on
+    `note` is told the verdict, whatever it is; `watch` the tool and its subject before it runs;
+    `grant` is what a person decided on
     this very call. Raises ToolError, for the model, when there is no such tool, an argument is
     wrong, the gate refuses, or the tool cannot do it.
     """
     tool = _validate(name, arguments, bench)
     verdict = await _decide(tool, bench)
+    if note is not None:
+        note(verdict)
     if verdict.decision == "deny":
         raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
     if verdict.decision == "ask":

@@ -124,6 +124,14 @@ class MachineView(BaseModel):
     ]
 
 
+class DiskView(BaseModel):
+    """Room for the data of the worker that answers, in bytes."""
+
+    free: int
+    total: int
+    reserve: Annotated[int, Field(description="Below this, no command starts.")]
+
+
 class NowView(BaseModel):
     """What waits, what is under way, what has ended."""
 
@@ -131,7 +139,18 @@ class NowView(BaseModel):
     live: list[RunSummary]
     ended: list[RunSummary]
     machine: Annotated[MachineView | None, Field(description="For operators and their tokens.")]
+    disk: Annotated[DiskView | None, Field(description="For operators and their tokens.")]
     spent_today: Annotated[Usd | None, Field(description="For operators and their tokens.")]
+
+
+class UsedRule(BaseModel):
+    """How often one rule of the gate decided in a run."""
+
+    decision: Annotated[str, Field(description="allow, deny or ask")]
+    rule: Annotated[str, Field(description="default: no rule objected")]
+    words: str
+    calls: int
+    stages: list[str]
 
 
 class RunView(RunSummary):
@@ -139,6 +158,7 @@ class RunView(RunSummary):
 
     stages: list[StageSummary]
     approvals: list[ApprovalSummary]
+    rules: list[UsedRule]
     alerts: FixSummary | None
     said: list[Saying]
     under_way: bool
@@ -266,6 +286,14 @@ class StageCost(BaseModel):
     answers: int
 
 
+class ModelCost(BaseModel):
+    """What the answers of one model cost, in all runs."""
+
+    model: Annotated[str, Field(description="Empty: said before this was kept.")]
+    usd: Usd
+    answers: int
+
+
 class DearRun(BaseModel):
     """One of the runs that cost most."""
 
@@ -281,7 +309,12 @@ class SpendView(BaseModel):
 
     days: list[DayOfRepository]
     stages: list[StageCost]
+    models: list[ModelCost]
     dearest: list[DearRun]
+    forecast: Annotated[
+        Usd | None, Field(description="30 days at the pace of the last full days; null: no day.")
+    ]
+    pace_days: Annotated[int, Field(description="How many full days that pace is taken from.")]
     limit: Annotated[Usd, Field(description="What a repository may spend a day.")]
     number: Annotated[int, Field(description="How many days are told.")]
 

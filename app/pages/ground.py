@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 from aiohttp import web
@@ -34,11 +36,22 @@ class PageGround:
     access: PageAccess = field(default_factory=PageAccess)
     policy: ReadPolicy | None = None
     """Reads the policy that holds in a repository; None: these pages ask nobody."""
+    data: Path | None = None
+    """The folder of this worker's data; None: nobody asks for its disk."""
+    disk_reserve: int = 0
+    """Free bytes below which no command starts."""
 
     @property
     def history(self) -> History:
         """Return the runs."""
         return History(self.database)
+
+    async def measure_disk(self) -> dict[str, int] | None:
+        """Return the bytes of this worker's disk: free, in all, and what stays free."""
+        if self.data is None:
+            return None
+        usage = await asyncio.to_thread(shutil.disk_usage, self.data)
+        return {"free": usage.free, "total": usage.total, "reserve": self.disk_reserve}
 
     async def find_run(self, request: web.Request) -> KeptRun:
         """Return the run that the address names.

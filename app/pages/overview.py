@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -13,7 +14,7 @@ from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import find_midnight, spent_since
 from app.store.pages.machine import read_machine
 from app.store.runs import KeptRun, StoredApprovals
-from app.store.spending import list_dearest, sum_by_day, sum_by_stage
+from app.store.spending import forecast, list_dearest, sum_by_day, sum_by_model, sum_by_stage
 from app.views.record import describe_approval, describe_run
 from app.views.text import redact
 
@@ -65,6 +66,7 @@ class OverviewPages:
             if operator
             else None,
             "machine": (await ground.database.read(read_machine)).__dict__ if operator else None,
+            "disk": await ground.measure_disk() if operator else None,
             "repository": repository,
             "words": words,
             "state": state if state in ENDED else "",
@@ -96,10 +98,15 @@ class OverviewPages:
         database = self._ground.database
         days = await database.read(lambda c: sum_by_day(c, since))
         stages = await database.read(lambda c: sum_by_stage(c, since))
+        models = await database.read(lambda c: sum_by_model(c, since))
         dearest = await database.read(lambda c: list_dearest(c, since))
+        expected, pace_days = forecast(days, datetime.now(UTC).date())
         view = {
             "days": [each.__dict__ for each in days],
             "stages": [each.__dict__ for each in stages],
+            "models": [each.__dict__ for each in models],
+            "forecast": expected,
+            "pace_days": pace_days,
             "dearest": [each.__dict__ for each in dearest],
             "limit": self._ground.day_budget_usd,
             "number": DAYS,

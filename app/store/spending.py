@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection, Float, Integer, cast, func, or_, select
 
@@ -11,6 +12,7 @@ from app.store.tables import runs, turns
 
 DAY = 86_400
 MOST = 10
+PACE_DAYS = 7
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,16 @@ class StageSpending:
     """The dollars of one stage, in all runs."""
 
     stage: str
+    usd: float
+    answers: int
+
+
+@dataclass(frozen=True)
+class ModelSpending:
+    """The dollars of one model's answers, in all runs."""
+
+    model: str
+    """Empty where it is not kept."""
     usd: float
     answers: int
 
@@ -77,6 +89,29 @@ def sum_by_stage(connection: Connection, since: float) -> list[StageSpending]:
         usd_so_far = before.usd + (row.usd or 0.0)
         found[stage] = StageSpending(stage, usd_so_far, before.answers + row.answers)
     return sorted(found.values(), key=lambda each: -each.usd)
+
+
+def sum_by_model(connection: Connection, since: float) -> list[ModelSpending]:
+    """Return the dollars since then (unix seconds), the dearest model first."""
+    usd = cast(func.sum(turns.c.cost_usd), Float).label("usd")
+    recent = (turns.c.created_at >= since, turns.c.kind == "answer")
+    query = select(turns.c.model, usd, func.count().label("answers")).where(*recent)
+    rows = connection.execute(query.group_by(turns.c.model).order_by(usd.desc()))
+    return [ModelSpending(row.model or "", row.usd or 0.0, row.answers) for row in rows]
+
+
+def forecast(days: Iterable[DaySpending], today: date) -> tuple[float | None, int]:
+    """Return the dollars of 30 days at the pace of the last full days, and how many those are.
+
+    Seven days are looked at, or as many as there are since the first dollar; None before the end
+    of that day.
+    """
+    ago = {each: (today - date.fromisoformat(each.day)).days for each in days}
+    full = min(max(ago.values(), default=0), PACE_DAYS)
+    if full < 1:
+        return None, 0
+    spent = sum(each.usd for each, age in ago.items() if 1 <= age <= full)
+    return 30 * spent / full, full
 
 
 def list_dearest(connection: Connection, since: float) -> list[RunSpending]:

@@ -313,6 +313,8 @@ turns = Table(
     Column("seconds", Float, nullable=False),
     Column("tree", String(64)),  # work tree after these results; null when unchanged
     Column("created_at", Float, nullable=False),
+    Column("rulings", Text),  # JSON: the gate's word on each call, by its id; null: not kept
+    Column("model", String(120)),  # who gave the answer; null: not kept
 )
 Index("turns_spent", turns.c.run_id, turns.c.created_at, turns.c.cost_usd)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from app.git import Mirror
@@ -9,6 +10,7 @@ from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
 from app.store.alerts import Remediation
 from app.store.runs import History, KeptRun
+from app.views.rulings import sum_rulings
 from app.views.text import redact
 from app.views.timeline import base_of, order_stages, stage_of
 from app.views.turns import shown_turns
@@ -76,6 +78,7 @@ async def details(
     found: dict[str, Any] = {
         "stages": [redact(each.describe(run), redactor) for each in order_stages(run, said, steps)],
         "approvals": [describe_approval(each, redactor) for each in asked],
+        "rules": [redact(asdict(each), redactor) for each in sum_rulings(said)],
     }
     if turns:
         found["turns"] = await shown_turns(run.id, said, mirror, base_of(steps), redactor)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from agents.errors import RunError
-from agents.ports import Block
+from agents.ports import Block, Ruling
 from app.git import Mirror, run_refs
 from app.secrets.redaction import Redactor
 from app.store.runs import KeptTurn
+from app.views.rulings import describe_ruling
 from app.views.text import cut, redact, spell_content
 
 MOST_TEXT = 4_000  # characters of each text
@@ -55,7 +57,9 @@ def _describe(turn: KeptTurn, redactor: Redactor) -> dict[str, Any]:
     blocks = None
     if turn.content is not None:
         with suppress(RecursionError):  # nested deeper than anything that a model writes
-            blocks = [_block(block) for block in redact(turn.content, redactor)]
+            told = {name: _describe_ruling(each) for name, each in (turn.rulings or {}).items()}
+            rulings = redact(told, redactor)
+            blocks = [_block(block, rulings) for block in redact(turn.content, redactor)]
     return {
         "session": turn.session,
         "number": turn.number,
@@ -70,13 +74,18 @@ def _describe(turn: KeptTurn, redactor: Redactor) -> dict[str, Any]:
     }
 
 
-def _block(block: Block) -> dict[str, Any]:
+def _describe_ruling(ruling: Ruling) -> dict[str, str]:
+    return {**asdict(ruling), "words": describe_ruling(ruling)}
+
+
+def _block(block: Block, rulings: Mapping[str, dict[str, str]]) -> dict[str, Any]:
     kind = str(block.get("type"))
     if kind == "tool_use":
         return {"type": kind, "tool": str(block.get("name")), "arguments": _short(block)}
     if kind == "tool_result":
         text, error = spell_content(block.get("content")), bool(block.get("is_error"))
-        return {"type": kind, "text": cut(text, MOST_TEXT), "is_error": error}
+        ruling = rulings.get(str(block.get("tool_use_id")))
+        return {"type": kind, "text": cut(text, MOST_TEXT), "is_error": error, "ruling": ruling}
     if kind == "head":  # the texts are long, and the same ones for every run of a version
         return {
             "type": kind,

@@ -139,6 +139,8 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
         run_budget_usd=bounds.run,
         access=build_access(settings, github, parts.database, bounds),
         policy=make_policy_reader(github, parts.database),
+        data=settings.data_dir,
+        disk_reserve=settings.disk_reserve_mb * 1024 * 1024,
     )
     address = PageAddress(settings.pages_host, settings.pages_port, settings.pages_url)
     async with open_pages(ground, address) as opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,7 @@ from sqlalchemy import column as a_column
 from sqlalchemy import table as a_table
 from sqlalchemy.exc import DBAPIError
 
-from agents.ports import Block, Json, Usage
+from agents.ports import Block, Json, Ruling, Usage
 from agents.requests import RemediateAlert, request_of
 from agents.run import Outcome
 from app.records.approvals import StoredApproval
@@ -23,6 +23,7 @@ from app.store.database import Database
 from app.store.encryption.columns import SealedText
 from app.store.engine_tables import SCHEMA
 from app.store.runs.approvals import StoredApprovals
+from app.store.runs.turns import parse_rulings
 from app.store.tables import runs, turns
 
 _OF_A_RUN = (
@@ -80,6 +81,10 @@ class KeptTurn:
     tree: str | None
     at: float
     """When the turn was complete, in unix seconds."""
+    rulings: Mapping[str, Ruling] | None = None
+    """By id of the call; None where it is not kept."""
+    model: str = ""
+    """Who gave the answer; empty where it is not kept."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +285,8 @@ def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
         seconds=row.seconds,
         tree=row.tree,
         at=row.created_at,
+        rulings=None if row.rulings is None else parse_rulings(row.rulings),
+        model=row.model or "",
     )
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
-from agents.ports import Turn, Usage
+from agents.ports import Ruling, Turn, Usage
 from app.store.database import Database
 from app.store.runs.runs import OPEN
 from app.store.tables import runs, turns
+
+LONGEST_MODEL = 120
+_RULINGS = TypeAdapter(dict[str, Ruling])
 
 
 class StoredJournal:
@@ -47,6 +53,8 @@ class StoredJournal:
                 cost_usd=row["cost_usd"],
                 seconds=row["seconds"],
                 tree=row["tree"],
+                rulings=parse_rulings(row["rulings"]),
+                model=row["model"] or "",
             )
             for row in rows
         ]
@@ -66,6 +74,10 @@ class StoredJournal:
             "seconds": turn.seconds,
             "tree": turn.tree,
             "created_at": time.time(),
+            "rulings": json.dumps({name: asdict(each) for name, each in turn.rulings.items()})
+            if turn.kind == "results"
+            else None,
+            "model": turn.model[:LONGEST_MODEL] or None,
         }
         await self._database.write(lambda c: c.execute(insert(turns), row))
         if self._spent is not None and turn.kind == "answer":
@@ -89,6 +101,13 @@ class StoredJournal:
         each = [Usage.model_validate_json(row.usage, extra="ignore") for row in rows]
         own = sum(1 for usage in each if usage != Usage())  # others were taken from an earlier run
         return sum(each, Usage()), sum(row.cost_usd for row in rows), own
+
+
+def parse_rulings(text: str | None) -> dict[str, Ruling]:
+    """Return what the gate said to each call, as far as the row tells."""
+    with suppress(ValidationError):
+        return _RULINGS.validate_json(text or "{}", extra="ignore")
+    return {}
 
 
 def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import ToolError, TransientError
 from agents.policy import POLICY_PATH
-from agents.ports import Manner
+from agents.ports import Manner, Ruling
 from tests.agents.loop.consent_scene import FILES, NO, YES, list_results, script
 from tests.fakes.external import MemoryToolsets
 
@@ -34,6 +34,11 @@ async def test_a_call_waits_for_a_yes_and_the_others_of_its_answer_with_it(
     assert "deployed" in deployed["content"]
     assert ran == ["deploy"]
     assert approvals.used_up == ["id1"]
+    ruled = next(t for t, _ in world.journal.sessions["implement/1"] if t.kind == "results")
+    assert ruled.rulings == {
+        calls[0]["id"]: Ruling("allow", "default"),
+        calls[1]["id"]: Ruling("ask", asking.rule, "id1"),
+    }
     names = world.steps.names
     at = names.index("stage/implement/1")
     assert names[at : at + 3] == [

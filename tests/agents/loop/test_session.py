@@ -9,7 +9,7 @@ from agents.errors import ContextFull, TransientError
 from agents.loop.budget import LAST_CALL, WRAP_UP, RunLimits
 from agents.loop.compaction import estimate_tokens
 from agents.loop.head import read_head
-from agents.ports import Capabilities, Query, Turn
+from agents.ports import Capabilities, Query, Ruling, Turn
 from tests.fakes.model import Killed
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
@@ -35,6 +35,10 @@ async def test_calls_of_one_answer_come_back_in_one_message_in_order(make_world,
     assert "one" in results[0]["content"]
     assert results[1]["is_error"]
     assert "There is no tool" in results[2]["content"]
+    told = [turn for said in world.journal.sessions.values() for turn, _ in said]
+    ruled = next(turn for turn in told if turn.kind == "results")
+    assert dict(ruled.rulings) == {c["id"]: Ruling("allow", "default") for c in calls[:2]}
+    assert {turn.model for turn in told if turn.kind == "answer"} == {"big"}
 
 
 async def test_prose_alone_is_sent_back_but_not_for_ever(make_world, request_, talk):

@@ -104,7 +104,7 @@ class PagesScene:
         return await self.approvals.ask_once(ident, make_asking(**changes))
 
     @asynccontextmanager
-    async def serve(self, access=None, policy=None, **address):
+    async def serve(self, access=None, policy=None, data=None, **address):
         """Serve the pages; yield a browser that is not logged in."""
         ground = PageGround(
             self.database,
@@ -114,6 +114,8 @@ class PagesScene:
             run_budget_usd=20.0,
             access=access or PageAccess(),
             policy=policy,
+            data=data,
+            disk_reserve=2**30,
         )
         async with open_pages(ground, PageAddress("127.0.0.1", 0, **address)) as opened:
             self.port = opened.port
@@ -122,8 +124,8 @@ class PagesScene:
                 yield Browser(opened.url, session)
 
     @asynccontextmanager
-    async def logged_in(self, name="ada"):
-        async with self.serve() as browser:
+    async def logged_in(self, name="ada", **given):
+        async with self.serve(**given) as browser:
             code = await PageLogins(self.database).make_code(name)
             got, _ = await browser.post("/login", code=code, next="/")
             assert got.status == 303

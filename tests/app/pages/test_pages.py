@@ -6,10 +6,13 @@ import json
 import re
 
 import pytest
+from sqlalchemy import update
 
+from agents.ports import Ruling
 from app.pages.render import HEADERS
 from app.store.ended_pulls import EndedPulls
 from app.store.runs import Runs, StoredSteers
+from app.store.tables import turns
 from handlers.notifications import PullClosed
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.pages.conftest import SECRET, TURNS
@@ -64,6 +67,39 @@ async def test_a_run_shows_its_stages_and_a_stage_its_turns(pages):
     assert "<pre>Do it.\n</pre>" in stage
     assert (missing.status, gone.status) == (404, 404)
     assert "There is no such page" in words
+
+
+async def test_each_call_shows_the_rule_that_decided(pages):
+    rulings = (
+        Ruling("allow", "default"),
+        Ruling("allow", "default"),
+        Ruling("allow", "dependency/known"),
+        Ruling("deny", "shell/network"),
+        Ruling("ask", "dependency/new", "abcdef"),
+        Ruling("ask", SECRET),
+    )
+    await pages.run(
+        "0001-a", *(results(str(each), ruling=each) for each in rulings), results("old")
+    )
+    async with pages.logged_in() as browser:
+        _, run = await browser.get(RUN, Accept="application/json")
+        _, shown = await browser.get(RUN)
+        _, stage = await browser.get(STAGE)
+
+    rules = [(each["words"], each["calls"], each["stages"]) for each in json.loads(run)["rules"]]
+    where = ["implement/1"]
+    assert [each for each in rules if SECRET not in each[0]] == [
+        ("left to people by the rule [redacted], and nobody could be asked", 1, where),
+        ("left to people by the rule dependency/new", 1, where),
+        ("refused by the rule shell/network", 1, where),
+        ("allowed by the rule dependency/known", 1, where),
+        ("allowed: no rule objects", 2, where),
+    ]
+    assert len(rules) == 5
+    assert "refused by the rule shell/network" in shown
+    assert stage.count("no rule objects") == 2
+    assert 'href="/approvals/abcdef"' in stage
+    assert SECRET not in run + shown + stage
 
 
 async def test_a_long_stage_is_shown_in_parts(pages):
@@ -144,6 +180,38 @@ async def test_what_was_spent_is_shown_by_day_and_run(pages):
     assert "$0.50" in text
     assert '<td data-label="Stage">implement</td><td data-label="Spent">$0.50</td>' in text
     assert 'href="/runs/0001-a"' in text
+
+
+async def test_spending_is_told_by_model_with_what_a_month_costs_at_this_pace(pages):
+    answers = (answer(cost_usd=4.0, model="claude-opus-5"), answer(cost_usd=1.0, model="haiku"))
+    await pages.run("0001-a", *answers, answer(cost_usd=0.5), state="done")
+    earlier = update(turns).values(created_at=turns.c.created_at - 2 * 86_400)
+    await pages.database.write(lambda c: c.execute(earlier))
+    async with pages.logged_in() as browser:
+        _, told = await browser.get("/spend", Accept="application/json")
+        _, text = await browser.get("/spend")
+
+    spent = json.loads(told)
+    assert [(each["model"], each["usd"]) for each in spent["models"]] == [
+        ("claude-opus-5", 4.0),
+        ("haiku", 1.0),
+        ("", 0.5),
+    ]
+    days = spent["pace_days"]
+    assert days in (2, 3)  # a midnight may lie between
+    assert spent["forecast"] == 30 * 5.5 / days
+    assert f"At the pace of the last {days} full days, 30 days cost ${165 / days:.2f}." in text
+    assert '<td data-label="Model">not recorded</td>' in text
+
+
+async def test_operators_see_the_disk_of_the_data(pages):
+    async with pages.logged_in(data=pages.folder) as browser:
+        _, now = await browser.get("/", Accept="application/json")
+        _, text = await browser.get("/")
+
+    disk = json.loads(now)["disk"]
+    assert 0 < disk["free"] < disk["total"]
+    assert "below 1.0 GiB no command starts" in text
 
 
 async def test_an_operator_speaks_to_a_run_pays_more_and_ends_it(pages):

@@ -37,9 +37,11 @@ def call(name="bash", **arguments):
     return {"type": "tool_use", "id": "c1", "name": name, "input": arguments}
 
 
-def results(words, *, tree=None, error=False, stage="implement/1"):
+def results(words, *, tree=None, error=False, stage="implement/1", ruling=None):
     block = {"type": "tool_result", "tool_use_id": "c1", "content": words}
-    return Turn("results", stage, [block | ({"is_error": True} if error else {})], tree=tree)
+    rulings = {"c1": ruling} if ruling else {}
+    content = [block | ({"is_error": True} if error else {})]
+    return Turn("results", stage, content, tree=tree, rulings=rulings)
 
 
 class RunStore:

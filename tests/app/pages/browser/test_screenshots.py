@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import update
 
+from agents.ports import Ruling
 from agents.run import Outcome
 from app.store.runs import Runs
 from app.store.tables import approvals, runs, turns
@@ -36,9 +37,9 @@ LOOKED = (
 WORKED = (
     prompt("Make step 1 of 2."),
     answer(call("edit_file", path="src/parse.py")),
-    results("written"),
+    results("written", ruling=Ruling("allow", "default")),
     answer(call(command="pytest -q tests/test_parse.py")),
-    results("14 passed in 0.31s"),
+    results("14 passed in 0.31s", ruling=Ruling("allow", "default")),
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, update
 from sqlalchemy.exc import IntegrityError
 
-from agents.ports import Turn, Usage
+from agents.ports import Ruling, Turn, Usage
 from app.store.database import Database
 from app.store.runs.turns import StoredJournal, spent_since
 from app.store.spending import sum_lanes
@@ -64,7 +64,12 @@ def prompt(text):
 async def test_turns_come_back_as_they_were_in_their_order(journal):
     results = Turn("results", "triage/1", [{"type": "tool_result", "content": "x"}], tree="abc")
     remark = Turn("remark", "triage/1", [{"type": "text", "text": "Nine."}, {"type": "text"}])
-    said = [prompt("Hello"), ANSWER, results, remark]
+    rulings = {
+        "toolu_1": Ruling("ask", "dependency/new", "abcdef"),
+        "2": Ruling("allow", "default"),
+    }
+    ruled = Turn("results", "triage/1", [], rulings=rulings)
+    said = [prompt("Hello"), replace(ANSWER, model="claude-opus-5"), results, remark, ruled]
     for number, turn in enumerate(said):
         await journal.append("triage/1", number, turn)
     assert await journal.turns("triage/1") == said
