@@ -63,16 +63,21 @@ class ProgressWatch:
 
     async def _look(self) -> None:
         """Ask for all of them, as long as somebody looks at one."""
+        seen: object = None
         while self._wanted:
             await asyncio.sleep(LOOK_SECONDS)
             with suppress(TransientError):  # the next look tells
                 asked = list(self._wanted)
+                now = (asked, await self._history.progress_digest(asked))
+                if now == seen:
+                    continue
                 found = await self._history.progress(asked)
                 known = {name: found.get(name) for name in asked if name in self._wanted}
                 if known != self._known:
                     async with self._news:
                         self._known = known
                         self._news.notify_all()
+                seen = now
 
 
 class RunEvents:

@@ -16,13 +16,13 @@ RUN = "/runs/0001-a"
 RETRY = f"{RUN}/retry"
 
 
-async def store_steps(pages, *names):
+async def store_steps(pages, *names, run="0001-a"):
     """Store that the run came to these stages."""
 
     def write(connection):
         connection.execute(text(STEPS))
         for number, name in enumerate(names):
-            values = {"run": "0001-a", "number": number, "name": name, "output": None}
+            values = {"run": run, "number": number, "name": name, "output": None}
             times = {"start": 1_000 * number, "end": 1_000 * number + 500}
             connection.execute(text(STEP), values | times)
 

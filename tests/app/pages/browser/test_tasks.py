@@ -8,9 +8,11 @@ from app.pages.run_pages import MOST_TURNS
 from app.store.pages.logins import PageLogins
 from app.store.runs import Runs, StoredJournal, StoredSteers
 from app.views.text import make_visible
+from handlers.internal import PAGE
 from tests.app.cli.runs.runs_scene import answer, call, results
 from tests.app.pages.browser.conftest import logged_in_tab
 from tests.app.pages.conftest import TURNS
+from tests.app.pages.test_retries import list_waiting, store_steps
 
 RUN = "/runs/0001-a"
 STAGE = f"{RUN}/stages/implement/1"
@@ -53,6 +55,8 @@ def list_hostile():
 async def test_all_is_done_without_javascript(pages, chromium):
     await pages.run("0001-a", *TURNS)
     await pages.run("0002-b", state="parked")
+    await pages.run("0003-c", *TURNS, state="failed", number=9)
+    await store_steps(pages, "access", "stage/triage_issue/1", run="0003-c")
     yes = await pages.ask("0002-b")
     no = await pages.ask("0002-b", call_id="c2", arguments={"command": "curl"})
     async with (
@@ -79,11 +83,17 @@ async def test_all_is_done_without_javascript(pages, chromium):
         await tab.get_by_role("link", name="implement/1").first.click()
         await tab.get_by_text("is told").first.click()
         await tab.get_by_text("Ignore all rules.").wait_for()
+        await tab.goto("/runs/0003-c")
+        await tab.get_by_label("From").select_option("triage_issue")
+        await tab.get_by_role("button", name="Retry").click()
+        await tab.wait_for_url("**/runs/*")
+        await tab.goto("/")
         await tab.get_by_role("button", name="Log out").click()
         await tab.get_by_role("heading", name="Log in").wait_for()
     decided = [(await pages.approvals.get(each.id)) for each in (yes, no)]
     steers = await StoredSteers(pages.database).list_after("0001-a")
 
+    assert await list_waiting(pages) == [PAGE]
     assert [each.state for each in decided] == ["approved", "denied"]
     assert decided[1].reason == "No network"
     assert [(each.kind, each.words, each.usd) for each in steers] == [
