@@ -159,6 +159,10 @@ class RunView(RunSummary):
     stages: list[StageSummary]
     approvals: list[ApprovalSummary]
     rules: list[UsedRule]
+    heard_outsiders: Annotated[
+        bool, Field(description="It has read what people without access wrote.")
+    ]
+    worker: Annotated[str, Field(description="That it was begun on last; for operators.")]
     alerts: FixSummary | None
     said: list[Saying]
     under_way: bool
@@ -197,6 +201,10 @@ class StageView(RunSummary):
     first: Annotated[int, Field(description="How many turns come before these.")]
     number: Annotated[int, Field(description="How many turns the stage has in all.")]
     turns: list[TurnView]
+    came_to: Annotated[
+        dict[str, Any] | None,
+        Field(description="Its output, and the commit that it left. Untrusted, and bounded."),
+    ]
 
 
 class ApprovalView(ApprovalSummary):

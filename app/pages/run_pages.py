@@ -13,11 +13,12 @@ from aiohttp import web
 from agents.ports import SteerKind
 from app.pages.ground import PageGround
 from app.pages.programs import read_form
-from app.pages.render import LOGIN, answer, refuse, wants_json
+from app.pages.render import LOGIN, OPERATOR, answer, refuse, wants_json
 from app.pages.retries import list_stages
 from app.store.alerts import Remediations
-from app.store.runs import KeptRun, StoredSteers
+from app.store.runs import StoredSteers
 from app.views.record import alerts, describe_run, details
+from app.views.stage_output import describe_output
 from app.views.text import format_dollars
 from app.views.timeline import UNDER_WAY, base_of, order_stages
 from app.views.trajectory import build_trajectory
@@ -52,6 +53,7 @@ class RunPages:
                 for each in steers
             ],
             "under_way": run.state in UNDER_WAY,
+            "worker": run.worker if request[OPERATOR] else "",
             "mark": await self._mark(run.id),
             "limit": ground.run_budget_usd,
             "once": secrets.token_hex(8),
@@ -60,7 +62,7 @@ class RunPages:
         return await answer(request, "run", view)
 
     async def show_stage(self, request: web.Request) -> web.Response:
-        """Show what was said in one stage, and what each turn changed in the files.
+        """Show what one stage came to, what was said in it, and what each turn changed.
 
         The newest turns are shown, or those up to the one that `until` names, counted from 1.
         """
@@ -68,13 +70,18 @@ class RunPages:
         stage = request.match_info["stage"][:100]
         every = await ground.history.turn_marks(run.id)
         places = [place for place, turn in enumerate(every) if turn.stage == stage]
-        if not places:
-            return await self._show_without_turns(run, stage)
+        steps = await ground.history.steps(run.id)
+        done = next((each for each in order_stages(run, (), steps) if each.name == stage), None)
+        if not places and done is None:
+            raise web.HTTPNotFound
         until = _read_number(request.query.get("until", ""), len(places))
         first = max(0, until - MOST_TURNS)
-        before = every[: places[first]]
+        before = every[: places[first]] if places else every
         after = before[-1].at if before else 0.0
         said = await ground.history.turns(run.id, content=True, after=after, stage=stage)
+        came_to = await asyncio.to_thread(
+            describe_output, done.steps if done else (), ground.redactor
+        )
         trees = [turn.tree for turn in before if turn.tree]
         view = {
             **describe_run(run, ground.redactor, short=run.id, clone=False),
@@ -83,11 +90,12 @@ class RunPages:
             "until": until,
             "number": len(places),
             "most": MOST_TURNS,
+            "came_to": came_to,
             "turns": await shown_turns(
                 run.id,
                 said[: until - first],
                 ground.find_mirror(run),
-                base_of(await ground.history.steps(run.id)),
+                base_of(steps),
                 ground.redactor,
                 before=trees[-1] if trees else None,
             ),
@@ -95,13 +103,6 @@ class RunPages:
             "mark": await self._mark(run.id),
         }
         return await answer(request, "stage", view)
-
-    async def _show_without_turns(self, run: KeptRun, stage: str) -> web.Response:
-        """Lead to the run, for a stage that code did alone. Raises HTTPNotFound for others."""
-        steps = await self._ground.history.steps(run.id)
-        if stage not in (each.name for each in order_stages(run, (), steps)):
-            raise web.HTTPNotFound
-        return web.Response(status=303, headers={"Location": f"/runs/{run.id}#stages"})
 
     async def show_trajectory(self, request: web.Request) -> web.Response:
         """Answer with all turns of a run, for other programs."""

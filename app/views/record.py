@@ -12,7 +12,7 @@ from app.store.alerts import Remediation
 from app.store.runs import History, KeptRun
 from app.views.rulings import sum_rulings
 from app.views.text import redact
-from app.views.timeline import base_of, order_stages, stage_of
+from app.views.timeline import base_of, has_heard_outsiders, order_stages, stage_of
 from app.views.turns import shown_turns
 
 
@@ -78,6 +78,7 @@ async def details(
     found: dict[str, Any] = {
         "stages": [redact(each.describe(run), redactor) for each in order_stages(run, said, steps)],
         "approvals": [describe_approval(each, redactor) for each in asked],
+        "heard_outsiders": has_heard_outsiders(steps),
         "rules": [redact(asdict(each), redactor) for each in sum_rulings(said)],
     }
     if turns:

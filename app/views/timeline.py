@@ -95,6 +95,13 @@ def base_of(steps: Sequence[KeptStep]) -> str | None:
     return next((str(start) for start in starts if start), None)
 
 
+def has_heard_outsiders(steps: Sequence[KeptStep]) -> bool:
+    """Return whether the run has read what people without access wrote, by what a step noted."""
+    records = (step.record for step in steps if isinstance(step.record, dict))
+    told = (record.get("standing") or record for record in records)
+    return any(each.get("tainted") is True for each in told if isinstance(each, dict))
+
+
 def stage_of(step: str) -> str | None:
     """Return the occurrence that a step performs; waiting for people and the like is none."""
     kind, _, name = step.partition("/")

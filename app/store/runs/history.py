@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnClause, Connection, Row, Select, bindparam, func, inspect, select, true
 from sqlalchemy import column as a_column
 from sqlalchemy import table as a_table
@@ -23,15 +23,16 @@ from app.store.database import Database
 from app.store.encryption.columns import SealedText
 from app.store.engine_tables import SCHEMA
 from app.store.runs.approvals import StoredApprovals
-from app.store.runs.turns import parse_rulings
 from app.store.tables import runs, turns
 
 _OF_A_RUN = (
     *("id", "repository", "repository_id", "number", "kind", "request", "asked_by"),
     *("state", "stage", "created_at", "updated_at", "outcome", "kept_usd", "kept_answers"),
+    "holder",
 )
 SEVERITIES = ("critical", "high", "medium", "low")
 """The worst first."""
+_RULINGS = TypeAdapter(dict[str, Ruling])
 _IN_ORDER = (turns.c.created_at, turns.c.session, turns.c.number)
 _NAMES = ("workflow_uuid", "function_id", "function_name")
 _TIMES = ("started_at_epoch_ms", "completed_at_epoch_ms")
@@ -63,6 +64,8 @@ class KeptRun:
     outcome: Outcome | None
     severity: str = ""
     """The worst of the alerts that asked for it; empty: none did, or GitHub did not say."""
+    worker: str = ""
+    """That it was begun on last, or taken up by; empty: none yet."""
 
 
 @dataclass(frozen=True)
@@ -265,6 +268,7 @@ def _run(row: Row[Any]) -> KeptRun:
         usd=row.kept_usd or row.usd or 0.0,
         outcome=outcome,
         severity=_find_worst(asked),
+        worker=row.holder or "",
     )
 
 
@@ -301,6 +305,13 @@ def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
         rulings=None if row.rulings is None else parse_rulings(row.rulings),
         model=row.model or "",
     )
+
+
+def parse_rulings(text: str | None) -> dict[str, Ruling]:
+    """Return what the gate said to each call, as far as the row tells."""
+    with suppress(ValidationError):
+        return _RULINGS.validate_json(text or "{}", extra="ignore")
+    return {}
 
 
 @lru_cache(maxsize=1_000)  # two of three turns have none

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
-from agents.ports import Ruling, Turn, Usage
+from agents.ports import Turn, Usage
 from app.store.database import Database
+from app.store.runs.history import parse_rulings
 from app.store.runs.runs import OPEN
 from app.store.tables import runs, turns
 
 LONGEST_MODEL = 120
-_RULINGS = TypeAdapter(dict[str, Ruling])
 
 
 class StoredJournal:
@@ -101,13 +99,6 @@ class StoredJournal:
         each = [Usage.model_validate_json(row.usage, extra="ignore") for row in rows]
         own = sum(1 for usage in each if usage != Usage())  # others were taken from an earlier run
         return sum(each, Usage()), sum(row.cost_usd for row in rows), own
-
-
-def parse_rulings(text: str | None) -> dict[str, Ruling]:
-    """Return what the gate said to each call, as far as the row tells."""
-    with suppress(ValidationError):
-        return _RULINGS.validate_json(text or "{}", extra="ignore")
-    return {}
 
 
 def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:

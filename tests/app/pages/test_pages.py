@@ -16,6 +16,7 @@ from app.store.tables import turns
 from handlers.notifications import PullClosed
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.pages.conftest import SECRET, TURNS
+from tests.app.pages.test_retries import store_steps
 from tests.fakes.requests import build_repository
 
 HOSTILE = (
@@ -100,6 +101,42 @@ async def test_each_call_shows_the_rule_that_decided(pages):
     assert stage.count("no rule objects") == 2
     assert 'href="/approvals/abcdef"' in stage
     assert SECRET not in run + shown + stage
+
+
+async def test_a_stage_shows_what_it_came_to_also_where_no_model_was_asked(pages):
+    deep = {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": "too deep"}}}}}}}}
+    output = {
+        "shown": True,
+        "command": f"python -m unittest {SECRET}",
+        "base": {"exit_code": 1, "output": f"Ran 1 test\n{HOSTILE[0]}\n{'x' * 5_000}"},
+        "flaws": [{"text": HOSTILE[1]}] * 101,
+        "why": "",
+        **deep,
+    }
+    proved = {"output": output, "standing": {"head": "c" * 40, "tainted": True}, "error": None}
+    await pages.run("0001-a", *TURNS, state="done")
+    await store_steps(pages, "access", **{"stage/prove/1": proved, "stage/implement/1": None})
+    async with pages.logged_in() as browser:
+        _, run = await browser.get(RUN)
+        _, told = await browser.get(RUN, Accept="application/json")
+        _, text = await browser.get(f"{RUN}/stages/prove/1")
+        _, came = await browser.get(f"{RUN}/stages/prove/1", Accept="application/json")
+        _, said = await browser.get(STAGE)
+
+    assert f'href="{RUN}/stages/prove/1"' in run
+    assert "It has read what people without access wrote" in run
+    assert json.loads(told)["heard_outsiders"]
+    assert "<dt>shown</dt><dd>yes</dd>" in re.sub(r"\s*\n\s*(?=yes|</dd>)", "", text)
+    assert "<dt>why</dt>" not in text
+    assert "Ran 1 test\n&lt;script&gt;alert(1)" in text
+    assert "<img" not in text
+    assert "(1 more)" in text
+    assert "too deep" not in text
+    assert SECRET not in text + came
+    found = json.loads(came)["came_to"]
+    assert (found["commit"], found["heard_outsiders"]) == ("c" * 40, True)
+    assert found["output"]["base"]["output"].endswith("more characters]")
+    assert "What it came to" not in said
 
 
 async def test_a_long_stage_is_shown_in_parts(pages):

@@ -16,13 +16,14 @@ RUN = "/runs/0001-a"
 RETRY = f"{RUN}/retry"
 
 
-async def store_steps(pages, *names, run="0001-a"):
-    """Store that the run came to these stages."""
+async def store_steps(pages, *names, run="0001-a", **records):
+    """Store that the run came to these stages, and what it recorded of some."""
 
     def write(connection):
         connection.execute(text(STEPS))
-        for number, name in enumerate(names):
-            values = {"run": run, "number": number, "name": name, "output": None}
+        for number, (name, record) in enumerate([*dict.fromkeys(names).items(), *records.items()]):
+            output = json.dumps({"value": record}) if record else None
+            values = {"run": run, "number": number, "name": name, "output": output}
             times = {"start": 1_000 * number, "end": 1_000 * number + 500}
             connection.execute(text(STEP), values | times)
 
