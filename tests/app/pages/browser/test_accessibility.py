@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.policy import MissingPolicy
 from tests.app.pages.browser.conftest import logged_in_tab
 from tests.app.pages.conftest import TURNS
+from tests.app.pages.test_retries import store_steps
 from tests.referees.packages import axe_script
 
 LOOKS = (("light", 360), ("light", 720), ("light", 1_600), ("dark", 1_600), ("dark", 360))
@@ -13,6 +14,7 @@ FOUND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).
 UNFOLD = "() => document.querySelectorAll('details').forEach(each => each.open = true)"
 OVERFLOWS = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
 STAGE = "/runs/0001-a/stages/implement/1"
+PROOF = "/runs/0001-a/stages/prove/1"
 
 
 async def store_everything(pages):
@@ -22,10 +24,12 @@ async def store_everything(pages):
     await pages.run("0003-c", *TURNS, state="failed", text="x" * 3_000)
     asked = await pages.ask("0002-b", arguments={"command": "pip install " + "x" * 400})
     denied = await pages.ask("0003-c", arguments={"command": "curl"})
+    proved = {"output": {"command": "x" * 300, "runs": [{"exit_code": 1, "output": "a\n" * 9}]}}
+    await store_steps(pages, "access", **{"stage/prove/1": proved, "stage/implement/1": proved})
     await pages.approvals.decide(denied.id, verdict="denied", by="eve", by_id=1, via="page")
     return (
         *("/", "/?words=nothing+fits", "/spend", "/audit", "/r/ada/parse", "/runs/0001-a"),
-        *("/runs/0003-c", STAGE, f"/approvals/{asked.id}", f"/approvals/{denied.id}"),
+        *("/runs/0003-c", STAGE, PROOF, f"/approvals/{asked.id}", f"/approvals/{denied.id}"),
         *("/runs/0009-z", "/login"),
     )
 
