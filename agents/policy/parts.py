@@ -182,7 +182,17 @@ Reviewer = Annotated[
 
 
 class PullRequests(Strict):
-    """Before whom pull requests are brought that Fettle opens. What people change stays."""
+    """How large Fettle's pull requests are, and before whom they are brought.
+
+    What people change stays.
+    """
+
+    max_lines: int = Field(default=400, ge=0, le=1_000_000)
+    """How many changed lines people want to read at a time: lock files and generated ones are not
+    counted. Plans aim at it; a change that is larger is divided. 0: it may be any size."""
+    stack: bool = True
+    """Whether what is larger becomes several pull requests, each on top of the one before it and
+    green by itself; if not, it stays one that says so."""
 
     labels: tuple[LabelName, ...] = Field(default=(), max_length=20)
     """Put on each of them; those that the repository lacks are made."""

@@ -48,14 +48,24 @@ class Publisher(Protocol):
         closes: Sequence[int] = (),
         evidence: str = "",
         terms: PullRequests | None = None,
+        onto: str = "",
+        lower: bool = False,
     ) -> PullRequest:
         """Open the pull request of this branch, or bring the open one up to date.
 
-        `terms`: the policy's, on before whom it is brought.
+        `terms`: the policy's, on before whom it is brought. `onto`: the run's own branch that it
+        stands on; empty: that of the request. `lower`: another one of the run stands on it.
 
         `evidence`: how it was checked, folded below the text for who wants to know.
 
         `closes`: numbers of the issues of this repository that its merge closes.
+        """
+        ...
+
+    async def stack(self, pulls: Sequence[PullRequest]) -> bool:
+        """Have GitHub lead these, from the bottom up, as one stack; False where it has none.
+
+        Pull requests of earlier runs that parts of the same change stood in are closed.
         """
         ...
 

@@ -42,6 +42,8 @@ class Outcome(Frozen):
     """For a refusal: the id of the rule that decided."""
     url: str | None = None
     pull_request: PullRequest | None = None
+    lower: tuple[PullRequest, ...] = ()
+    """Pull requests that it stands on, from the bottom up, where the change was divided."""
     report: str = ""
     """All of it in Markdown, where there is more to say than the text and no issue to say it on."""
     details: Json = None

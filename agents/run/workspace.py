@@ -217,20 +217,25 @@ class RunWorkspace:
         self._tree_at = commit
         return commit
 
-    async def push(self, branch: str, *, replacing: str = "") -> str:
+    async def push(self, branch: str, *, replacing: str = "", commit: str = "") -> str:
         """Push what the run has committed, signed where it has to be; return the branch's page.
 
-        The commits have other ids after that, where they were signed: see `rename_commits_in`.
+        `commit`: up to which of its commits; all of them by default. They have other ids after
+        that, where they were signed: see `rename_commits_in`.
         """
         publisher, signing = self.ports.publisher, (await self.policy()).commits.signing
         if signing == "github" or await self._is_signed():
             await self._sign()
         try:
-            return await publisher.push(branch, self.head, replacing=replacing)
+            return await publisher.push(branch, self.find_signed(commit), replacing=replacing)
         except SignaturesRequired:
             if signing == "none" or not await self._sign():
                 raise
-            return await publisher.push(branch, self.head, replacing=replacing)
+            return await publisher.push(branch, self.find_signed(commit), replacing=replacing)
+
+    def find_signed(self, commit: str) -> str:
+        """Return what stands for a commit of the run since it was signed; for none, its newest."""
+        return self.standing.signed.get(commit, commit) or self.head
 
     async def _is_signed(self) -> bool:
         """Return whether this push was begun before, and what is signed may be there already."""

@@ -59,6 +59,8 @@ class ClonePublisher:
         closes: Sequence[int] = (),  # noqa: ARG002 - there are no issues that could be closed
         evidence: str = "",
         terms: PullRequests | None = None,  # noqa: ARG002 - nor people who could be asked
+        onto: str = "",
+        lower: bool = False,  # noqa: ARG002 - nothing is divided without a GitHub
     ) -> PullRequest:
         """Return what would be opened."""
         checked = f"### {EVIDENCE}\n\n{evidence}" if evidence else ""
@@ -67,11 +69,15 @@ class ClonePublisher:
             url=branch,
             branch=branch,
             head=commit,
-            base=self.base,
+            base=onto or self.base,
             title=self.redactor.clean(one_line(self.redactor.clean(title), LONGEST_TITLE)),
             body="\n\n".join(filter(None, (self._clean(body), self._clean(checked), self.caution))),
             draft=draft,
         )
+
+    async def stack(self, pulls: Sequence[PullRequest]) -> bool:  # noqa: ARG002 - the port has it
+        """Return False: there is no GitHub that could lead them."""
+        return False
 
     async def comment(self, key: str, body: str) -> str:
         """Keep what would be said on the issue; `key` tells one answer from another."""

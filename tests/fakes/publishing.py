@@ -29,20 +29,36 @@ class MemoryPublisher:
         return f"url/{branch}"
 
     async def open_pull_request(
-        self, *, branch, commit, title, body, draft, closes=(), evidence="", terms=None
+        self,
+        *,
+        branch,
+        commit,
+        title,
+        body,
+        draft,
+        closes=(),
+        evidence="",
+        terms=None,
+        onto="",
+        lower=False,
     ):
-        self.closes, self.evidence, self.terms = closes, evidence, terms
+        if not lower:
+            self.closes, self.evidence, self.terms = closes, evidence, terms
         self.pulls[branch] = PullRequest(
-            number=2,
+            number=self.pulls[branch].number if branch in self.pulls else 2 + len(self.pulls),
             url="u",
             branch=branch,
             head=commit,
-            base="main",
+            base=onto or "main",
             title=title,
             body=body,
             draft=draft,
         )
         return self.pulls[branch]
+
+    async def stack(self, pulls):
+        self.stacked = [each.number for each in pulls]
+        return False
 
     async def comment(self, key, body):
         self.comments[key] = body

@@ -13,6 +13,7 @@ from app.github.reporting.reporter import GitHubReporter
 from app.github.transport.client import GitHub
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
+from app.simulator.github.gitdir import GitDir
 from tests.fakes.requests import build_repository, build_resolve_issue
 from tests.referees.alert_calls import make_alert_calls
 from tests.referees.link_calls import make_link_calls
@@ -105,6 +106,7 @@ async def make_every_call(scene):
     await make_review_calls(scene)
     await make_actions_calls(scene)
     await make_alert_calls(scene)
+    await make_stack_calls(scene)
 
 
 async def make_issue_calls(call):
@@ -187,6 +189,25 @@ async def make_pull_calls(call):
     for issue in (1, 2, number):
         await call("GET", f"{base}/issues/{issue}/timeline")
     await call("GET", f"{base}/issues/{number}")
+
+
+async def make_stack_calls(scene):
+    call, base = scene.call, "/repos/forge/anvil"
+    [lower] = await call("GET", f"{base}/pulls?head=forge:bot/fix&state=all")
+    number = lower["number"]
+    tip = (await call("GET", f"{base}/git/ref/heads/bot/fix"))["object"]["sha"]
+    commit = await call("GET", f"{base}/commits/{tip}")
+    tree = commit["commit"]["tree"]["sha"]
+    wanted = {"message": "More", "tree": tree, "parents": [tip]}
+    sha = (await call("POST", f"{base}/git/commits", wanted))["sha"]
+    await GitDir(scene.repository.gitdir).update_ref("refs/heads/bot/more", sha)
+    above = {"title": "More", "head": "bot/more", "base": "bot/fix", "body": ""}
+    upper = (await call("POST", f"{base}/pulls", above))["number"]
+    for numbers in ([number, upper], [upper, number], [number, 999], [number]):
+        await call("POST", f"{base}/stacks", {"pull_requests": numbers})
+    for query in (f"?pull_request={number}", "?pull_request=999", "?pull_request=x", ""):
+        await call("GET", f"{base}/stacks{query}")
+    await call("DELETE", f"{base}/git/refs/heads/bot/more")
 
 
 async def ready(call, node_id):

@@ -66,7 +66,9 @@ async def decompose(run: StageContext, finding: Triage, facts: KnownFacts) -> Pl
         plan = Plan(steps=finding.steps, why_whole=_why_whole(run, finding))
         plan = plan.model_copy(update={"fast": not plan.why_whole})
     else:
-        planned = await run.converse(DECOMPOSE)
+        terms = (await run.policy()).pull_requests
+        most = terms.max_lines if terms.stack else 0
+        planned = await run.converse(DECOMPOSE, most_lines=most)
         why = "triage gave no plan" if facts.path == "fast" else ""
         plan = Plan(steps=tuple(planned.steps), why_whole=why)
     steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"

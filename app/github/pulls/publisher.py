@@ -15,7 +15,8 @@ from app.github.pulls.attention import NOT_ASKED, Attention
 from app.github.pulls.head_branch import PULL, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
 from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
-from app.github.pulls.text import KEY, PullRequestBody
+from app.github.pulls.stack import PullStack
+from app.github.pulls.text import KEY, LOWER_KEY, PullRequestBody
 from app.github.transport import (
     SETTLE,
     GitHub,
@@ -121,33 +122,42 @@ class GitHubPublisher:
         closes: Sequence[int] = (),
         evidence: str = "",
         terms: PullRequests | None = None,
+        onto: str = "",
+        lower: bool = False,
     ) -> PullRequest:
         """Open the pull request of this branch, or update the open one.
 
         `evidence`: how it was checked, folded below the text.
         `closes`: the only issues of this repository that the merge closes.
         `terms`: before whom it is brought once it is opened, and once it is no draft any more.
+        `onto`: the branch that it stands on, if not the request's; `lower`: others stand on it.
         https://docs.github.com/rest/pulls/pulls#create-a-pull-request
         """
         request = self._request
-        text = PullRequestBody(self._wording, title, body, closes, evidence)
+        key = LOWER_KEY if lower else KEY
+        text = PullRequestBody(self._wording, title, body, closes, evidence, key=key)
         wanted = {"title": text.title, "body": await text.write_whole(self._caution, self._run_id)}
+        base = onto or getattr(request, "base_branch", "") or request.repository.default_branch
         async with self._github.lease_client(
             request.installation_id, request.repository.id, Profile.PULLS
         ) as client:
             found = await made_once(
                 lambda: self._find(client, branch),
-                lambda: self._open(client, {**wanted, "head": branch, "draft": draft}),
+                lambda: self._open(
+                    client, {**wanted, "head": branch, "base": base, "draft": draft}
+                ),
                 settle=self._settle,
             )
-            if self._opened is not None:
+            if self._opened is not None and not lower:
                 await self._opened(found["number"])
             before = found
+            found = await self._move_onto(client, found, base)
             ready = not found["draft"] or draft
             if not ready or any(found[name] != said for name, said in wanted.items()):
                 found = await self._up_to_date(client, found, wanted, text, draft=draft)
             if terms is not None:
-                await self._bring_before(client, before, terms, draft=found["draft"])
+                fresh = make_marker(self._run_id, key) in (before["body"] or "")
+                await self._bring_before(client, before, terms, draft=found["draft"], fresh=fresh)
         return PullRequest(
             number=found["number"],
             url=found["html_url"],
@@ -166,9 +176,9 @@ class GitHubPublisher:
         terms: PullRequests,
         *,
         draft: bool,
+        fresh: bool,
     ) -> None:
-        """Bring it before people if this run opened it, or ended the draft that `pull` was."""
-        fresh = make_marker(self._run_id, KEY) in (pull["body"] or "")
+        """Bring it before people if it is fresh, or ended the draft that `pull` was."""
         attention = Attention(client, self._where, terms)
         ready = not draft and (fresh or pull["draft"])
         if refused := await attention.ask(pull, fresh=fresh, ready=ready):
@@ -247,16 +257,40 @@ class GitHubPublisher:
         return next((pull for pull in found if pull["head"]["ref"] == branch), None)
 
     async def _open(self, client: InstallationClient, wanted: dict[str, Any]) -> dict[str, Any]:
-        request = self._request
-        base = getattr(request, "base_branch", "")
-        data = {**wanted, "base": base or request.repository.default_branch}
         try:
-            opened: dict[str, Any] = await client.post(PULLS, self._where, data=data)
+            opened: dict[str, Any] = await client.post(PULLS, self._where, data=wanted)
         except Unprocessable as error:
             if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
                 return await self._open(client, {**wanted, "draft": False})
             raise
         return opened
+
+    async def _move_onto(
+        self, client: InstallationClient, found: dict[str, Any], base: str
+    ) -> dict[str, Any]:
+        """Have it stand on another branch, where it stood on one of Fettle's own."""
+        standing = found["base"]["ref"]
+        if standing == base or not standing.startswith(BRANCH_PREFIX):
+            return found
+        own = await self._github.identity(client)
+        if not own.is_author(found):
+            return found
+        where = {**self._where, "number": str(found["number"])}
+        moved: dict[str, Any] = await client.patch(PULL, where, data={"base": base})
+        return moved
+
+    async def stack(self, pulls: Sequence[PullRequest]) -> bool:
+        """Have GitHub lead them as one stack, and close what earlier runs had in their place."""
+        request = self._request
+        async with self._github.lease_client(
+            request.installation_id, request.repository.id, Profile.PULLS
+        ) as client:
+            stack = PullStack(
+                self._github, client, request, self._run_id, self._wording, self._settle
+            )
+            if request.again is not None:
+                await stack.retire([each.branch for each in pulls], pulls[-1].number or 0)
+            return await stack.lead(pulls)
 
     async def _up_to_date(
         self,

@@ -10,6 +10,8 @@ from agents.text.outgoing import LIMIT
 from app.github.transport import OutgoingText, make_marker
 
 KEY = "pull-request"
+LOWER_KEY = "pull-request-part"
+"""Of the pull requests that the one with `KEY` stands on."""
 LONGEST_TITLE = 200
 EDITED = """Somebody has edited the description of this pull request, so Fettle leaves it as it is.
 This is what it would say of the newest commits:
@@ -30,7 +32,10 @@ class PullRequestBody:
         body: str,
         closes: Iterable[int],
         evidence: str = "",
+        *,
+        key: str = KEY,
     ) -> None:
+        self._key = key
         self.title = wording.title(title, LONGEST_TITLE)
         self._wording = wording
         self._body = body
@@ -41,7 +46,7 @@ class PullRequestBody:
         """Return the description; a hidden marker at its end lets later runs find it."""
         folded = await self._fold_evidence()
         return await self._wrap_body(
-            (), (folded, "\n".join(self._closing), caution, make_marker(run_id, KEY))
+            (), (folded, "\n".join(self._closing), caution, make_marker(run_id, self._key))
         )
 
     async def write_beside(self) -> str:

@@ -65,6 +65,8 @@ class GitHub:
         self._paces = LRUCache(MOST_PACES) if paces is None else paces
         self._remembered = EtagCache()
         self._permit: Permit = _permit_always
+        self.without_stacks: set[int] = set()
+        """Installations whose GitHub has said that it leads no pull requests as stacks."""
 
     @classmethod
     @asynccontextmanager

@@ -75,6 +75,7 @@ VARIABLES = {
     "author": "jonas",
     "issue": "It adds wrong.",
     "number": 2,
+    "most_lines": 400,
     "count": 3,
     "title": "Add right",
     "brief": "Change add().",

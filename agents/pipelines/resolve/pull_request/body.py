@@ -39,11 +39,13 @@ def pull_request_body(
     *,
     template: str = "",
     beside: str = "",
+    size: str = "",
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost.
 
     `template`: the repository's own, which takes the place of the reasons where it was filled.
-    `beside`: which other open pull requests change the same files, fit to be published.
+    `beside`: which other open pull requests change the same files; `size`: which parts the change
+    has, or that it is larger than people want it; both fit to be published.
     """
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
@@ -59,6 +61,7 @@ def pull_request_body(
     form = fill_template(template, text.template, list_facts(work.finding.kind, checked), safe)
     sections = [
         _section("What nobody checked", "\n\n".join(part for part in unchecked if part)),
+        _section("Size", size),
         form or _section("Why", safe(text.why)),
         _section("What the issue asks for", asked_for(work.verdict, safe)),
         _section("Sub-issues", sub_issues(work, safe)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.pipelines.resolve.layers import LayeredChange
 from agents.pipelines.resolve.pull_request.body import pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
+from agents.pipelines.resolve.pull_request.layer_text import describe_part, list_parts, title_part
 from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
-from agents.ports import DECISION, NeighbourPull
+from agents.ports import DECISION, NeighbourPull, PullRequest
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import code_span, one_line
@@ -26,40 +28,93 @@ async def publish(
     text: PullRequestText,
     checked: MeasuredChange,
     work: ResolveWork,
+    *,
+    divided: LayeredChange | None = None,
 ) -> Outcome:
-    """Open the pull request."""
+    """Open the pull request, and below it those of its parts, where the change was divided."""
+    divided = divided or LayeredChange()
     earlier = await find_taken_up(run)
     branch = run.branch or (earlier and earlier.branch) or await _branch(run, request, text.branch)
     run.lets_out()
+    lower = await _open_lower(run, request, text, divided, work)
     await run.push(branch, replacing=earlier.head if earlier else "")
     checked, work = run.rename_commits_in(checked), run.rename_commits_in(work)
     spent = await run.ports.journal.sum_usage()
     template = await read_template(run) if text.template else ""
     beside = await _describe_neighbours(run)
-    body = pull_request_body(request, text, checked, work, spent, template=template, beside=beside)
+    title = await run.format_subject(text.title)
+    at = len(divided.lower)
+    size = list_parts(divided, lower, here=at, title=title) if lower else divided.size_note
+    body = pull_request_body(
+        request, text, checked, work, spent, template=template, beside=beside, size=size
+    )
     ready = checked.ready and work.whole
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
-        title=await run.format_subject(text.title),
+        title=title,
         body=body,
         draft=not ready,
         closes=_closes(request, work),
         terms=(await run.policy()).pull_requests,
+        onto=lower[-1].branch if lower else "",
     )
-    kind = "draft pull request" if pull_request.draft else "pull request"
-    where = f" #{pull_request.number}" if pull_request.number else ""
-    run.summarize(f"{kind}{where}")
+    pulls = (*lower, pull_request)
+    if lower or earlier:
+        await run.ports.publisher.stack(pulls)
+    if lower:
+        lower = await _open_lower(run, request, text, divided, work, pulls=pulls)
+    name = _name_pulls(pull_request, lower)
+    run.summarize(name)
     did = "Brought up to date:" if run.branch or earlier else "Opened"
     return Outcome(
         kind="pull_request",
-        text=f"{did} {kind}{where}: {pull_request.title}{'' if ready else _NOT_READY}."
-        f" {checked.headline}",
+        text=f"{did} {name}: {pull_request.title}{'' if ready else _NOT_READY}. {checked.headline}",
         url=pull_request.url,
         pull_request=pull_request,
+        lower=lower,
         ready=ready,
         confidence=run.standing.confidence,
     )
+
+
+def _name_pulls(pull_request: PullRequest, lower: Sequence[PullRequest]) -> str:
+    kind = "draft pull request" if pull_request.draft else "pull request"
+    where = f" #{pull_request.number}" if pull_request.number else ""
+    below = f", on top of {', '.join(f'#{each.number}' for each in lower)}" if lower else ""
+    return f"{kind}{where}{below}"
+
+
+async def _open_lower(
+    run: StageContext,
+    request: ResolveIssue,
+    text: PullRequestText,
+    divided: LayeredChange,
+    work: ResolveWork,
+    *,
+    pulls: Sequence[PullRequest] = (),
+) -> tuple[PullRequest, ...]:
+    """Open the pull requests of the lower parts, or bring them up to date; return them."""
+    found: list[PullRequest] = []
+    for at, layer in enumerate(divided.lower):
+        branch = await _branch(run, request, f"{text.branch}-part-{at + 1}")
+        await run.push(branch, commit=layer.commit)
+        commit = run.find_signed(layer.commit)
+        body = describe_part(
+            request, divided, work, pulls or found, at=at, commit=commit, title=text.title
+        )
+        opened = await run.ports.publisher.open_pull_request(
+            branch=branch,
+            commit=commit,
+            title=title_part(divided, at),
+            body=body,
+            draft=False,
+            terms=(await run.policy()).pull_requests,
+            onto=found[-1].branch if found else "",
+            lower=True,
+        )
+        found.append(opened)
+    return tuple(found)
 
 
 async def _describe_neighbours(run: StageContext) -> str:

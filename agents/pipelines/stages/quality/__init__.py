@@ -6,6 +6,7 @@ from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import (
     check_quality,
+    compare_checks,
     format_output,
     measure_base,
     some_names,
@@ -26,6 +27,7 @@ __all__ = [
     "VerifiedChange",
     "check_quality",
     "checks_table",
+    "compare_checks",
     "format_known",
     "format_output",
     "format_untold",

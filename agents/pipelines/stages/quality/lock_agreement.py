@@ -49,14 +49,14 @@ class UnlockedManifest(Frozen):
 
 
 async def find_unlocked_manifests(
-    run: StageContext, changed: Sequence[str]
+    run: StageContext, changed: Sequence[str], head: str
 ) -> tuple[UnlockedManifest, ...]:
-    """Return the manifests that may not fit their lock files since these paths were changed."""
-    paths = await run.ports.source.files(run.head) if changed else ()
+    """Return the manifests that may not fit their locks on `head`, where these paths changed."""
+    paths = await run.ports.source.files(head) if changed else ()
     found = [_name(pair, "removed") for pair in list_removed_locks(changed, paths)]
     pairs = list_lock_pairs(changed, paths)
     for pair in pairs[:_MOST_PAIRS]:
-        before, after = [await _read(run, commit, pair) for commit in (run.base, run.head)]
+        before, after = [await _read(run, commit, pair) for commit in (run.base, head)]
         if not after or max(len(after.manifest), len(after.lock)) > LONGEST:
             found.append(_name(pair, "unread"))
         elif packages := await asyncio.to_thread(find_unlocked, pair, before, after):

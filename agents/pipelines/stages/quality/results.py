@@ -70,6 +70,10 @@ class Baseline(Frozen):
     is judged. Runs that an older version began go on as they began: the engine finds the stages
     that it has a record of."""
 
+    divides: bool = False
+    """A change that is larger than people want to read at a time is divided. False in runs that an
+    older version began."""
+
     @property
     def documents_first(self) -> bool:
         """Return whether documentation is written before the change is judged, not after it."""

@@ -102,28 +102,34 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
         services=services,
         unstarted=unstarted,
         form=3,
+        divides=True,
     )
 
 
 @stage
 async def check_quality(run: StageContext, baseline: Baseline) -> CheckComparison:
     """Run the checks with the change."""
+    return await compare_checks(run, baseline, run.head)
+
+
+async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> CheckComparison:
+    """Run the checks on a commit of the run, and say what they tell against the baseline."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
-    changed = await (await run.tree()).list_changed_paths(run.base, run.head)
+    changed = await (await run.tree()).list_changed_paths(run.base, commit)
     order = order_by_touched([check.run for check in checks], changed)
-    measured = await _measure(run, run.head, checks, baseline.services, order)
+    measured = await _measure(run, commit, checks, baseline.services, order)
     known = await recall_flaky(run, measured)
     runs = [
-        await _confirm(run, before, now, baseline.services, find_known(known, now.command))
+        await _confirm(run, baseline, (*before, now), commit, find_known(known, now.command))
         for before, now in zip(baseline.before, measured, strict=True)
     ]
     await note_flaky(run, runs)
     quality = CheckComparison(
-        commit=run.head,
+        commit=commit,
         runs=tuple(runs),
         baseline=baseline,
         added=tuple(await (await run.tree()).list_install_commands()),
-        unlocked=await find_unlocked_manifests(run, changed),
+        unlocked=await find_unlocked_manifests(run, changed, commit),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality
@@ -131,22 +137,23 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
 
 async def _confirm(
     run: StageContext,
-    before: Sequence[CheckResult],
-    now: CheckResult,
-    services: Sequence[Service],
+    baseline: Baseline,
+    ended: Sequence[CheckResult],
+    commit: str,
     known: Mapping[str, FlakyTest],
 ) -> CheckResult:
-    """Return how a check ended with what it says of the change."""
+    """Return how a check ended with what it says of the commit; `ended`: before it, then on it."""
+    *before, now = ended
     check = Check(name=now.name, run=now.command, timeout=now.timeout)
 
-    async def run_check(commit: str, variables: Mapping[str, str]) -> CheckResult:
-        tree = await run.tree(commit, changing=True)
-        return await _run_check(tree, check, services, variables)
+    async def run_check(at: str, variables: Mapping[str, str]) -> CheckResult:
+        tree = await run.tree(at, changing=True)
+        return await _run_check(tree, check, baseline.services, variables)
 
-    confirmation = Confirmation(before, run.base, run.head, run_check, known)
-    ended = await confirmation.confirm(now)
-    told = tuple(known[name] for name in (*ended.new, *ended.flaky) if name in known)
-    return ended.model_copy(update={"known": told})
+    confirmation = Confirmation(before, run.base, commit, run_check, known)
+    judged = await confirmation.confirm(now)
+    told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
+    return judged.model_copy(update={"known": told})
 
 
 async def _measure(

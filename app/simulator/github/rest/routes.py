@@ -24,6 +24,7 @@ from app.simulator.github.rest import (
     remarks,
     repositories,
     reviews,
+    stacks,
 )
 from app.simulator.github.routing import register
 
@@ -38,6 +39,7 @@ SUBJECTS = (
     labels,
     links,
     pulls,
+    stacks,
     reviews,
     remarks,
     checks,

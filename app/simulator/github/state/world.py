@@ -176,6 +176,16 @@ class Pull(Thing):
 
 
 @dataclass(eq=False, kw_only=True)
+class Stack(Thing):
+    """Pull requests of which each stands on the one before it."""
+
+    number: int
+    pulls: list[Pull]
+
+    prefix = "S"
+
+
+@dataclass(eq=False, kw_only=True)
 class Repository(Thing):
     """A repository: its git directory and all that people wrote around it."""
 
@@ -207,6 +217,9 @@ class Repository(Thing):
     """Whether it signs what Apps make; an Enterprise Server may not."""
     requires_signatures: bool = False
     """A ruleset takes signed commits only."""
+    stacks: list[Stack] = field(default_factory=list)
+    has_stacks: bool = True
+    """Whether this GitHub leads pull requests as stacks: a preview."""
     parent: Repository | None = None
     """What it is a fork of."""
 

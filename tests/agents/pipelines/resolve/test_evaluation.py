@@ -144,7 +144,7 @@ async def test_a_run_that_an_older_version_began_is_judged_before_it_is_measured
     with pytest.raises(talk.Killed):
         await world.resolve(request_)
     measured = json.loads(world.steps.kept["stage/measure_base/1"])
-    measured["output"]["form"] = 2
+    measured["output"] |= {"form": 2, "divides": False}
     world.steps.kept["stage/measure_base/1"] = json.dumps(measured)
 
     assert (await world.resolve(request_)).kind == "pull_request"

@@ -45,7 +45,7 @@ async def test_one_step_goes_on_in_triages_conversation_and_each_stage_is_record
     assert stages == [
         *("prepare", "set_up", "gather", "triage", "divide", "measure_base", "decompose"),
         *("implement", "docs_review", "prove", "check_quality", "evaluation", "inspect"),
-        *("craft_pr", "publish"),
+        *("plan_layers", "craft_pr", "publish"),
     ]
     pull = outcome.pull_request
     assert pull.branch.startswith("bot/7-add-right-always-")

@@ -1,0 +1,91 @@
+"""The words of pull requests that are parts of one change, around what was measured of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.pipelines.resolve.layers import Layer, LayeredChange
+from agents.pipelines.resolve.work import ResolveWork
+from agents.pipelines.stages.implement import StepResult
+from agents.pipelines.stages.quality import checks_table
+from agents.ports import PullRequest
+from agents.requests import ResolveIssue
+from agents.text import one_line, publish
+
+TITLE = 90
+SAID = 4_000  # characters of what the engineers say of one part
+WHOLE = (
+    "The change was divided, so that each part can be read at a time. Each stands on the one above"
+    " it in this list; merge them in this order:"
+)
+PART = (
+    "Part {number} of {count} of what {issue} asks for. The last part says why it is done so, which"
+    " test shows it, and what it cost."
+)
+CHECKED = (
+    "Run by Fettle in a sandbox without network: before on the default branch, after on"
+    " {commit}, which is the end of this part."
+)
+
+
+def list_parts(
+    divided: LayeredChange, pulls: Sequence[PullRequest], *, here: int, title: str
+) -> str:
+    """Return all parts in the order in which they are merged; those without a number come yet."""
+    lines = []
+    for at, layer in enumerate(divided.layers):
+        number = pulls[at].number if at < len(pulls) else None
+        name = "this one" if at == here else f"#{number}" if number else "to come"
+        top = at == len(divided.layers) - 1
+        what = one_line(publish(title if top else layer.titles[0]), TITLE)
+        lines.append(f"{at + 1}. {name}: {what} ({layer.lines:,} lines)")
+    return f"{WHOLE}\n\n" + "\n".join(lines)
+
+
+def title_part(divided: LayeredChange, at: int) -> str:
+    """Return the title of a lower part."""
+    count = len(divided.layers)
+    return f"{one_line(divided.layers[at].titles[0], TITLE)} ({at + 1} of {count})"
+
+
+def describe_part(
+    request: ResolveIssue,
+    divided: LayeredChange,
+    work: ResolveWork,
+    pulls: Sequence[PullRequest],
+    *,
+    at: int,
+    commit: str,
+    title: str,
+) -> str:
+    """Return the body of a lower part in Markdown; `commit`: its last one, as it is pushed."""
+    layer = divided.layers[at]
+    assert layer.quality is not None, "a lower part was checked by itself"
+    issue = f"#{request.number}" if request.number else "the request"
+    parts = (
+        PART.format(number=at + 1, count=len(divided.layers), issue=issue),
+        list_parts(divided, pulls, here=at, title=title),
+        f"### What it does\n\n{_describe_commits(layer, work)}",
+        f"### How it was verified\n\n{checks_table(layer.quality)}",
+        CHECKED.format(commit=commit[:10]),
+    )
+    return "\n\n".join(parts)
+
+
+def _describe_commits(layer: Layer, work: ResolveWork) -> str:
+    """Return what its engineers say of its commits; the first line where they said nothing."""
+    told = [
+        (title, next((each.summary for each in work.all_made if _is_about(each, title)), ""))
+        for title in layer.titles
+    ]
+    found = [
+        f"**{one_line(publish(title), TITLE)}.** {publish(said, limit=SAID)}"
+        for title, said in told
+    ]
+    return "\n\n".join(each.strip() for each in found)
+
+
+def _is_about(step: StepResult, title: str) -> bool:
+    """Return whether the step made the commit: its first line may have a type before its words."""
+    words = one_line(step.title, TITLE).casefold()
+    return bool(step.commit and words) and words[:50] in title.casefold()
