@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import structlog
@@ -17,7 +17,7 @@ from app.attestation.stages import find_standing, list_stages
 from app.attestation.statement import Evidence, build_statement
 from app.attestation.verdict import build_verdict
 from app.git import CommitIdentity, Mirror
-from app.github.checks.verdict import show_verdict
+from app.github.checks.verdict import Verdict, show_verdict
 from app.github.transport import GitHub, OutgoingText, Profile, Scope
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -67,13 +67,6 @@ class Attestor:
             return
         url = f"{self.pages}/runs/{run_id}" if self.pages else ""
         verdict = build_verdict(outcome, stages, signed=self.keys is not None, url=url)
-        wording = OutgoingText(self.github.urls, request, self.redactor)
-        try:
-            await show_verdict(self.github, request, wording, commit, verdict)
-        except RunError as error:
-            log.warning("no check run", commit=commit, reason=str(error))
-        if self.keys is None:
-            return
         evidence = Evidence(
             run_id=run_id,
             request=request,
@@ -84,10 +77,35 @@ class Attestor:
             pull_request=(pull.number if pull else None) or number,
             policy=await mirror.show(standing.trunk, POLICY_PATH) if standing.trunk else None,
             stages=stages,
+            signed=standing.signed,
             turns=await history.turns(run_id, content=True),
             approvals=await history.approvals(run_id),
             spent=await StoredJournal(self.database, run_id).sum_usage(),
         )
+        parts = [
+            replace(
+                evidence,
+                commit=each.head,
+                tree=await mirror.tree_of(each.head),
+                pull_request=each.number or 0,
+            )
+            for each in outcome.lower
+        ]
+        for each in (*parts, evidence):
+            await self._tell(each, mirror, identity, verdict)
+
+    async def _tell(
+        self, evidence: Evidence, mirror: Mirror, identity: CommitIdentity, verdict: Verdict
+    ) -> None:
+        """Show the verdict at a commit, and sign what is known of it."""
+        request, commit = evidence.request, evidence.commit
+        wording = OutgoingText(self.github.urls, request, self.redactor)
+        try:
+            await show_verdict(self.github, request, wording, commit, verdict)
+        except RunError as error:
+            log.warning("no check run", commit=commit, reason=str(error))
+        if self.keys is None:
+            return
         statement = redact(build_statement(evidence), self.redactor)
         note = seal_statement(statement, self.keys.current)
         try:

@@ -20,6 +20,8 @@ from app.store.runs.history import KeptTurn
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 CHANGE = "urn:fettle:change:v1"
+_BEFORE = ("baseline", "base")
+"""Where records keep what was run before the change."""
 """The type of the predicate; a later version that means something else gets another number."""
 
 
@@ -39,6 +41,8 @@ class Evidence:
     policy: bytes | None
     """The policy file that the run was held to; None: the repository has none."""
     stages: Sequence[DeliveredStage]
+    signed: Mapping[str, str]
+    """The id of each commit that was made again to be signed, by the one that was checked."""
     turns: Sequence[KeptTurn]
     """With their contents."""
     approvals: Sequence[StoredApproval]
@@ -48,7 +52,7 @@ class Evidence:
 
 def build_statement(evidence: Evidence) -> dict[str, Any]:
     """Return the statement: the same for the same records, byte for byte."""
-    request, stages = evidence.request, evidence.stages
+    request, stages, signed = evidence.request, evidence.stages, evidence.signed
     usage, usd, answers = evidence.spent
     return {
         "_type": STATEMENT,
@@ -72,7 +76,11 @@ def build_statement(evidence: Evidence) -> dict[str, Any]:
             "policy": hash_bytes(evidence.policy) if evidence.policy is not None else None,
             "sessions": list(_list_sessions(evidence.turns)),
             "stages": {each.occurrence: _hash(each.output) for each in stages},
-            "checks": [found for each in stages for found in _find(each.occurrence, each.output)],
+            "checks": [
+                {**found, "commit": signed.get(found["commit"], found["commit"])}
+                for each in stages
+                for found in _find(each.occurrence, each.output)
+            ],
             "approvals": [_describe(each) for each in evidence.approvals],
             "cost": {"usd": round(usd, 6), "answers": answers, "tokens": usage.model_dump()},
         },
@@ -104,22 +112,29 @@ def _list_sessions(turns: Sequence[KeptTurn]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _find(stage: str, value: Json) -> Iterator[dict[str, Any]]:
-    """Yield the commands that a stage's output tells of, each with how it ended and its log."""
+def _find(stage: str, value: Json, commit: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the commands that a stage's output tells of, each with how it ended and its log.
+
+    `commit`: on which they were run, so far as the record says; what was run before the change
+    stands in a record of its own, which names none.
+    """
     if isinstance(value, Mapping):
+        named = value.get("commit")
+        commit = named if isinstance(named, str) else commit
         if isinstance(value.get("command"), str) and isinstance(value.get("exit_code"), int):
             output = value.get("output")
             yield {
                 "stage": stage,
+                "commit": commit,
                 "command": value["command"],
                 "exit_code": value["exit_code"],
                 "log": hash_bytes(output.encode()) if isinstance(output, str) else None,
             }
-        for inner in value.values():
-            yield from _find(stage, inner)
+        for name, inner in value.items():
+            yield from _find(stage, inner, "" if name in _BEFORE else commit)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
-            yield from _find(stage, inner)
+            yield from _find(stage, inner, commit)
 
 
 def _describe(approval: StoredApproval) -> dict[str, Any]:

@@ -67,8 +67,9 @@ class RunUndo:
         if refusal is not None or run is None:
             assert refusal is not None
             return await self._refuse(inquiry, refusal)
-        number = _number_of_pull(run)
-        pull = await read_pull(inquiry.client, command.repository, number) if number else None
+        pulls = await _read_pulls(inquiry, run)
+        pull = next((each for each in pulls if each["number"] == command.number), None)
+        pull = pull if pull and pull["merged_at"] else pulls[0] if pulls else None
         if refusal := _judge(inquiry, pull):
             return await self._refuse(inquiry, refusal)
         assert pull is not None
@@ -80,7 +81,7 @@ class RunUndo:
         withdrawal = Withdrawal(
             telling.github, inquiry.client, inquiry.own, command, run.id, telling.settle
         )
-        done = await withdrawal.take_back(pull, run.number, comment_id)
+        done = await withdrawal.take_back(pulls, run.number, comment_id)
         lines = "\n".join(f"- {each}" for each in done)
         told = TAKEN_BACK.format(to=_address(command), lines=lines)
         await telling.say(command, _name_answer(inquiry), told)
@@ -141,7 +142,7 @@ class RunUndo:
         opened = await history.run(ident) if ident else None
         # People can edit what the pull request says of its run: the run has to say the same.
         here = opened is not None and opened.repository_id == command.repository.id
-        return opened if opened and here and _number_of_pull(opened) == command.number else run
+        return opened if opened and here and command.number in _numbers_of(opened) else run
 
     async def _refuse(self, inquiry: CommandContext, refusal: Refusal) -> dict[str, str]:
         await self.telling.react(inquiry.client, inquiry.command, PUZZLED)
@@ -191,6 +192,23 @@ def _request_revert(command: Command, pull: Mapping[str, Any]) -> RevertChange:
         merged=pull["merge_commit_sha"],
         base_branch=pull["base"]["ref"],
     )
+
+
+async def _read_pulls(inquiry: CommandContext, run: KeptRun) -> list[Mapping[str, Any]]:
+    """Return the run's pull request as it is now, before those that it stands on."""
+    client, repository = inquiry.client, inquiry.command.repository
+    found = [await read_pull(client, repository, number) for number in _numbers_of(run)]
+    top, *lower = found or [None]
+    ours = [each for each in lower if each is not None and inquiry.own.is_author(each)]
+    return [top, *ours] if top is not None else []
+
+
+def _numbers_of(run: KeptRun) -> list[int]:
+    """Return the numbers of the run's pull requests, what stands on others first."""
+    outcome = run.outcome
+    lower = [each.number for each in outcome.lower if each.number] if outcome else []
+    top = _number_of_pull(run)
+    return [top, *reversed(lower)] if top else []
 
 
 def _number_of_pull(run: KeptRun) -> int:

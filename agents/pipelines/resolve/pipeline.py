@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.resolve.decision.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.decision.record_decision import RECORD_DECISION, record_decision
 from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
-from agents.pipelines.resolve.layers import LayeredChange, check_layer, plan_layers
+from agents.pipelines.resolve.layers import check_layer, plan_layers
 from agents.pipelines.resolve.outcome_comments import (
     EVAL_COMMENT,
     INFEASIBLE_COMMENT,
@@ -185,23 +185,24 @@ async def open_pull_request(
         checked = await verify(run, baseline, work, work.finding.aim(request, run.base))
     else:
         checked = await measure_last(run, baseline, work)
-    divided = await divide_change(run, baseline, ready=checked.ready and work.whole)
+    if baseline.divides:
+        checked = await divide_change(run, baseline, checked, work)
     if checked.ready and work.whole:
         text = await run.stage(craft_pr, checked, work)
     else:
         text = await run.stage(craft_draft_pr, checked, work)
-    return await run.stage(publish, request, text, checked, work, divided=divided)
+    return await run.stage(publish, request, text, checked, work)
 
 
-async def divide_change(run: Run, baseline: Baseline, *, ready: bool) -> LayeredChange:
+async def divide_change(
+    run: Run, baseline: Baseline, checked: MeasuredChange, work: ResolveWork
+) -> MeasuredChange:
     """See whether it is too large to be read at a time, and where it can be divided."""
-    if not baseline.divides:
-        return LayeredChange()
-    divided = await run.stage(plan_layers, ready=ready)
+    divided = await run.stage(plan_layers, ready=checked.ready and work.whole)
     for layer in divided.lower:
         quality = await run.stage(check_layer, baseline, layer)
         divided = divided.with_check(layer, quality)
-    return divided
+    return checked.divide(divided)
 
 
 async def verify(

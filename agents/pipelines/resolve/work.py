@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.analysis.check_failures import Verdict
+from typing import Literal, Self
+
+from agents.pipelines.resolve.layers import LayeredChange
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.stages.evaluation import EvaluationFindings, Judgement
@@ -19,9 +21,11 @@ class MeasuredChange(Frozen):
     quality: CheckComparison
     proof: RegressionProof
     inspection: Inspection
+    divided: LayeredChange = LayeredChange()
+    """What it is divided into, where it is too large to be read at a time."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Literal["no worse", "worse", "unknown"]:
         """Return what the checks and the proof say of it together."""
         if self.quality.failing or self.proof.failing:
             return "worse"
@@ -36,6 +40,10 @@ class MeasuredChange(Frozen):
         if self.quality.baseline.form == 1:
             return not self.quality.failing and self.inspection.accepted
         return self.verdict == "no worse" and self.inspection.accepted
+
+    def divide(self, divided: LayeredChange) -> Self:
+        """Return it as what it is divided into."""
+        return self.model_copy(update={"divided": divided})
 
     @property
     def headline(self) -> str:

@@ -6,7 +6,7 @@ Nothing is lost: GitHub keeps the commits of a closed pull request and offers it
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -29,10 +29,11 @@ BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
 BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
 ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
-_OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request -->")
+_OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request(?:-part)? -->")
 STRUCK = "**Taken back**"
 STRUCK_TEXT = STRUCK + ", as {asker} asked. This is what it said before:\n\n{text}"
 CLOSED = "#{number} is closed."
+MERGED = "#{number} is merged already; `/bot undo` on it has it taken back."
 KEPT = "The branch {branch} stays: {others} put commits on it."
 MOVED = "The branch {branch} stays: somebody has pushed to it just now."
 DELETED = (
@@ -55,26 +56,33 @@ class Withdrawal:
     settle: float
 
     async def take_back(
-        self, pull: Mapping[str, Any], issue: int, comment_id: int | None
+        self, pulls: Sequence[Mapping[str, Any]], issue: int, comment_id: int | None
     ) -> list[str]:
         """Do all of it, or what is left of it; return what was done and what not, for people.
 
-        `issue`: the number of the run's; `comment_id`: of its progress comment.
+        `pulls`: those of the run, what stands on others first; `issue`: the number of the run's;
+        `comment_id`: of its progress comment.
         """
-        number, others = pull["number"], await self._list_others(pull["number"])
-        lines = [CLOSED.format(number=number)]
-        if pull["state"] == "open":
-            await self.client.patch(PULL, self._url_variables(number), data={"state": "closed"})
-        if others:
-            branch = code_span(pull["head"]["ref"])
-            lines.append(KEPT.format(branch=branch, others=", ".join(others)))
-        else:
-            lines.append(await self._delete_branch(pull))
+        lines = [line for pull in pulls for line in await self._close_pull(pull)]
         if parts := await self._close_parts(issue):
             lines.append(PARTS.format(parts=", ".join(parts)))
         if comment_id is not None and await self._strike(comment_id):
             lines.append(COMMENT)
         return lines
+
+    async def _close_pull(self, pull: Mapping[str, Any]) -> list[str]:
+        """Close a pull request and delete its branch; one that is merged is left alone."""
+        number = pull["number"]
+        if pull["merged_at"] is not None:
+            return [MERGED.format(number=number)]
+        others = await self._list_others(number)
+        if pull["state"] == "open":
+            await self.client.patch(PULL, self._url_variables(number), data={"state": "closed"})
+        if not others:
+            return [CLOSED.format(number=number), await self._delete_branch(pull)]
+        branch = code_span(pull["head"]["ref"])
+        kept = KEPT.format(branch=branch, others=", ".join(others))
+        return [CLOSED.format(number=number), kept]
 
     async def _list_others(self, number: int) -> list[str]:
         """Return who else has commits on the pull request."""

@@ -19,6 +19,7 @@ REMEDIATE = "tests/agents/pipelines/remediate/test_pipeline.py"
 MAJORS = "tests/agents/pipelines/remediate/test_majors.py"
 RECORD = "tests/agents/pipelines/resolve/decision/test_record_decision.py"
 ATTENTION = "tests/app/github/pulls/test_attention.py"
+LAYERS = "tests/agents/pipelines/resolve/test_layers.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
 A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
@@ -99,6 +100,9 @@ ACTS = {
     "remediation.schedule": "tests/app/alerts/test_poll.py::test_the_policy_decides",
     "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"
     "::test_the_policy_may_want_failures_kept_quiet",
+    "pull_requests.max_lines": f"{LAYERS}"
+    "::test_each_step_that_fills_the_room_is_a_pull_request_on_the_one_before",
+    "pull_requests.stack": f"{LAYERS}::test_where_it_cannot_be_divided_it_says_so_and_asks",
     "pull_requests.labels": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
     "pull_requests.assignees": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",
     "pull_requests.reviewers": f"{ATTENTION}::test_labels_assignees_and_reviewers_are_as_named",

@@ -58,6 +58,7 @@ def evidence(tmp_path):
         base=base,
         pull_request=9,
         policy=b"quality: []\n",
+        signed={},
         stages=list_stages(
             [
                 step("check_quality/1", {"runs": [{**CHECK, "exit_code": 1}]}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
@@ -19,15 +19,17 @@ from agents.pipelines.stages.quality import (
     some_names,
     tally,
 )
-from agents.ports import SetupResult, Usage
+from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
-from agents.text import one_line, publish
+from agents.text import code_span, one_line, publish
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200
 LINES_AT_BEGIN, LINES_AT_END = 12, 17
 """Of an excerpt: what newly fails stands at its begin, what a tool sums up at its end."""
 COMMANDS_SHOWN = 6  # commands of the set-up
+MOST_FILES = 6
+"""Of one other pull request that are named."""
 
 
 def pull_request_body(
@@ -76,6 +78,19 @@ def pull_request_body(
         _section("Cost", f"{_cost(spent)} {safe(work.path_note)}"),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def describe_overlaps(pulls: Sequence[NeighbourPull], changed: Collection[str]) -> str:
+    """Return which of these pull requests change files of the change, without words of theirs."""
+    shared = [(each, sorted(set(changed).intersection(each.files))) for each in pulls]
+    return "\n".join(_describe_overlap(each, files) for each, files in shared if files)
+
+
+def _describe_overlap(pull: NeighbourPull, files: Sequence[str]) -> str:
+    """Return it without words of its author: only paths that are this change's as well."""
+    named = ", ".join(code_span(one_line(path, 120)) for path in files[:MOST_FILES])
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return f"- #{pull.number}: {named}{more}"
 
 
 def _section(title: str, text: str) -> str:

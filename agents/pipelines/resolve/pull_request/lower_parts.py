@@ -1,15 +1,17 @@
-"""The words of pull requests that are parts of one change, around what was measured of each."""
+"""The lower parts of a divided change: pull requests that the one for the whole stands on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from agents.pipelines.resolve.layers import Layer, LayeredChange
-from agents.pipelines.resolve.work import ResolveWork
+from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
+from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.quality import checks_table
-from agents.ports import PullRequest
+from agents.ports import DECISION, PullRequest
 from agents.requests import ResolveIssue
+from agents.run import StageContext
 from agents.text import one_line, publish
 
 TITLE = 90
@@ -28,11 +30,53 @@ CHECKED = (
 )
 
 
+async def open_lower(
+    run: StageContext,
+    request: ResolveIssue,
+    text: PullRequestText,
+    checked: MeasuredChange,
+    work: ResolveWork,
+    *,
+    pulls: Sequence[PullRequest] = (),
+) -> tuple[PullRequest, ...]:
+    """Open the pull requests of the lower parts, or bring them up to date; return them."""
+    divided, found = checked.divided, list[PullRequest]()
+    for at, layer in enumerate(divided.lower):
+        branch = await new_branch(run, request, f"{text.branch}-part-{at + 1}")
+        await run.push(branch, commit=layer.commit)
+        commit = run.find_signed(layer.commit)
+        body = _describe_part(
+            request, divided, work, pulls or found, at=at, commit=commit, title=text.title
+        )
+        opened = await run.ports.publisher.open_pull_request(
+            branch=branch,
+            commit=commit,
+            title=_title_part(divided, at),
+            body=body,
+            draft=False,
+            terms=(await run.policy()).pull_requests,
+            onto=found[-1].branch if found else "",
+            lower=True,
+        )
+        found.append(opened)
+    return tuple(found)
+
+
+async def new_branch(run: StageContext, request: ResolveIssue, words: str) -> str:
+    """Return the name of a branch of the run's for these words."""
+    while words.startswith(DECISION):  # such a branch would not be found again
+        words = words.removeprefix(DECISION)
+    return await run.new_branch(str(request.number or ""), words, run.mark)
+
+
 def list_parts(
     divided: LayeredChange, pulls: Sequence[PullRequest], *, here: int, title: str
 ) -> str:
-    """Return all parts in the order in which they are merged; those without a number come yet."""
-    lines = []
+    """Return all parts in the order in which they are merged; those without a number come yet.
+
+    `here`: the place of the one that this is read on; negative ones count from the last.
+    """
+    lines, here = [], here % len(divided.layers)
     for at, layer in enumerate(divided.layers):
         number = pulls[at].number if at < len(pulls) else None
         name = "this one" if at == here else f"#{number}" if number else "to come"
@@ -42,13 +86,13 @@ def list_parts(
     return f"{WHOLE}\n\n" + "\n".join(lines)
 
 
-def title_part(divided: LayeredChange, at: int) -> str:
+def _title_part(divided: LayeredChange, at: int) -> str:
     """Return the title of a lower part."""
     count = len(divided.layers)
     return f"{one_line(divided.layers[at].titles[0], TITLE)} ({at + 1} of {count})"
 
 
-def describe_part(
+def _describe_part(
     request: ResolveIssue,
     divided: LayeredChange,
     work: ResolveWork,

@@ -1,0 +1,100 @@
+"""A change that is too large to be read at a time becomes pull requests on top of each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.simulator.github.gitdir import GitDir
+from tests.flows.conftest import CALC
+from tests.flows.resolve.test_undo_flow import said
+
+SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
+
+
+async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_referee):
+    async with make_place(files=SMALL) as place:
+        await place.label()
+        outcome = await place.ends("pull_request")
+
+        lower, top = place.pulls()
+        assert (lower.base, top.base) == ("main", lower.head)
+        assert [each.issue.title for each in (lower, top)] == [
+            "Add without one too many (1 of 2)",
+            "Add without one too many",
+        ]
+        assert not lower.draft
+        assert not top.draft
+        assert outcome.text.startswith(
+            f"Opened pull request #{top.issue.number}, on top of #{lower.issue.number}:"
+        )
+        first, second = lower.issue.body, top.issue.body
+        assert f"2. #{top.issue.number}: Add without one too many" in first
+        assert "add() added one too many." in first
+        assert "| `tests` | passed | passed |" in first
+        assert f"1. #{lower.issue.number}: Add without one too many" in second
+        assert "Resolves #1" in second
+        assert "Resolves #1" not in first
+        [stack] = place.repository.stacks
+        assert stack.pulls == [lower, top]
+        assert await place.show(lower.head_sha, "test_calc.py") == CALC["test_calc.py"]
+        assert len(await place.commits(top)) == 1
+        called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
+        assert rest_referee.problems(called) == []
+
+        await place.say("mara", "/bot undo", issue=lower.issue)
+        told = await said(place, lower.issue, "what the last run did is taken back")
+        assert f"#{top.issue.number} is closed" in told
+        assert f"#{lower.issue.number} is closed" in told
+        assert {each.issue.state for each in (lower, top)} == {"closed"}
+        assert not await GitDir(place.repository.gitdir).refs("refs/heads/bot/")
+
+
+async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(make_place):
+    async with make_place(files=SMALL) as place:
+        await place.label()
+        await place.ends("pull_request")
+        lower, top = place.pulls()
+        await place.github.merge_pull(lower, place.people["mara"])
+
+        await place.say("mara", "/bot undo")
+        told = await said(place, place.issue, "what the last run did is taken back")
+        assert f"#{lower.issue.number} is merged already" in told
+        assert top.issue.state == "closed"
+
+
+WRITES = [("POST", "/pulls", 1), ("POST", "/pulls", 2), ("POST", "/stacks", 1)]
+
+
+@pytest.mark.parametrize("call", WRITES)
+async def test_a_power_cut_between_them_leaves_nothing_double_or_half(make_place, call):
+    method, path, count = call
+    async with make_place(files=SMALL) as place:
+        killed, seen = [], []
+
+        async def cut_power(_request):
+            seen.append(1)
+            if len(seen) == count and not killed:
+                killed.append(await place.server.kill())
+
+        place.github.faults.call_after(method, path, cut_power, times=count)
+        await place.label()
+        await place.wait_until(lambda: killed)
+        await place.server.start(place.app)
+        await place.all_done(1)
+
+        lower, top = place.pulls()
+        assert (lower.base, top.base) == ("main", lower.head)
+        assert f"#{top.issue.number}: " in lower.issue.body
+        [stack] = place.repository.stacks
+        assert stack.pulls == [lower, top]
+
+
+async def test_a_github_without_stacks_gets_the_same_pull_requests(make_place):
+    async with make_place(files=SMALL) as place:
+        place.repository.has_stacks = False
+        await place.label()
+        await place.ends("pull_request")
+
+        lower, top = place.pulls()
+        assert top.base == lower.head
+        assert "stack" not in "".join([*place.comments(), lower.issue.body, top.issue.body])
