@@ -69,7 +69,12 @@ async def new_branch(run: StageContext, request: ResolveIssue, words: str) -> st
     return await run.new_branch(str(request.number or ""), words, run.mark)
 
 
-def list_parts(
+def describe_size(divided: LayeredChange, lower: Sequence[PullRequest], title: str) -> str:
+    """Return what the pull request for the whole says of its size; empty where it is small."""
+    return _list_parts(divided, lower, here=-1, title=title) if lower else divided.size_note
+
+
+def _list_parts(
     divided: LayeredChange, pulls: Sequence[PullRequest], *, here: int, title: str
 ) -> str:
     """Return all parts in the order in which they are merged; those without a number come yet.
@@ -108,7 +113,7 @@ def _describe_part(
     issue = f"#{request.number}" if request.number else "the request"
     parts = (
         PART.format(number=at + 1, count=len(divided.layers), issue=issue),
-        list_parts(divided, pulls, here=at, title=title),
+        _list_parts(divided, pulls, here=at, title=title),
         f"### What it does\n\n{_describe_commits(layer, work)}",
         f"### How it was verified\n\n{checks_table(layer.quality)}",
         CHECKED.format(commit=commit[:10]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agents.pipelines.resolve.pull_request.body import describe_overlaps, pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
-from agents.pipelines.resolve.pull_request.lower_parts import list_parts, new_branch, open_lower
+from agents.pipelines.resolve.pull_request.lower_parts import describe_size, new_branch, open_lower
 from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
@@ -37,21 +37,16 @@ async def publish(
     template = await read_template(run) if text.template else ""
     beside = await _describe_neighbours(run)
     title = await run.format_subject(text.title)
-    size = (
-        list_parts(checked.divided, lower, here=-1, title=title)
-        if lower
-        else checked.divided.size_note
-    )
+    size = describe_size(checked.divided, lower, title)
     body = pull_request_body(
         request, text, checked, work, spent, template=template, beside=beside, size=size
     )
-    ready = checked.ready and work.whole
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
         title=title,
         body=body,
-        draft=not ready,
+        draft=not (ready := checked.ready and work.whole),
         closes=_closes(request, work),
         terms=(await run.policy()).pull_requests,
         onto=lower[-1].branch if lower else "",
