@@ -34,6 +34,7 @@ from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
+from agents.tools.grant import PlanGrant
 
 S = TypeVar("S", bound=Submission)
 
@@ -208,6 +209,7 @@ class StageContext(RunWorkspace):
         submission = await session.run(render(conversation.prompt, **variables), pictures)
         self._tree_at = last_tree(session.turns, self.current) or begin or self.head
         self._permitted |= await session.consent.find_permitted_paths(session.turns, bench)
+        self._permitted |= await self._find_granted_paths()
         if heard_outsiders(session.turns):
             self.stands(tainted=True)
         return submission
@@ -262,10 +264,32 @@ class StageContext(RunWorkspace):
             head=self.head,
             tainted=self.standing.tainted,
             known=await self.find_known_packages(),
+            grant=self.grant,
             web=self.ports.web,
             forge=self.ports.forge,
             toolsets=self.ports.toolsets,
         )
+
+    @property
+    def grant(self) -> PlanGrant | None:
+        """Return what people granted this run with its plan."""
+        grant = self.standing.grant
+        return grant if grant.run == self.id else None
+
+    async def list_grant_uses(self) -> list[tuple[str, bool]]:
+        """Return what people granted with the plan, each with whether it was used."""
+        if self.grant is None:
+            return []
+        tree = await self.tree()
+        changed = await tree.list_changed_paths(self.base, self.head)
+        return self.grant.list_uses(await tree.list_install_commands(), changed)
+
+    async def _find_granted_paths(self) -> dict[str, str]:
+        """Return the protected paths that the stage changed as was granted, each with its files."""
+        if self.grant is None or not self.grant.paths or self.left == self.head:
+            return {}
+        changed = await (await self.tree(self.left)).list_changed_paths(self.head, self.left)
+        return {path: self.left for path in changed if self.grant.admits(path)}
 
     async def _bench(self, conversation: AnyConversation, left: str | None) -> Bench:
         changing = conversation.capability is Capability.CHANGE

@@ -29,6 +29,7 @@ from agents.ports import (
     Web,
 )
 from agents.requests import Frozen
+from agents.tools.grant import PlanGrant
 
 
 class Outcome(Frozen):
@@ -80,6 +81,8 @@ class Standing(Frozen):
     """What the issue is about, like `bug` or `feature`; empty: nobody has said yet."""
     confidence: int | None = None
     """In percent, how sure triage was that the change would be merged."""
+    grant: PlanGrant = PlanGrant()
+    """What people granted with the plan; one of another run is void."""
     tainted: bool = False
     """Somebody who may not write to the repository has a say: in the request at the start, later
     also through what the tools found."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -13,6 +13,9 @@ from agents.analysis.known_packages import KnownPackages
 from agents.policy import Policy
 from agents.ports import Forge, Network, Toolsets, Web, WorkTree
 from agents.tools.schema import describe, find_unusable, tool_schema
+
+if TYPE_CHECKING:  # its rules know the tools
+    from agents.tools.grant import PlanGrant
 
 
 class Effect(Enum):
@@ -46,6 +49,8 @@ class Bench:
     issue, a web page, another server. What leaves the sandbox is then judged more strictly."""
     known: KnownPackages | None = None
     """The packages that the default branch names: the gate lets them be installed."""
+    grant: PlanGrant | None = None
+    """What people granted this run with its plan."""
     network: Network = "none"
     """What a command reaches. The gate alone says so, call by call."""
     web: Web | None = None

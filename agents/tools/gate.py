@@ -39,6 +39,7 @@ Note = Callable[["Verdict"], None]
 
 NARROW = "narrow the call to see the rest"
 FETCHES, KNOWN, REFUSED = "dependency/new", "dependency/known", "dependency/refused"
+GRANTED = "grant/plan"
 _DECIDES = re.compile(
     r"(?:^|/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-workspace\.yaml|\.npmrc)$"
 )
@@ -74,9 +75,11 @@ def find_effect(name: str) -> Effect | None:
 def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     """Return the verdict on a call. Pure: the same call and facts give the same verdict."""
     findings = [_weigh(each, policy) for each in list_objections(call, policy, where)]
-    known = where.known and where.capability is not Capability.READ_ONLY
+    known = where.known if where.capability is not Capability.READ_ONLY else ""
     if known:
         findings = [each for each in findings if each.rule not in (FETCHES, REFUSED)]
+    granted = [each for each in findings if where.grants and where.grants(each)]
+    findings = [each for each in findings if each not in granted]
     denied = next((each for each in findings if each.built_in.decision == "deny"), None)
     if denied is not None:
         return Verdict("deny", denied.rule, denied.reason)
@@ -86,9 +89,10 @@ def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     if where.capability is Capability.READ_ONLY and any(f.built_in.changes for f in findings):
         return Verdict("deny", "stage/read-only", _reasons([Finding("stage/read-only"), *findings]))
     if owners is None and not findings:
-        return Verdict("allow", KNOWN, fetches=True) if known else ALLOW
+        rule = known or (GRANTED if granted else ALLOW.rule)
+        return Verdict("allow", rule, fetches=bool(known))
     paths = tuple(dict.fromkeys(path for each in findings for path in each.paths))
-    fetches = known or any(each.rule == FETCHES for each in findings)
+    fetches = bool(known) or any(each.rule == FETCHES for each in findings)
     if owners is not None:
         return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths, fetches)
     return Verdict("ask", findings[0].rule, _reasons(findings), paths, fetches)
@@ -137,7 +141,7 @@ async def call(
         _require(grant, verdict, name, arguments, bench)
     if watch is not None:
         watch(tool.name, printable(tool.subject())[:SUBJECT])
-    if verdict.rule == KNOWN:
+    if verdict.fetches and verdict.decision == "allow":
         tool = await _prepare_install(tool, bench)
     # An ask that fetches has its yes by now.
     network: Network = "indexes" if verdict.fetches else "none"
@@ -161,7 +165,8 @@ def _look(tool: Tool, bench: Bench) -> Circumstances:
         stage=bench.stage,
         tainted=bench.tainted,
         manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
-        known=_find_known_install(tool, bench) is not None,
+        known=_find_rule_of_install(tool, bench),
+        grants=bench.grant.covers if bench.grant else None,
     )
 
 
@@ -171,12 +176,24 @@ def _weigh(finding: Finding, policy: Policy) -> Finding:
     return replace(finding, rule=REFUSED) if refused else finding
 
 
-def _find_known_install(tool: Tool, bench: Bench) -> KnownInstall | None:
-    """Return the install of known packages that the call is, and nothing else."""
-    script = tool.script()
+def _find_rule_of_install(tool: Tool, bench: Bench) -> str:
+    """Return by which rule the call may install without a yes of its own; empty: by none."""
+    if _find_known_install(tool, bench, granted=False) is not None:
+        return KNOWN
+    return GRANTED if _find_known_install(tool, bench) is not None else ""
+
+
+def _find_known_install(tool: Tool, bench: Bench, *, granted: bool = True) -> KnownInstall | None:
+    """Return the install of known packages that the call is, and nothing else.
+
+    `granted`: those that people granted with the plan are known as well.
+    """
+    script, known = tool.script(), bench.known
     if script is None or weigh(script) > SHORT:
         return None
-    return find_known_install(script, bench.known)
+    if granted and bench.grant is not None and known is not None:
+        known = bench.grant.widen(known)
+    return find_known_install(script, known)
 
 
 async def _prepare_install(tool: Tool, bench: Bench) -> Tool:

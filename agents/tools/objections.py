@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agents.policy import Policy
@@ -27,8 +27,11 @@ class Circumstances:
     """Somebody who may not write to the repository has a say in this session."""
     manner: Manner | None = None
     """What a call of another server's tool may do; None for our own tools."""
-    known: bool = False
-    """The call installs what the default branch names, and does nothing else."""
+    known: str = ""
+    """By which rule the call installs what needs no yes, and does nothing else; empty: it does
+    not."""
+    grants: Callable[[Finding], bool] | None = None
+    """Says whether a finding is about what people granted the run with its plan."""
 
 
 def list_objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:

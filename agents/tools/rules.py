@@ -14,6 +14,7 @@ Which tier a rule has follows from one question: would a person's yes change any
 | a new dependency                          | ask   | its authors' code will run; with a yes this  |
 |                                           |       | one command may read from package indexes    |
 | a dependency that the repository names    | allow | its owners chose it; no script of it runs    |
+| what was granted with the run's plan      | allow | people said yes to it once, for this run     |
 | a change to a protected path              | ask   | with a yes the run may commit that very path |
 | the same, of the workflows or the policy  | deny  | the App may not push the first; what a run   |
 |                                           |       | may do is not for a run to change            |
@@ -99,6 +100,9 @@ RULES: Mapping[str, BuiltIn] = {
     ),
     "dependency/known": BuiltIn(
         "allow", "The default branch names the packages of `{what}`, or they run its tests."
+    ),
+    "grant/plan": BuiltIn(
+        "allow", "People granted {what} to this run together with its plan, and nothing else."
     ),
     "dependency/refused": _deny(
         "`{what}` brings in a new dependency, or another version of one, and the repository's"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.decision.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.decision.record_decision import RECORD_DECISION, record_decision
-from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
+from agents.pipelines.resolve.decompose import DECOMPOSE, ask_grant, decompose
 from agents.pipelines.resolve.layers import check_layer, plan_layers
 from agents.pipelines.resolve.outcome_comments import (
     EVAL_COMMENT,
@@ -125,6 +125,8 @@ async def make_steps(
 ) -> ResolveWork:
     """Make the change in one to five steps, each by an engineer who starts fresh."""
     plan = await run.stage(decompose, finding, facts)
+    if plan.asks:
+        await run.stage(ask_grant, plan)
     made: tuple[StepResult, ...] = ()
     for assignment in plan.assignments(request, finding.risk):
         step = await run.stage(implement, assignment, facts)

@@ -42,12 +42,14 @@ def pull_request_body(
     template: str = "",
     beside: str = "",
     size: str = "",
+    granted: Sequence[tuple[str, bool]] = (),
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost.
 
     `template`: the repository's own, which takes the place of the reasons where it was filled.
     `beside`: which other open pull requests change the same files; `size`: which parts the change
-    has, or that it is larger than people want it; both fit to be published.
+    has, or that it is larger than people want it; both fit to be published. `granted`: what people
+    granted with the plan, each with whether it was used.
     """
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
@@ -70,6 +72,7 @@ def pull_request_body(
         _section("What was considered and rejected", safe(text.rejected)),
         _section("How it was verified", "\n\n".join(part for part in verified if part)),
         _section(checked.inspection.title, checked.inspection.section),
+        _section("What was granted with the plan", _format_granted(granted)),
         _section("Still failing", _format_failing_checks(quality)),
         _section("What fresh eyes found", format_verdict(work, safe)),
         _section("For the reviewer", safe(text.notes)),
@@ -176,6 +179,13 @@ def _format_installs(commands: Sequence[str]) -> str:
         return ""
     shown = "\n".join(f"- {_command_line(command)}" for command in commands)
     return f"{_INSTALLED}\n\n{shown}"
+
+
+def _format_granted(granted: Sequence[tuple[str, bool]]) -> str:
+    return "\n".join(
+        f"- {code_span(one_line(what, COMMAND_LIMIT))}: {'used' if used else 'not used'}"
+        for what, used in granted
+    )
 
 
 def _format_failing_checks(quality: CheckComparison) -> str:

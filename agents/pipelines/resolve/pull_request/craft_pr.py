@@ -35,15 +35,11 @@ class PullRequestText(Submission, tool="submit_pull_request"):
     """Deliver the words of the pull request."""
 
     branch: BranchWords
-    """Two to five words in kebab-case."""
     title: str = Field(min_length=8, max_length=90)
-    """In the imperative."""
     why: str = Field(min_length=20)
     """The cause, and why this is the cure."""
     rejected: str
-    """Other ways, if there were real ones."""
     notes: str
-    """What to look at twice, if anything."""
     template: str = ""
     """The repository's template, filled in. Empty if there is none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from agents.pipelines.resolve.pull_request.body import describe_overlaps, pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
@@ -33,19 +34,13 @@ async def publish(
     lower = await open_lower(run, request, text, checked, work)
     await run.push(branch, replacing=earlier.head if earlier else "")
     checked, work = run.rename_commits_in(checked), run.rename_commits_in(work)
-    spent = await run.ports.journal.sum_usage()
-    template = await read_template(run) if text.template else ""
-    beside = await _describe_neighbours(run)
     title = await run.format_subject(text.title)
     size = describe_size(checked.divided, lower, title)
-    body = pull_request_body(
-        request, text, checked, work, spent, template=template, beside=beside, size=size
-    )
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
         title=title,
-        body=body,
+        body=await _write_body(run, text, checked, work, size=size),
         draft=not (ready := checked.ready and work.whole),
         closes=_closes(request, work),
         terms=(await run.policy()).pull_requests,
@@ -65,6 +60,28 @@ async def publish(
         lower=lower,
         ready=ready,
         confidence=run.standing.confidence,
+    )
+
+
+async def _write_body(
+    run: StageContext,
+    text: PullRequestText,
+    checked: MeasuredChange,
+    work: ResolveWork,
+    *,
+    size: str,
+) -> str:
+    """Return the body of the pull request for the whole."""
+    return pull_request_body(
+        cast("ResolveIssue", run.request),
+        text,
+        checked,
+        work,
+        await run.ports.journal.sum_usage(),
+        template=await read_template(run) if text.template else "",
+        beside=await _describe_neighbours(run),
+        size=size,
+        granted=await run.list_grant_uses(),
     )
 
 
