@@ -137,7 +137,8 @@ class UpdateBranch(Asked):
     """Merge the base branch into this pull request, and see that it still works."""
 
     kind: Literal["update_branch"] = "update_branch"
-    via: Literal["command", "terminal"] = "command"
+    via: Literal["command", "terminal", "merge"] = "command"
+    """`merge`: somebody merged the pull request that this one stood on."""
 
 
 class FixChecks(Asked):

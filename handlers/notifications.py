@@ -116,6 +116,8 @@ class PullClosed(Frozen):
     """The branch that it was merged into."""
     commit: str = ""
     """The commit that the merge made there, or the last of several."""
+    by: Person | None = None
+    """Who closed it; None: nobody that can be named."""
 
     @property
     def lane(self) -> str:

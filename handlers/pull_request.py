@@ -64,6 +64,7 @@ def handle_closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...
         repository=event.repository.repository,
         number=event.pull_request.number,
         merged=event.pull_request.merged,
+        by=event.sender.person if event.sender and not event.sender.ghost else None,
         **_describe_merge(event.pull_request),
     )
     return (told,) if isinstance(stopped, Ignored) else (*stopped, told)

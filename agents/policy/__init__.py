@@ -31,7 +31,14 @@ from agents.policy.parts import (
     Who,
     WorkPath,
 )
-from agents.policy.whole import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
+from agents.policy.whole import (
+    NEVER,
+    POLICY_PATH,
+    PROTECTED_PATHS,
+    Policy,
+    is_for_people_alone,
+    matches_path,
+)
 
 __all__ = [
     "NEVER",
@@ -62,6 +69,7 @@ __all__ = [
     "describe_changes",
     "examine",
     "found_in",
+    "is_for_people_alone",
     "list_faults",
     "listed_policy",
     "matches_path",

@@ -189,6 +189,12 @@ class Policy(Strict):
         return (*NEVER, *self.protected_paths)
 
 
+def is_for_people_alone(path: str) -> bool:
+    """Return whether only people change the path, or a folder that holds it, whoever says yes."""
+    low = path.lower()
+    return any(matches_path(never, low) or never.startswith(f"{low}/") for never in NEVER)
+
+
 def matches_path(pattern: str, path: str) -> bool:
     """Return whether a path of the repository matches a pattern as in .gitignore."""
     readable = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from agents.analysis.known_packages import KnownPackages
 from agents.analysis.python_packages import normalize
-from agents.policy import matches_path
+from agents.policy import is_for_people_alone, matches_path
 from agents.requests import Frozen
 from agents.tools.rules import Finding
-from agents.tools.shell.judge import report_protected
 
 PROTECTED = "path/protected"
 PACKAGE = re.compile(
@@ -45,8 +44,8 @@ class PlanGrant(Frozen):
 
     def admits(self, path: str) -> bool:
         """Return whether this protected path was granted; what only people change never is."""
-        fits = next((each for each in self.paths if path and matches_path(each, path)), None)
-        return fits is not None and report_protected(path, fits).rule == PROTECTED
+        fits = any(matches_path(each, path) for each in self.paths) if path else False
+        return fits and not is_for_people_alone(path)
 
     def list_uses(
         self, installed: Iterable[str], changed: Collection[str]

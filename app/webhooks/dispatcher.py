@@ -174,7 +174,9 @@ class Dispatcher:
                 case PullClosed():
                     if each.branch.startswith(BRANCH_PREFIX):
                         await self._ended.note(each)  # before what is told next may suspect it
-                    heard = await self._remediations.awaits(each.repository.id, each.number)
+                    awaited = await self._remediations.awaits(each.repository.id, each.number)
+                    # Others of Fettle's may stand on what was merged.
+                    heard = awaited or (each.merged and each.branch.startswith(BRANCH_PREFIX))
                 case Command() if each.for_live_runs:
                     heard = await self._lanes.busy(each)
                 case _:

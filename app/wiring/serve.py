@@ -48,6 +48,7 @@ from app.store.boards import Boards
 from app.store.database import CONNECTIONS
 from app.store.runs import RunPlaces, StoredSteers
 from app.watch.merges import Suspicions
+from app.watch.upper_parts import UpperParts
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationHandler, NotificationRouter
@@ -56,7 +57,7 @@ from app.wiring.audited import record_replaced, record_settings, record_token
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
-from handlers.notifications import BoardTicked, Notice, Suspicion
+from handlers.notifications import BoardTicked, Notice, PullClosed, Suspicion
 
 log = structlog.get_logger()
 
@@ -211,7 +212,7 @@ async def work(
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     takers = {**life.takers, **takers_of(parts.database, runs.alerts_of), **policies.takers}
-    takers |= _make_takers(parts, github, commands, queue)
+    takers |= _make_takers(parts, github, commands, queue, takers[PullClosed])
     notices = NotificationRouter(takers)
     conductor = make_conductor(
         parts,
@@ -297,12 +298,17 @@ def _make_wakeup(
 
 
 def _make_takers(
-    parts: SharedResources, github: GitHub, commands: CommandHandler, queue: RunQueue
+    parts: SharedResources,
+    github: GitHub,
+    commands: CommandHandler,
+    queue: RunQueue,
+    closed: NotificationHandler,
 ) -> dict[type[Notice], NotificationHandler]:
-    """Return what takes the notices that runs come of."""
+    """Return what takes the notices that runs come of; `closed`: what hears of ends before."""
     database, policy = parts.database, partial(read_policy, github)
     return {
         Suspicion: Suspicions(database, github, queue.submit),
+        PullClosed: UpperParts(github, queue.submit, closed.take),
         BoardTicked: BoardTicks(
             github, Boards(database), parts.runs, policy, commands.obey, queue.submit
         ),

@@ -77,6 +77,11 @@ WAYS: Mapping[str, Way] = {
         again="give the command on the machine again",
         afresh="give the command on the machine again",
     ),
+    "merge": Way(
+        asked="merged what this stood on",
+        again="write `/bot update`",
+        afresh="write `/bot update`",
+    ),
     "watch": Way(asked="failed", again="write `/bot undo` there", afresh="write `/bot undo` there"),
     "checks": Way(
         asked="failed", again="have the checks run again", afresh="have the checks run again"

@@ -132,7 +132,7 @@ def _rules(request: OnPull) -> tuple[Rule, ...]:
     return RULES.get((request.kind, request.via)) or RULES["", request.via]
 
 
-UNCALLED = frozenset({"review", "checks", "watch"})
+UNCALLED = frozenset({"review", "checks", "watch", "merge"})
 """Ways of asking that were not addressed to Fettle."""
 BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
 """Rules whose refusal is not told to the asker either."""
@@ -157,6 +157,7 @@ RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("fix_checks", "terminal"): (installation_active, *WHERE, head_stands),
     # Whoever may write can have any pull request worked on by a word, without the label.
     ("", "command"): (*WHO, *WHERE),
+    ("update_branch", "merge"): (*WHO, *WHERE),
     # Whoever has this terminal has the App's key as well: there is nobody left to ask about.
     ("", "terminal"): (installation_active, *WHERE),
 }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agents.policy import NEVER, Policy, matches_path
+from agents.policy import Policy, is_for_people_alone
 from agents.tools.rules import Finding
 from agents.tools.shell import places
 from agents.tools.shell.changes import Change, changes
@@ -243,8 +243,7 @@ def _judge_outside(place: str, change: Change, command: Command) -> Iterator[Fin
 def report_protected(path: str, pattern: str, *, wide: bool = False) -> Finding:
     """Return what is to be said of a change to a protected path."""
     what = f"{path.replace(UNKNOWN, '…')} (pattern `{pattern}`)"
-    low = path.lower()
-    if any(matches_path(never, low) or never.startswith(f"{low}/") for never in NEVER):
+    if is_for_people_alone(path):
         return Finding("path/never", what)
     if wide or places.is_pattern(path):
         return Finding("path/protected-unnamed", what)

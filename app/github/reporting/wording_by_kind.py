@@ -18,6 +18,7 @@ HOW: Mapping[str, str] = {
     "terminal": "`{login}` asked for {it} on the machine that Fettle runs on",
     "review": "`{login}` submitted [a review]({url}#pullrequestreview-{review})",
     "checks": "Checks failed on `{head}`",
+    "merge": "`{login}` merged what this pull request stood on",
     "watch": "Something fails since this was merged",
     "alert": "Fettle is to move {package} to another release",
     "schedule": "Fettle is to move {package} to another release",
@@ -113,4 +114,4 @@ def called_for(request: Request) -> bool:
     """Tell whether a person on GitHub asked, and so expects an answer there at once."""
     if isinstance(request, RemediateAlert):
         return request.via == "command"
-    return request.via not in ("checks", "watch")
+    return request.via not in ("checks", "watch", "merge")

@@ -62,6 +62,30 @@ async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(ma
         assert top.issue.state == "closed"
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make_place, deleted):
+    """On a GitHub without stacks; the merge makes a commit of its own, as squashing does."""
+    async with make_place(files=SMALL) as place:
+        place.repository.has_stacks = False
+        mara = place.people["mara"]
+        await place.label()
+        await place.ends("pull_request")
+        lower, top = place.pulls()
+        await place.github.commit(
+            place.repository, {"other.py": "OTHER = 1\n"}, author=mara, message="Meanwhile"
+        )
+        await place.github.merge_pull(lower, mara)
+        if deleted:
+            await place.github.parts.pulls.retarget(top, place.actor("mara"), "main")
+        await place.all_done(2)
+
+        assert top.base == "main"
+        assert await place.show(top.head_sha, "other.py") == "OTHER = 1\n"
+        said = "\n".join(each.body for each in top.issue.comments)
+        assert "into this branch" in said
+        assert "`/bot update`" not in said
+
+
 WRITES = [("POST", "/pulls", 1), ("POST", "/pulls", 2), ("POST", "/stacks", 1)]
 
 
