@@ -93,7 +93,7 @@ class LayeredChange(Frozen):
 
 @stage
 async def plan_layers(run: StageContext, *, ready: bool) -> LayeredChange:
-    """See how large the change is, and where it could be divided."""
+    """See how large the change is."""
     terms = (await run.policy()).pull_requests
     if not terms.max_lines or run.ports.tracker is None:
         return LayeredChange()
@@ -115,7 +115,7 @@ async def plan_layers(run: StageContext, *, ready: bool) -> LayeredChange:
 
 @stage
 async def check_layer(run: StageContext, baseline: Baseline, layer: Layer) -> CheckComparison:
-    """Run the checks on a part of the change by itself."""
+    """Run the checks on one part by itself."""
     return await compare_checks(run, baseline, layer.commit)
 
 

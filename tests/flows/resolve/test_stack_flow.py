@@ -20,7 +20,7 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
         assert (lower.base, top.base) == ("main", lower.head)
         assert [each.issue.title for each in (lower, top)] == [
             "Add without one too many (1 of 2)",
-            "Add without one too many",
+            "Add without one too many (2 of 2)",
         ]
         assert not lower.draft
         assert not top.draft
@@ -28,10 +28,11 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
             f"Opened pull request #{top.issue.number}, on top of #{lower.issue.number}:"
         )
         first, second = lower.issue.body, top.issue.body
-        assert f"2. #{top.issue.number}: Add without one too many" in first
+        assert f"2. #{top.issue.number}: Test the sum" in first
         assert "add() added one too many." in first
         assert "| `tests` | passed | passed |" in first
         assert f"1. #{lower.issue.number}: Add without one too many" in second
+        assert "**Test the sum.** A test of the sum." in second
         assert "Resolves #1" in second
         assert "Resolves #1" not in first
         [stack] = place.repository.stacks

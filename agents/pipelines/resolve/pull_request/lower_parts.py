@@ -45,9 +45,7 @@ async def open_lower(
         branch = await new_branch(run, request, f"{text.branch}-part-{at + 1}")
         await run.push(branch, commit=layer.commit)
         commit = run.find_signed(layer.commit)
-        body = _describe_part(
-            request, divided, work, pulls or found, at=at, commit=commit, title=text.title
-        )
+        body = _describe_part(request, divided, work, pulls or found, at=at, commit=commit)
         opened = await run.ports.publisher.open_pull_request(
             branch=branch,
             commit=commit,
@@ -69,14 +67,22 @@ async def new_branch(run: StageContext, request: ResolveIssue, words: str) -> st
     return await run.new_branch(str(request.number or ""), words, run.mark)
 
 
-def describe_size(divided: LayeredChange, lower: Sequence[PullRequest], title: str) -> str:
+def describe_size(divided: LayeredChange, lower: Sequence[PullRequest], work: ResolveWork) -> str:
     """Return what the pull request for the whole says of its size; empty where it is small."""
-    return _list_parts(divided, lower, here=-1, title=title) if lower else divided.size_note
+    if not lower:
+        return divided.size_note
+    top = divided.layers[-1]
+    listed, made = _list_parts(divided, lower, here=-1), _describe_commits(top, work)
+    return f"{listed}\n\nThis part:\n\n{made}"
 
 
-def _list_parts(
-    divided: LayeredChange, pulls: Sequence[PullRequest], *, here: int, title: str
-) -> str:
+def title_whole(divided: LayeredChange, lower: Sequence[PullRequest], title: str) -> str:
+    """Return the title of the pull request for the whole: it has a place among its parts."""
+    count = len(divided.layers)
+    return f"{title} ({count} of {count})" if lower else title
+
+
+def _list_parts(divided: LayeredChange, pulls: Sequence[PullRequest], *, here: int) -> str:
     """Return all parts in the order in which they are merged; those without a number come yet.
 
     `here`: the place of the one that this is read on; negative ones count from the last.
@@ -85,8 +91,7 @@ def _list_parts(
     for at, layer in enumerate(divided.layers):
         number = pulls[at].number if at < len(pulls) else None
         name = "this one" if at == here else f"#{number}" if number else "to come"
-        top = at == len(divided.layers) - 1
-        what = one_line(publish(title if top else layer.titles[0]), TITLE)
+        what = one_line(publish(layer.titles[0]), TITLE)
         lines.append(f"{at + 1}. {name}: {what} ({layer.lines:,} lines)")
     return f"{WHOLE}\n\n" + "\n".join(lines)
 
@@ -105,7 +110,6 @@ def _describe_part(
     *,
     at: int,
     commit: str,
-    title: str,
 ) -> str:
     """Return the body of a lower part in Markdown; `commit`: its last one, as it is pushed."""
     layer = divided.layers[at]
@@ -113,7 +117,7 @@ def _describe_part(
     issue = f"#{request.number}" if request.number else "the request"
     parts = (
         PART.format(number=at + 1, count=len(divided.layers), issue=issue),
-        _list_parts(divided, pulls, here=at, title=title),
+        _list_parts(divided, pulls, here=at),
         f"### What it does\n\n{_describe_commits(layer, work)}",
         f"### How it was verified\n\n{checks_table(layer.quality)}",
         CHECKED.format(commit=commit[:10]),

@@ -7,7 +7,12 @@ from typing import cast
 
 from agents.pipelines.resolve.pull_request.body import describe_overlaps, pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
-from agents.pipelines.resolve.pull_request.lower_parts import describe_size, new_branch, open_lower
+from agents.pipelines.resolve.pull_request.lower_parts import (
+    describe_size,
+    new_branch,
+    open_lower,
+    title_whole,
+)
 from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
@@ -26,7 +31,10 @@ async def publish(
     checked: MeasuredChange,
     work: ResolveWork,
 ) -> Outcome:
-    """Open the pull request, and below it those of its parts, where the change was divided."""
+    """Open the pull request.
+
+    Those of its lower parts come before it, where the change was divided.
+    """
     earlier = await find_taken_up(run)
     branch = run.branch or (earlier.branch if earlier else "")
     branch = branch or await new_branch(run, request, text.branch)
@@ -34,8 +42,8 @@ async def publish(
     lower = await open_lower(run, request, text, checked, work)
     await run.push(branch, replacing=earlier.head if earlier else "")
     checked, work = run.rename_commits_in(checked), run.rename_commits_in(work)
-    title = await run.format_subject(text.title)
-    size = describe_size(checked.divided, lower, title)
+    title = title_whole(checked.divided, lower, await run.format_subject(text.title))
+    size = describe_size(checked.divided, lower, work)
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,

@@ -52,18 +52,18 @@ async def test_each_step_that_fills_the_room_is_a_pull_request_on_the_one_before
     assert [each.title for each in (first, second, last)] == [
         "Read sizes (1 of 3)",
         "Write sizes (2 of 3)",
-        "Add right, always",
+        "Add right, always (3 of 3)",
     ]
     assert outcome.lower == (first, second)
-    assert "pull request #4, on top of #2, #3: Add right, always." in outcome.text
+    assert "pull request #4, on top of #2, #3: Add right, always (3 of 3)." in outcome.text
     assert world.publisher.stacked == [2, 3, 4]
     assert world.publisher.closes == (7,)
     assert not any(each.draft for each in (first, second, last))
     assert "1. #2: Read sizes (5 lines)\n2. this one: Write sizes (5 lines)" in second.body
-    assert "3. #4: Add right, always (5 lines)" in first.body
+    assert "3. #4: Say how it is done (5 lines)" in first.body
     assert "**Write sizes.** Write sizes: all of it." in second.body
     assert "### Size" in last.body
-    assert "2. #3: Write sizes (5 lines)\n3. this one: Add right, always" in last.body
+    assert "2. #3: Write sizes (5 lines)\n3. this one: Say how it is done" in last.body
     assert "### Cost" not in first.body
     commits = await world.source.commits(world.base, last.head)
     assert [each.head for each in (first, second, last)] == [commit for commit, _ in commits]
