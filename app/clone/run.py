@@ -62,6 +62,8 @@ class CloneRequest:
     """What becomes of a run of the same that failed; None: `choose` says it."""
     choose: Choose | None = None
     """Asks the person at the terminal; None where nobody sits there."""
+    stage: str = ""
+    """From which stage on a run that failed is done again; empty: from where it failed."""
 
     async def choose_again(self) -> Again:
         """Return what becomes of a run of the same that failed."""
@@ -114,7 +116,7 @@ class CloneRun:
         await engine.launch(conductor.conduct)
         run_id, request = self.place.folder.run_id, self.request
         if earlier := self.place.folder.earlier:
-            kept = EarlierRun(run_id=earlier, stage=keep_work.name)
+            kept = EarlierRun(run_id=earlier, stage=self.wish.stage or keep_work.name)
             request = request.model_copy(update={"again": kept})
         await self.parts.runs.create(run_id, request)
         await engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))

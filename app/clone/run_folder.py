@@ -97,7 +97,7 @@ async def run_folder(
     ConfigError when the folder cannot be made, when another process is at work in it, and when
     nothing is there that could go on.
     """
-    key = hashlib.sha256("\0".join(asked).encode()).hexdigest()[:12]
+    key = key_of(*asked)
     try:
         folder = await _find(data_dir / CLONES, key, choose, again) or _make(data_dir, key)
         async with file_lock(folder.path / LOCK, timeout=0):
@@ -107,6 +107,17 @@ async def run_folder(
             "Another `fettle` command is at work on this very thing and commit. Wait for it, or"
             " stop it first."
         ) from error
+
+
+def key_of(*asked: str) -> str:
+    """Return how the folders of runs begin that these texts ask for, but for a mark."""
+    return hashlib.sha256("\0".join(asked).encode()).hexdigest()[:12]
+
+
+def find_newest_failed(clones: Path, key: str) -> Path | None:
+    """Return the folder of the newest run of this key that failed and can go on."""
+    failed = [path for path in _list(clones, f"{FAILED}{key}") if (path / MIRROR).is_dir()]
+    return max(failed, key=lambda path: (path / DATABASE).stat().st_mtime, default=None)
 
 
 async def _find(
@@ -119,8 +130,8 @@ async def _find(
         async with file_lock(cut_short[0] / LOCK, timeout=0):
             RunFolder(cut_short[0], resumed=True).put_aside(FAILED)
         return None
-    failed = [path for path in _list(clones, f"{FAILED}{key}") if (path / MIRROR).is_dir()]
-    if not failed:
+    newest = find_newest_failed(clones, key)
+    if newest is None:
         if again == "resume":
             raise ConfigError(NOTHING)
         return None
@@ -128,7 +139,6 @@ async def _find(
         again = await choose() if choose is not None else "fresh"
     if again == "fresh":
         return None
-    newest = max(failed, key=lambda path: (path / DATABASE).stat().st_mtime)
     async with file_lock(newest / LOCK, timeout=0):
         taken_up = newest.rename(newest.with_name(newest.name.removeprefix(FAILED)))
         with (taken_up / ATTEMPTS).open("ab") as attempts:

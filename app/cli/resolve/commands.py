@@ -128,17 +128,22 @@ async def _begin_in_clone(
 ) -> int:
     from app.clone.preconditions import start_at
 
-    return await _work_in_clone(settings, await start_at(path), wish, again, json=json)
+    return await work_in_clone(settings, await start_at(path), wish, again, json=json)
 
 
-async def _work_in_clone(
+async def work_in_clone(
     settings: Settings,
     start: CloneStart,
     asked: tuple[str, str],
     again: Again | None,
     *,
+    stage: str = "",
     json: bool,
 ) -> int:
+    """Do what is asked for in a clone, and tell what came of it; return the exit code.
+
+    `stage`: from which one on a run of it that failed is done again; empty: from where it failed.
+    """
     from app.cli.progress import TerminalProgress  # these take seconds: a mistake is told before
     from app.cli.resolve.clone_result import show
     from app.cli.runs.approval_prompt import ask_here, choose_here
@@ -158,6 +163,7 @@ async def _work_in_clone(
             ask_here if seated else None,
             again=again,
             choose=choose_here if seated else None,
+            stage=stage,
         )
         done = await resolve_clone(settings, redactor_of(settings), start, wish, stop)
         progress.end("failed" if done.exit_code == 1 else "done")

@@ -32,7 +32,7 @@ BY_ALERT = (
 )
 BY_HAND = (
     "That is a run of `fettle resolve` on a clone. Ctrl-C stops it where it was started, and the"
-    " same command goes on with it; where it failed, with `--resume`."
+    " same command goes on with it."
 )
 
 AFRESH = (
@@ -76,7 +76,7 @@ def retry(
     """Do one run again."""
     from app.config.settings import load_settings
 
-    sys.exit(asyncio.run(_retry(load_settings(), ident, stage, json=json)))
+    sys.exit(asyncio.run(_retry(load_settings(serving=False), ident, stage, json=json)))
 
 
 # --- cancel -------------------------------------------------------------------------------------
@@ -143,6 +143,7 @@ def _words(run: KeptRun) -> str:
 
 async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> int:
     from app.cli.runs.find import find
+    from app.config.settings import load_settings
 
     chosen = _stage(stage) if stage.strip() else ""
     try:
@@ -152,7 +153,10 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
     if found is None:
         return PERSON
     if found.place.clone:
-        raise ConfigError(BY_HAND)
+        from app.cli.runs.retry_clone import retry_clone
+
+        return await retry_clone(settings, found, chosen, json=json)
+    settings = load_settings()  # the rest takes what a server takes
     if found.run.outcome is None:
         raise ConfigError(
             f"The run {found.short} is under way. Wait for it, or end it with"

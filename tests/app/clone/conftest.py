@@ -165,11 +165,15 @@ class Bench:
 
     async def start(self, *args, **more):
         """Start the command as a process of its own."""
+        return await self.start_at(ROOT, "resolve", *args, **more)
+
+    async def start_at(self, folder, *args, **more):
+        """Start a command in a folder."""
         settings = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "app", "resolve", *map(str, args)),
-            env=settings,
-            cwd=ROOT,
+            *(sys.executable, "-P", "-m", "app", *map(str, args)),
+            env={"PYTHONPATH": str(ROOT), **settings},
+            cwd=folder,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -80,3 +80,31 @@ async def test_a_run_that_was_cut_short_can_be_left_for_a_new_one(bench, calc):
 
     assert done.exit_code == 0, done.text
     assert [path.name for path in bench.list_folders()] == [f"failed-{left.name}"]
+
+
+async def test_runs_retry_takes_up_a_run_on_a_clone_from_a_stage_on(bench, calc):
+    async def retry(folder, *more):
+        return await bench.end(await bench.start_at(folder, "runs", "retry", *more))
+
+    await bench.play((TRIAGE, PLAN, STEP, DOCS))  # the judge's server answers with an error
+    failed = await bench.resolve(calc)
+    ident = failed.run_id
+    await bench.play(GOOD)
+
+    elsewhere = await retry(bench.place, ident)
+    assert elsewhere.code == 2
+    assert "Traceback" not in elsewhere.err
+
+    done = await retry(calc, ident, "--from", "implement", "--json")
+    assert done.code == 0, done.err
+    assert done.json["run"] == f"{ident}-2"
+    asked = {each.part for each in bench.model.requests}
+    assert asked == {STEP["when"], DOCS["when"], JUDGE["when"], PULL["when"]}
+
+    told = await retry(calc, f"{ident}-2", "--from", "implement")
+    assert told.code == 2
+    assert "ended well" in told.err
+    git(calc, "commit", "-q", "--allow-empty", "-m", "second")
+    moved = await retry(calc, f"{ident}-2")
+    assert moved.code == 2
+    assert "another clone or another commit" in moved.err
