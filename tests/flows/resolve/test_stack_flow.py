@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
 from app.simulator.github.gitdir import GitDir
@@ -9,6 +12,14 @@ from tests.flows.conftest import CALC
 from tests.flows.resolve.test_undo_flow import said
 
 SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
+
+
+async def read_subject(place, commit):
+    """Return what the signed note on a commit is about."""
+    shown = ("notes", "--ref=refs/notes/fettle", "show", commit)
+    note = json.loads(await GitDir(place.repository.gitdir).run(*shown))
+    [subject] = json.loads(base64.b64decode(note["payload"]))["subject"]
+    return subject
 
 
 async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_referee):
@@ -39,6 +50,10 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
         assert stack.pulls == [lower, top]
         assert await place.show(lower.head_sha, "test_calc.py") == CALC["test_calc.py"]
         assert len(await place.commits(top)) == 1
+        for each in (lower, top):
+            subject = await read_subject(place, each.head_sha)
+            assert subject["name"] == f"octo-org/calc#{each.issue.number}"
+            assert subject["digest"]["gitCommit"] == each.head_sha
         called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
         assert rest_referee.problems(called) == []
 
