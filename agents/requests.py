@@ -138,7 +138,7 @@ class UpdateBranch(Asked):
 
     kind: Literal["update_branch"] = "update_branch"
     via: Literal["command", "terminal", "merge"] = "command"
-    """`merge`: somebody merged the pull request that this one stood on."""
+    """`merge`: somebody merged a pull request of Fettle's that this one stands on, or overlaps."""
 
 
 class FixChecks(Asked):

@@ -1,4 +1,4 @@
-"""Bring pull requests of Fettle's up to date once the one that they stand on was merged."""
+"""Bring pull requests of Fettle's up to date once one was merged that they build on or overlap."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 from agents.ports import Json
 from agents.requests import Person, UpdateBranch
 from app.github.pulls.stack import STACKS
-from app.github.pulls.text import LOWER_KEY
 from app.github.pulls.withdraw import read_pull, read_run_of_pull
-from app.github.transport import GitHub, InstallationClient, NotFound, Profile, make_marker
+from app.github.transport import GitHub, InstallationClient, NotFound, Profile
 from handlers.notifications import PullClosed
 
 Submit = Callable[[str, UpdateBranch], Awaitable[None]]
 Take = Callable[[PullClosed, str], Awaitable[Json]]
 
 PULLS = "/repos/{owner}/{repo}/pulls"
+MOST = 5
+"""That are brought up to date after one merge."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class UpperParts:
 
     A merge by squashing makes another commit of what was below, so what stands on it would show
     all of that again: the base is merged into it, and checked. Where GitHub leads them as a stack,
-    it does this itself.
+    it does this itself. Other pull requests of Fettle's that change the same files are brought up
+    to date, too: nobody finds out at their merge that they contradict each other.
     """
 
     github: GitHub
@@ -43,21 +45,51 @@ class UpperParts:
         own = await self.github.identity(client)
         merged = await read_pull(client, notice.repository, notice.number)
         run = read_run_of_pull(merged, own) if merged is not None else ""
-        if not run or merged is None or make_marker(run, LOWER_KEY) not in merged["body"]:
+        if not run:
             return told
         updated: list[Json] = []
         for pull in await self._list_candidates(client, notice):
-            moved = pull["base"]["ref"] == notice.base  # by GitHub, as the branch was deleted
-            if moved and read_run_of_pull(pull, own) != run:
+            if not own.is_author(pull) or len(updated) == MOST:
                 continue
-            if own.is_author(pull) and not await self._is_led(client, notice, pull["number"]):
-                if not moved:
-                    await self._move(notice, pull)
+            if await self._is_concerned(
+                client, notice, pull, of_run=read_run_of_pull(pull, own) == run
+            ):
                 run_id = f"{ident}-update-{pull['number']}"
                 await self.submit(run_id, _request(notice, pull, notice.by))
                 updated.append(run_id)
         known = told if isinstance(told, Mapping) else {}
         return {**known, "updated": updated} if updated else told
+
+    async def _is_concerned(
+        self,
+        client: InstallationClient,
+        notice: PullClosed,
+        pull: Mapping[str, Any],
+        *,
+        of_run: bool,
+    ) -> bool:
+        """Return whether it stood on what was merged, or changes files of it; move it if need be.
+
+        `of_run`: it is a part of the same change.
+        """
+        stood = pull["base"]["ref"] == notice.branch
+        if stood or of_run:  # where the branch was deleted, GitHub has moved it
+            if await self._is_led(client, notice, pull["number"]):
+                return False
+            if stood:
+                await self._move(notice, pull)
+            return True
+        numbers = (notice.number, pull["number"])
+        merged, open_still = [await self._list_files(client, notice, each) for each in numbers]
+        return not merged.isdisjoint(open_still)
+
+    async def _list_files(
+        self, client: InstallationClient, notice: PullClosed, number: int
+    ) -> frozenset[str]:
+        """Return the first hundred files that a pull request changes."""
+        where = {**_name_place(notice), "number": str(number), "per_page": "100"}
+        found = await client.getitem(f"{PULLS}/{{number}}/files{{?per_page}}", where)
+        return frozenset(str(each["filename"]) for each in found)
 
     async def _list_candidates(
         self, client: InstallationClient, notice: PullClosed

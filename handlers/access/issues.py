@@ -78,7 +78,7 @@ WAYS: Mapping[str, Way] = {
         afresh="give the command on the machine again",
     ),
     "merge": Way(
-        asked="merged what this stood on",
+        asked="merged a change of the same files",
         again="write `/bot update`",
         afresh="write `/bot update`",
     ),

@@ -18,7 +18,7 @@ HOW: Mapping[str, str] = {
     "terminal": "`{login}` asked for {it} on the machine that Fettle runs on",
     "review": "`{login}` submitted [a review]({url}#pullrequestreview-{review})",
     "checks": "Checks failed on `{head}`",
-    "merge": "`{login}` merged what this pull request stood on",
+    "merge": "`{login}` merged a change that this one stands on or shares files with",
     "watch": "Something fails since this was merged",
     "alert": "Fettle is to move {package} to another release",
     "schedule": "Fettle is to move {package} to another release",

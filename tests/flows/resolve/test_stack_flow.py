@@ -102,6 +102,26 @@ async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make
         assert "`/bot update`" not in said
 
 
+async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_a_merge(make_place):
+    async with make_place() as place:
+        mara = place.people["mara"]
+        other = await place.file("It adds one too many, still", "`calc.add(2, 2)` gives 5.")
+        await place.label()
+        await place.all_done(1)
+        await place.label(issue=other)
+        await place.all_done(2)
+        first, second = place.pulls()
+        await place.github.merge_pull(first, mara)
+        await place.github.commit(
+            place.repository, {"other.py": "OTHER = 1\n"}, author=mara, message="Later"
+        )
+        await place.all_over("done", "done", "done")
+
+        assert await place.show(second.head_sha, "calc.py") == await place.show("main", "calc.py")
+        commits = await GitDir(place.repository.gitdir).commits(f"main..{second.head_sha}")
+        assert any(len(each.parents) == 2 for each in commits), "the base is merged into it"
+
+
 WRITES = [("POST", "/pulls", 1), ("POST", "/pulls", 2), ("POST", "/stacks", 1)]
 
 
