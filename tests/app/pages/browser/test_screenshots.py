@@ -29,6 +29,7 @@ BEGAN = 1_790_000_000.0
 SIZE = {"width": 1_100, "height": 620}
 _RANDOM = re.compile(
     r'name="(csrf|once)" value="[0-9a-f]+"|\?after=[0-9.-]+|/approvals/\w+|>\w{6}<'
+    r"|Fettle [\w.+-]+ ·"
 )
 LOOKED = (
     prompt("Why does `parse_size('1.5 GB')` return 1?", stage="triage_issue/1"),
