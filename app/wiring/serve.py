@@ -47,8 +47,8 @@ from app.secrets.redaction import Redactor
 from app.store.boards import Boards
 from app.store.database import CONNECTIONS
 from app.store.runs import RunPlaces, StoredSteers
+from app.watch.merge_followups import MergeFollowUps
 from app.watch.merges import Suspicions
-from app.watch.upper_parts import UpperParts
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationHandler, NotificationRouter
@@ -308,7 +308,7 @@ def _make_takers(
     database, policy = parts.database, partial(read_policy, github)
     return {
         Suspicion: Suspicions(database, github, queue.submit),
-        PullClosed: UpperParts(github, queue.submit, closed.take),
+        PullClosed: MergeFollowUps(github, queue.submit, closed.take),
         BoardTicked: BoardTicks(
             github, Boards(database), parts.runs, policy, commands.obey, queue.submit
         ),

@@ -22,7 +22,7 @@ MOST = 5
 
 
 @dataclass(frozen=True)
-class UpperParts:
+class MergeFollowUps:
     """Handles notifications of merges, after whoever else has to hear of them.
 
     A merge by squashing makes another commit of what was below, so what stands on it would show
