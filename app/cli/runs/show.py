@@ -68,6 +68,10 @@ def show_run(run: dict[str, Any]) -> None:
         typer.echo(part)
     typer.echo("\nStages (UTC)\n")
     _table(_STAGES, [_stage(each) for each in run["stages"]], state=2)
+    if run["rules"]:
+        typer.echo("\nWhat the gate said to its calls\n")
+    for each in run["rules"]:
+        typer.echo("  " + to_line(f"{each['calls']} {each['words']}", 300))
     if run["approvals"]:
         typer.echo("\nAsked")
     for approval in run["approvals"]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.ports import Ruling
 from app.cli.runs.find import shorten
 from tests.app.cli.runs.runs_scene import RunStore, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
@@ -202,6 +203,16 @@ def test_a_run_that_has_only_begun_shows_where_it_is(fettle, store):
     store.run(RUN, state="running")
     [stage] = show_run(fettle, RUN)["stages"]
     assert (stage["stage"], stage["state"], stage["seconds"]) == ("implement/1", "running", 0)
+
+
+def test_what_the_gate_said_is_shown_by_rule(fettle, store):
+    allowed, refused = Ruling("allow", "default"), Ruling("deny", "network/none")
+    said = [results("x", ruling=each) for each in (allowed, refused, allowed)]
+    store.run(RUN, turns=said)
+    _, text, _ = fettle("runs", "show", RUN)
+    assert "\n  1 refused by the rule network/none\n  2 allowed: no rule objects\n" in text
+    _, told, _ = fettle("runs", "show", RUN, "--json")
+    assert [each["calls"] for each in json.loads(told)["rules"]] == [1, 2]
 
 
 def test_what_was_asked_is_shown_with_who_decided_it(fettle, store):
