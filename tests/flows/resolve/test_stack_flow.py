@@ -158,3 +158,21 @@ async def test_a_github_without_stacks_gets_the_same_pull_requests(make_place):
         lower, top = place.pulls()
         assert top.base == lower.head
         assert "stack" not in "".join([*place.comments(), lower.issue.body, top.issue.body])
+
+
+async def test_a_retry_closes_the_parts_that_it_has_anew(make_place):
+    async with make_place(files=SMALL) as place:
+        await place.label()
+        await place.all_done(1)
+        earlier, top = place.pulls()
+        await place.say("mara", "/bot retry from implement")
+        await place.all_done(2)
+
+        told = "\n".join(each.body for each in earlier.issue.comments)
+        later = next(each for each in place.pulls() if each not in (earlier, top))
+        assert earlier.issue.state == "closed"
+        assert f"this part of it stands in #{top.issue.number} now" in told
+        assert [each.issue.state for each in (top, later)] == ["open", "open"]
+        assert (later.base, top.base) == ("main", later.head)
+        assert f"2. #{top.issue.number}: " in later.issue.body
+        assert f"1. #{later.issue.number}: " in top.issue.body
