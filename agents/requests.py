@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-_ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/[0-9]+)?)$")
+_ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/[0-9]+)?|pulls)$")
 
 Severity = Literal["low", "medium", "high", "critical"]
 """How bad an advisory says that it is, in GitHub's words."""
@@ -282,6 +282,27 @@ class RemediateAlert(Asked):
         return f"{self.package} in {where}"
 
 
+class ProposeGuidance(Asked):
+    """Propose to write down what people said more than once, so that they need not again.
+
+    Nobody asks for it: `number` is 0, and `asked_by` has the id 0. It ends with a pull request, or
+    without a word.
+    """
+
+    kind: Literal["propose_guidance"] = "propose_guidance"
+    via: Literal["clock"] = "clock"
+
+    @property
+    def unasked(self) -> bool:
+        """Return whether no person asked for it."""
+        return True
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one live run for each repository."""
+        return f"{self.repository.key}/guidance"
+
+
 def name_asker(via: str, asked_by: Person) -> str:
     """Return who asked for something, as people on GitHub read it."""
     return "the operator of Fettle" if via == "terminal" else f"@{asked_by.login}"
@@ -370,7 +391,7 @@ OnMerge = RevertChange | SuspectMerge
 """What can be asked about a merged one."""
 
 Request = Annotated[
-    ResolveIssue | OnPull | OnMerge | RemediateAlert,
+    ResolveIssue | OnPull | OnMerge | RemediateAlert | ProposeGuidance,
     Field(discriminator="kind"),
 ]
 """What starts a run."""
@@ -395,7 +416,11 @@ def command_of(value: object) -> Command:
 
 RUN_KINDS: frozenset[str] = frozenset(
     each.model_fields["kind"].default
-    for each in (ResolveIssue, *get_args(OnPull), *get_args(OnMerge), RemediateAlert)
+    for each in (
+        *(ResolveIssue, RemediateAlert, ProposeGuidance),
+        *get_args(OnPull),
+        *get_args(OnMerge),
+    )
 )
 """The kinds of requests that this version knows; a newer one may queue others."""
 

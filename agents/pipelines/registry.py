@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.checks import pipeline as checking
+from agents.pipelines.guidance import pipeline as guiding
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
@@ -13,6 +14,7 @@ from agents.pipelines.watch import pipeline as watching
 from agents.requests import (
     AddressReview,
     FixChecks,
+    ProposeGuidance,
     RemediateAlert,
     Request,
     ResolveIssue,
@@ -29,5 +31,6 @@ PIPELINES: dict[type[Request], Pipeline] = {
     RevertChange: Pipeline(reverting.revert, ()),
     SuspectMerge: Pipeline(watching.look_into, ()),
     RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
+    ProposeGuidance: Pipeline(guiding.propose, guiding.CONVERSATIONS),
 }
 """The registration: one line for each kind of request."""

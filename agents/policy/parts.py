@@ -91,6 +91,7 @@ SessionName = Literal[
     "adapt",
     "assess",
     "summarize",
+    "find_lessons",
     "comment_draft",
     "craft_decision_pr",
     "infeasible_comment",

@@ -170,6 +170,9 @@ class Policy(Strict):
     """show: an issue of Fettle's lists what waits for a decision and, in private repositories, what
     became of alerts; a box has an alert looked at again. decide: a box approves what waits, too.
     GitHub does not say whether somebody ticked a box by hand, or an app with their token."""
+    guidance: Literal["monthly", "never"] = "monthly"
+    """How often Fettle may propose, in a pull request, to write down what people said more than
+    once: lines for the instructions to contributors, rules for this file."""
     remediation: Remediation = Remediation()
     """How vulnerable dependencies are mended."""
     branches: Branches = Branches()

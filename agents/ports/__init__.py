@@ -8,6 +8,7 @@ from agents.ports.ci_checks import Checking, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
 from agents.ports.external import Forge, Manner, Page, Toolsets, Web
 from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
+from agents.ports.guidance import DeniedCall, GatheredEvidence, GuidanceEvidence, GuidanceRecords
 from agents.ports.issues import (
     DECISION,
     EarlierPull,
@@ -64,6 +65,7 @@ __all__ = [
     "Capabilities",
     "Checking",
     "CommandResult",
+    "DeniedCall",
     "EarlierPull",
     "Ending",
     "Feedback",
@@ -72,6 +74,9 @@ __all__ = [
     "FlakyTests",
     "ForeignCheck",
     "Forge",
+    "GatheredEvidence",
+    "GuidanceEvidence",
+    "GuidanceRecords",
     "Journal",
     "Json",
     "Kit",

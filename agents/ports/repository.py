@@ -101,6 +101,7 @@ class WorkTree(Protocol):
         *,
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
+        proposes_policy: bool = False,
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; `merging` is its second parent.
 
@@ -108,6 +109,8 @@ class WorkTree(Protocol):
         touches what the policy protects, but for the `permitted` paths: people said yes to what
         each of them is, or is not, in the tree behind it. Of a merge, the change is what is in
         neither parent so: what `merging` brings as it stands there is not judged, nor counted.
+        `proposes_policy`: code alone has written the files, and where the policy file is one of
+        the `permitted` paths, this commit may hold it, for people to merge.
         """
         ...
 

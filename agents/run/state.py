@@ -14,6 +14,7 @@ from agents.ports import (
     Checking,
     FlakyTests,
     Forge,
+    GuidanceRecords,
     Journal,
     Json,
     Model,
@@ -168,3 +169,5 @@ class Ports:
     """None: there is nobody who could sign commits."""
     flaky_tests: FlakyTests | None = None
     """None: nobody remembers which tests fail now and then."""
+    guidance: GuidanceRecords | None = None
+    """None: the run proposes nothing of what people said."""

@@ -211,6 +211,18 @@ Index("remediations_of_pull", remediations.c.repository_id, remediations.c.numbe
 Index("remediations_by_state", remediations.c.state, remediations.c.looked_at)
 Index("remediations_overruled", remediations.c.override_until)
 
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),  # of the pull request that proposes it
+    Column("lines", SealedText, nullable=False),  # JSON: what is proposed, a text each
+    Column("used", Text, nullable=False),  # JSON: by what the evidence behind it is known
+    Column("at", Float, nullable=False),  # unix seconds
+)
+Index("proposals_of_repository", proposals.c.repository_id, proposals.c.at)
+
 alert_looks = Table(
     "alert_looks",
     metadata,

@@ -14,6 +14,7 @@ from agents.requests import (
     WAITING_LABEL,
     OnMerge,
     OnPull,
+    ProposeGuidance,
     RemediateAlert,
     Request,
     ResolveIssue,
@@ -127,6 +128,8 @@ class GitHubRun:
         request = self.request
         if isinstance(request, RemediateAlert):
             return await self._check_alerts(request)
+        if isinstance(request, ProposeGuidance):
+            return await self._check_policy(AskerFacts(), tainted=False)
         client = await self.github.installation(
             request.installation_id, request.repository.id, Profile.READ
         )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 
 from agents.ports import Reporter, Steps
-from agents.requests import OnPull, RemediateAlert, Request, request_of
+from agents.requests import OnPull, ProposeGuidance, RemediateAlert, Request, request_of
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
 from app.attestation.attestor import TOLD, Attestor
@@ -26,7 +26,8 @@ from app.github.pulls.signed_commits import CommitSigner
 from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
 from app.github.reviews.adapter import GitHubReviews
-from app.github.transport import ConversationThread, GitHub, Profile, Scope
+from app.github.transport import ConversationThread, GitHub, NoConversation, Profile, Scope
+from app.guidance.records import StoredGuidance
 from app.policies.gate import PolicyGate
 from app.runs.baited_model import BaitedModel
 from app.runs.retry_from_stage import RetryFromStage
@@ -35,7 +36,8 @@ from app.sandbox.select import build_caution
 from app.secrets.bait import RunBait
 from app.store.flaky_tests import StoredFlakyTests
 from app.store.handled_feedback import Batches
-from app.store.runs import StoredCheckpoints, StoredJournal, StoredSteers
+from app.store.proposals import Proposals
+from app.store.runs import History, StoredCheckpoints, StoredJournal, StoredSteers
 from app.store.spending import sum_lanes
 from app.webhooks import OwnIdentity
 from app.wiring.audited import record_push
@@ -66,7 +68,7 @@ class RunPortsFactory:
         parts, github = self._parts, self._github
         request = await self._as_seen(request)
         mirror = parts.mirrors.open_mirror(request.repository.id)
-        alerts = self._alerts(run_id, request)
+        alerts, guiding = self._alerts(run_id, request), isinstance(request, ProposeGuidance)
         place = await self._place(run_id, request, alerts)
         reporter = await self._make_reporter(run_id, request, place)
         objects = self._objects(run_id, mirror)
@@ -85,18 +87,21 @@ class RunPortsFactory:
                 publisher=self._publisher(run_id, request, mirror),
                 signer=self._make_signer(run_id, request, objects),
                 reporter=reporter,
-                approvals=GitHubApprovals(
+                approvals=None
+                if guiding  # there is no place where people could be asked
+                else GitHubApprovals(
                     github, request, run_id, parts.approvals, parts.redactor, place=place
                 ),
-                web=parts.web,
+                web=None if guiding else parts.web,
                 forge=GitHubReads(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
-                tracker=None if alerts else self._tracker(run_id, request),
+                tracker=None if alerts or guiding else self._tracker(run_id, request),
                 reviewing=self._make_reviews(run_id, request),
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),
+                guidance=self._guidance(run_id, request),
             ),
             self._retry(run_id, request, objects),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
@@ -157,10 +162,20 @@ class RunPortsFactory:
         lane_of = parts.runs.lane_of
         return GitHubAlerts(self._github, request, run_id, parts.redactor, lane_of=lane_of)
 
+    def _guidance(self, run_id: str, request: Request) -> StoredGuidance | None:
+        """Return the records of what people said, for a run that is about them."""
+        if not isinstance(request, ProposeGuidance):
+            return None
+        database = self._parts.database
+        records = Proposals(database), History(database)
+        return StoredGuidance(*records, run_id, request.repository.id)
+
     async def _place(
         self, run_id: str, request: Request, alerts: GitHubAlerts | None
     ) -> ConversationThread:
         """Return where the run speaks to people; about alerts they talk where none was before."""
+        if isinstance(request, ProposeGuidance):
+            return NoConversation(request)
         if not isinstance(request, RemediateAlert) or alerts is None:
             return ConversationThread(request)
         place = TrackingIssue(

@@ -19,6 +19,8 @@ from app.github.alerts.list_open import OpenAlerts
 from app.github.issues.find_labelled import LabelledIssues
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub
+from app.guidance.sweep import NAME as GUIDANCE
+from app.guidance.sweep import GuidanceSweep
 from app.maintenance import retention
 from app.maintenance.retention import NAME as RETENTION
 from app.maintenance.retention import Retention
@@ -30,6 +32,7 @@ from app.runs.conductor import Equip
 from app.runs.engine import Engine
 from app.store.alerts import AlertLooks, AlertRuns, Overrides, Remediations
 from app.store.database import Database
+from app.store.proposals import Proposals
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.webhooks import Inbox
@@ -73,6 +76,7 @@ class Schedules:
             clock=clock,
         )
         self._boards = BoardUpkeep(github, database, partial(read_policy, github), sweeps)
+        self._guidance = GuidanceSweep(Proposals(database), inbox, sweeps, web=github.urls.web)
         spacing = settings.github_write_spacing
         self._deliveries = FailedDeliveries.for_server(
             github, database, sweeps, every=self._every, spacing=spacing
@@ -102,6 +106,7 @@ class Schedules:
         await engine.schedule(DELIVERIES, self._every, self._sweep_deliveries)
         await engine.schedule(LABELS, self._every, self._sweep_labels)
         await engine.schedule(BOARDS, self._every, self._sweep_boards)
+        await engine.schedule(GUIDANCE, self._every, self._sweep_guidance)
         await engine.schedule(RETENTION, retention.EVERY, self._retention.run)
 
     async def _sweep_deliveries(self) -> None:
@@ -115,6 +120,10 @@ class Schedules:
     async def _sweep_boards(self) -> None:
         await self.open.wait()
         await self._boards.run()
+
+    async def _sweep_guidance(self) -> None:
+        await self.open.wait()
+        await self._guidance.run()
 
     async def _sweep_overrides(self) -> None:
         await self.open.wait()

@@ -15,9 +15,9 @@ from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_
 from handlers.access.pull_requests import UNCALLED
 
 RANKS = {"write": 1, "maintain": 2, "admin": 3}
-NOBODY_ASKS = UNCALLED | {"alert", "schedule"}
+NOBODY_ASKS = UNCALLED | {"alert", "schedule", "clock"}
 """Ways of asking after which nobody waits for a reply."""
-WITHOUT_ASKER = frozenset({"terminal", "checks", "watch", "alert", "schedule"})
+WITHOUT_ASKER = frozenset({"terminal", "checks", "watch", "alert", "schedule", "clock"})
 """Ways of asking without a person whose role could be looked up."""
 
 
@@ -130,6 +130,16 @@ def models_allowed(_request: Request, rules: Rules) -> str | None:
     )
 
 
+def guidance_wanted(request: Request, rules: Rules) -> str | None:
+    """Refuse to propose what people said to be written down where the owners want none of that."""
+    if request.kind != "propose_guidance" or rules.policy.guidance != "never":
+        return None
+    return (
+        f"the policy of `{request.repository.full_name}` wants no proposals of what people said"
+        f" (`guidance` in `{POLICY_PATH}`)."
+    )
+
+
 def is_among(who: Who, login: str, role_name: str, permission: str) -> bool:
     """Tell whether the policy lets somebody of that role start work and approve.
 
@@ -165,4 +175,4 @@ _STARTS = {
     "alerts": "an alert",
 }
 Rule = Callable[[Request, Rules], str | None]
-RULES: tuple[Rule, ...] = (trigger_on, asker_among, models_allowed)
+RULES: tuple[Rule, ...] = (trigger_on, asker_among, models_allowed, guidance_wanted)

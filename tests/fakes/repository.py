@@ -116,7 +116,9 @@ class MemoryTree:
         self.files.clear()
         self.files.update(self.history.files(tree), **kept)
 
-    async def commit(self, tree, parent, message, *, permitted=None, merging=""):
+    async def commit(
+        self, tree, parent, message, *, permitted=None, merging="", proposes_policy=False
+    ):
         trees = (permitted or {}).items()
         self.permitted.append({p: self.history.files(at).get(p) for p, at in trees})
         return self.history.commit(tree, parent, message, merging)

@@ -11,6 +11,7 @@ from agents.requests import (
     Command,
     FixChecks,
     Person,
+    ProposeGuidance,
     RemediateAlert,
     Repository,
     ResolveIssue,
@@ -89,6 +90,20 @@ def build_remediate_alert(**changes):
         "package": "jinja2",
     }
     return RemediateAlert(**about | changes)
+
+
+def build_propose_guidance(**changes):
+    """Nobody asks for it but the clock."""
+    about = {
+        "installation_id": 1,
+        "repository": build_repository(),
+        "number": 0,
+        "title": "Write down what people said more than once",
+        "author": NOBODY,
+        "asked_by": NOBODY,
+        "url": "https://example.org/octo/lib/pulls",
+    }
+    return ProposeGuidance(**about | changes)
 
 
 def build_command(**changes):

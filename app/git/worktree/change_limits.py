@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from agents.errors import RunError
-from agents.policy import NEVER, Policy
+from agents.policy import NEVER, POLICY_PATH, Policy
 from app.git.mirror.merge import merge
 from app.git.objects import GitObjects, TreeChange
 from app.git.worktree.inward_links import leads_outside
@@ -42,12 +42,13 @@ async def require_harmless(
     *,
     permitted: Mapping[str, str] | None = None,
     merging: str = "",
+    proposes_policy: bool = False,
 ) -> None:
     """Raise RunError, for people, when the change from `old` to `new` must not be committed.
 
     `permitted` maps protected paths that people approved to a tree with the approved content; any
     other content there is refused. In a commit that is `merging` another, only differences from
-    git's own merge count.
+    git's own merge count. With `proposes_policy`, the policy file may be among the permitted paths.
     """
     changes = await _made_here(objects, old, new, merging)
     if len(changes) > limits.files:
@@ -56,8 +57,9 @@ async def require_harmless(
             f"probably generated: add it to .gitignore, then ask again."
         )
     approved = await _as_approved(objects, new, permitted or {})
+    opened = {POLICY_PATH} & approved if proposes_policy else set[str]()
     for change in changes:
-        _require_permitted(change, policy, approved)
+        _require_permitted(change, policy, approved, opened)
     await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
     if any(_SYMLINK in {change.mode, change.old_mode} for change in changes):
         await _require_inward(objects, old, new)
@@ -86,7 +88,9 @@ async def _as_approved(objects: GitObjects, new: str, permitted: Mapping[str, st
     return found
 
 
-def _require_permitted(change: TreeChange, policy: Policy, permitted: Collection[str]) -> None:
+def _require_permitted(
+    change: TreeChange, policy: Policy, permitted: Collection[str], opened: Collection[str]
+) -> None:
     path = change.path
     if _GITLINK in {change.mode, change.old_mode}:
         raise RunError(
@@ -98,7 +102,7 @@ def _require_permitted(change: TreeChange, policy: Policy, permitted: Collection
     if any(_like_git(part) for part in path.split("/")):
         raise RunError(f"The change names a file `{path}`, which git itself would act on.")
     pattern = policy.protects(_plain(path)) or policy.protects(path)
-    if pattern in NEVER:
+    if pattern in NEVER and path not in opened:
         raise RunError(
             f"The change touches `{path}`, which `{pattern}` protects: no policy and no approval "
             f"opens that to a run. Change it by hand, then ask again for the rest."

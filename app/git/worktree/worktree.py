@@ -151,13 +151,15 @@ class GitWorkTree:
         *,
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
+        proposes_policy: bool = False,
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; equal arguments give an equal id."""
         ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message, merging)
         commit = await self._mirror.resolve(ref)
         if commit is None:
             judged = partial(require_harmless, self._mirror, self._policy, parent, tree)
-            await judged(self._limits, permitted=permitted, merging=merging)
+            judged = partial(judged, self._limits, permitted=permitted, merging=merging)
+            await judged(proposes_policy=proposes_policy)
             await self._require_no_bait(parent, tree, message)
             words = self._conceal(message)  # an issue may hold a token, and the model repeat it
             make = partial(self._mirror.commit, ref, tree, parent, message=words)

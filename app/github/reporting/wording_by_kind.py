@@ -20,6 +20,7 @@ HOW: Mapping[str, str] = {
     "checks": "Checks failed on `{head}`",
     "merge": "`{login}` merged a change that this one stands on or shares files with",
     "watch": "Something fails since this was merged",
+    "clock": "Fettle looked through what people said of its changes",
     "alert": "Fettle is to move {package} to another release",
     "schedule": "Fettle is to move {package} to another release",
 }
@@ -76,6 +77,11 @@ WORDS: Mapping[str, KindWording] = {
         answered="Looked at.",
         link="what was found out",
     ),
+    "propose_guidance": KindWording(
+        next="The pull request that proposes it will be linked here.",
+        answered="Looked through.",
+        link="the result",
+    ),
     "remediate_alert": KindWording(
         next="The result will be linked here.",
         answered="Done.",
@@ -114,4 +120,4 @@ def called_for(request: Request) -> bool:
     """Tell whether a person on GitHub asked, and so expects an answer there at once."""
     if isinstance(request, RemediateAlert):
         return request.via == "command"
-    return request.via not in ("checks", "watch", "merge")
+    return request.via not in ("checks", "watch", "merge", "clock")

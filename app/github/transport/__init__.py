@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.client import GitHub
-from app.github.transport.conversation import ConversationThread
+from app.github.transport.conversation import ConversationThread, NoConversation
 from app.github.transport.errors import (
     InstallationGone,
     NotFound,
@@ -49,6 +49,7 @@ __all__ = [
     "InstallationClient",
     "InstallationGone",
     "MarkedComments",
+    "NoConversation",
     "NotFound",
     "NotPermitted",
     "OutgoingText",

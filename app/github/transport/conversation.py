@@ -32,3 +32,12 @@ class ConversationThread:
 
     async def leave(self, outcome: Outcome) -> None:
         """Tidy up the place after the run has ended with this outcome."""
+
+
+class NoConversation(ConversationThread):
+    """The place of a run that is about no issue and has nothing to say but its pull request."""
+
+    async def is_news(self, outcome: Outcome) -> bool | None:
+        """Tell that nobody wants to hear of this end."""
+        del outcome
+        return False

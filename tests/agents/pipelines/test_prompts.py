@@ -52,6 +52,7 @@ HEADINGS = {
     "craft_update": "# Write the update",
     "resolve_conflicts": "# Settle a merge",
     "fix_checks": "# Mend the checks of a pull request",
+    "find_lessons": "# Find what people say again and again",
     "assess": "# Assess the reach of alerts",
     "engineer": "# Move the vulnerable package",
     "adapt": "# Adapt the code to an update",
@@ -142,6 +143,9 @@ VARIABLES = {
     "measured": "",
     "fast": True,
     "risk": "",
+    "file": "AGENTS.md",
+    "declined": "- Never use floats.",
+    "evidence": [{"key": "e1", "what": "mara asked for a change on #7", "words": "Use tuples."}],
 }
 PAIRS = [(CHECK, CHECK)]  # before and after
 LISTS_OF_DECISIONS = ("triage", "evaluation", "analyze_feedback", "craft_update", "fix_checks")

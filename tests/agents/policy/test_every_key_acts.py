@@ -83,6 +83,7 @@ ACTS = {
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
     "dashboard": "tests/app/board/test_dashboard.py"
     "::test_without_a_wish_there_is_none_and_taken_back_it_is_closed",
+    "guidance": f"{ACCESS}::test_owners_can_do_without_proposals",
     "watch.hours": "tests/flows/resolve/test_watch_flow.py"
     "::test_where_the_policy_watches_nothing_no_check_is_run",
     "checks.fix": "tests/agents/pipelines/checks/test_left_alone.py"

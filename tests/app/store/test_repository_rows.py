@@ -10,6 +10,7 @@ BY_OTHER_WAYS = {
     "remediations": "with their run",
     "runs": "in parts, since each may have megabytes",
     "batches": "with their run",
+    "proposals": "with their run",
 }
 
 

@@ -19,6 +19,7 @@ from tests.fakes.requests import (
     build_address_review,
     build_command,
     build_fix_checks,
+    build_propose_guidance,
     build_remediate_alert,
     build_resolve_issue,
     build_update_branch,
@@ -152,3 +153,13 @@ def test_where_nobody_waits_for_an_answer_it_is_only_recorded(request_):
 
 def test_without_a_policy_nothing_is_held_up():
     assert decide(LABELLED, MissingPolicy(), WRITER, MODELS) is None
+
+
+def test_owners_can_do_without_proposals():
+    request = build_propose_guidance()
+    refusal = judge(request, "guidance: never", AskerFacts())
+    assert (refusal.rule, refusal.silent) == ("guidance-wanted", True)
+    assert "(`guidance` in `.github/fettle.yml`)" in refusal.text
+    for text in ("guidance: monthly", "", "triggers: {commands: false}", "who: {role: admin}"):
+        assert judge(request, text, AskerFacts()) is None
+    assert judge(LABELLED, "guidance: never") is None

@@ -82,6 +82,7 @@ class Committed:
         *,
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
+        proposes_policy: bool = False,
     ) -> str:
         """Refuse."""
         _refuse()

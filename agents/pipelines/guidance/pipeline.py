@@ -1,0 +1,26 @@
+"""The guidance pipeline: what people said more than once becomes a proposal to write it down."""
+
+from __future__ import annotations
+
+from agents.pipelines.guidance.find_lessons import FIND_LESSONS, find_lessons
+from agents.pipelines.guidance.gather import end_without, gather
+from agents.pipelines.guidance.publish_proposal import publish_proposal
+from agents.pipelines.guidance.write_proposal import write_proposal
+from agents.requests import ProposeGuidance
+from agents.run import Outcome, Run
+
+CONVERSATIONS = (FIND_LESSONS,)
+LITTLE = "People have said too little to have said anything more than once."
+NOTHING = "People have said nothing more than once that a line would have said before."
+
+
+async def propose(run: Run, _request: ProposeGuidance) -> Outcome:
+    """Propose to write down what people said more than once, so that they need not again."""
+    gathered = await run.stage(gather)
+    if not gathered.enough:
+        return await run.stage(end_without, LITTLE)
+    lessons = await run.stage(find_lessons, gathered)
+    proposal = await run.stage(write_proposal, gathered, lessons)
+    if proposal.empty:
+        return await run.stage(end_without, NOTHING)
+    return await run.stage(publish_proposal, proposal)

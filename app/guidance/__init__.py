@@ -1,0 +1,1 @@
+"""Guidance: what people said of earlier work, and when it is proposed to write it down."""
