@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
+from agents.pipelines.resolve.pull_request.checked_facts import list_facts
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
-from agents.pipelines.resolve.pull_request.template import fill_template, list_facts
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.quality import (
@@ -22,6 +22,7 @@ from agents.pipelines.stages.quality import (
 from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import code_span, one_line, publish
+from agents.text.pull_template import fill_template
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200

@@ -10,10 +10,11 @@ from pydantic import AfterValidator, Field
 
 from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.resolve.pull_request.template import list_facts, read_template
+from agents.pipelines.resolve.pull_request.checked_facts import list_facts
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
 from agents.pipelines.stages.implement import StepResult
+from agents.pipelines.stages.pull_template import read_template
 from agents.pipelines.stages.quality import format_output
 from agents.run import StageContext, stage
 from agents.text import one_line

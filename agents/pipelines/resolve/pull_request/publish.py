@@ -13,9 +13,9 @@ from agents.pipelines.resolve.pull_request.lower_parts import (
     open_lower,
     title_whole,
 )
-from agents.pipelines.resolve.pull_request.template import read_template
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.prepare import find_taken_up
+from agents.pipelines.stages.pull_template import read_template
 from agents.ports import PullRequest
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage

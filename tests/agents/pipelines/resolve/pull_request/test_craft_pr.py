@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.resolve.pull_request.template import LIMIT
+from agents.text.pull_template import LIMIT
 from tests.agents.pipelines.resolve.conftest import FILES, messages_of
 
 TEMPLATE = """\

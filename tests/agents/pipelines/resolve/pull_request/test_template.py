@@ -2,20 +2,20 @@
 
 import pytest
 
-from agents.pipelines.resolve.pull_request.template import (
-    MOST_BOXES,
-    MOST_SECTIONS,
-    CheckedFact,
-    fill_template,
-    find_template,
-    list_facts,
-    split_template,
-)
+from agents.pipelines.resolve.pull_request.checked_facts import list_facts
 from agents.pipelines.resolve.work import MeasuredChange
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.regression_proof import RegressionProof
 from agents.ports import SetupResult
+from agents.text.pull_template import (
+    MOST_BOXES,
+    MOST_SECTIONS,
+    CheckedFact,
+    fill_template,
+    find_template,
+    split_template,
+)
 
 TEMPLATE = """\
 ## What does this change?

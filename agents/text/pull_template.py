@@ -9,10 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.resolve.work import MeasuredChange
-from agents.pipelines.stages.onboarding import read_text
-from agents.run import StageContext
-from agents.text import one_line
+from agents.text.lines import one_line
 
 FOLDERS = (".github/", "", "docs/")
 """Where GitHub looks, in its order."""
@@ -20,7 +17,6 @@ NAMES = ("pull_request_template.md", "pull_request_template.txt")
 LIMIT = 8_000  # characters: a longer one is a document, not a form
 LONGEST_LINE = 300
 MOST_SECTIONS, MOST_BOXES = 30, 60
-REGRESSION_TEST, OWN_TESTS, KIND = "regression test", "tests of the change", "kind of change"
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<words>.*?)[ \t]*#*[ \t]*")
 _BOX = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[ xX])\][ \t]+(?P<words>\S.*)")
@@ -31,12 +27,6 @@ _A_PERSONS_WORD = re.compile(
     re.IGNORECASE,
 )
 """Boxes with one of these say what a person did: no record of ours can show it."""
-_KINDS = {
-    "bug": ("bug", "fix"),
-    "feature": ("feature", "enhancement"),
-    "refactor": ("refactor", "refactoring"),
-    "docs": ("docs", "documentation"),
-}
 _EMPTY = "Nothing to say here."
 
 
@@ -84,31 +74,6 @@ def find_template(files: Iterable[str]) -> str:
     by_name = {path.lower(): path for path in sorted(files, reverse=True)}
     places = [f"{folder}{name}" for folder in FOLDERS for name in NAMES]
     return next((by_name[place] for place in places if place in by_name), "")
-
-
-async def read_template(run: StageContext) -> str:
-    """Return the default branch's template without what is hidden in it; empty if there is none."""
-    path = find_template(await run.ports.source.files(run.trunk))
-    text = await read_text(run, path) if path else ""
-    return text if len(text) <= LIMIT else ""
-
-
-def list_facts(kind: str, checked: MeasuredChange) -> tuple[CheckedFact, ...]:
-    """Return what was recorded of a change that may tick a checkbox."""
-    passed = {
-        after.name: f"exit code {after.exit_code} on {checked.quality.commit[:10]}"
-        for _, after in checked.quality.compared
-        if not after.exit_code and after.verdict != "unknown"
-    }
-    facts = [_fact(name, said, name) for name, said in passed.items()]
-    proof = checked.proof
-    if proof.shown:
-        facts.append(_fact(REGRESSION_TEST, "fails without the change, passes with it"))
-    if proof.head is not None and not proof.head.exit_code:
-        facts.append(_fact(OWN_TESTS, f"exit code 0 on {proof.commit[:10]}", "tests"))
-    if kind in _KINDS:
-        facts.append(_fact(KIND, f"triage read it as {kind}", *_KINDS[kind]))
-    return tuple(facts)
 
 
 def fill_template(
@@ -203,11 +168,6 @@ def _find_fact(
         if about and f"{_plain(box)} {_plain(fact.name)}" in said:
             return fact
     return None
-
-
-def _fact(name: str, said: str, *about: str) -> CheckedFact:
-    words = [word.lower() for text in about or (name,) for word in _WORD.findall(text)]
-    return CheckedFact(name, said, frozenset(word[:4] for word in words))
 
 
 def _plain(words: str) -> str:
