@@ -27,6 +27,7 @@ _A_PERSONS_WORD = re.compile(
     re.IGNORECASE,
 )
 """Boxes with one of these say what a person did: no record of ours can show it."""
+_ASKS_WHAT = re.compile(r"\b(changes?|descri\w+|overview|purpose|summary|what)\b", re.IGNORECASE)
 _EMPTY = "Nothing to say here."
 
 
@@ -104,6 +105,25 @@ def fill_template(
         lines = "\n".join(_format_box(box, ticked, facts, safe) for box in boxes)
         empty = _EMPTY if section.line and not text and not lines else ""
         parts += [safe(section.line).strip(), text, lines, empty]
+    return "\n\n".join(part for part in parts if part)
+
+
+def put_into_template(template: str, made: str, safe: Callable[[str], str]) -> str:
+    """Return the template with a description that code made, where it asks for one.
+
+    That is under its first heading that does, or above all of them. Nobody has answered the rest:
+    no box is ticked, and other sections say so. `made` is fit to be published already.
+    """
+    sections = split_template(template)[:MOST_SECTIONS]
+    place = next((each for each in sections if _ASKS_WHAT.search(each.words)), None)
+    parts = [made] if place is None else []
+    room = MOST_BOXES
+    for section in sections:
+        boxes = section.boxes[:room]
+        room -= len(boxes)
+        lines = "\n".join(_format_box(box, (), (), safe) for box in boxes)
+        text = made if section is place else "" if lines or not section.line else _EMPTY
+        parts += [safe(section.line).strip(), text, lines]
     return "\n\n".join(part for part in parts if part)
 
 

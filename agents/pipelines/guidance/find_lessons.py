@@ -1,4 +1,4 @@
-"""Stage find_lessons: find what people said more than once, and a line would have said before."""
+"""Stages gather and find_lessons: what people said, and what of it more than once."""
 
 from __future__ import annotations
 
@@ -61,6 +61,18 @@ FIND_LESSONS = Conversation(
     capability=Capability.READ_ONLY,
     max_turns=16,
 )
+
+
+@stage
+async def gather(run: StageContext) -> GatheredEvidence:
+    """Read what people said of earlier work."""
+    trunk = await run.ports.source.fetch()
+    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.policy()  # an unreadable one ends the run before it costs anything
+    records = run.ports.guidance
+    gathered = await records.gather() if records is not None else GatheredEvidence()
+    run.summarize(f"{len(gathered.evidence)} remarks, denials and reverts")
+    return gathered
 
 
 @stage

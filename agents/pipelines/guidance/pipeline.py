@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from agents.pipelines.guidance.find_lessons import FIND_LESSONS, find_lessons
-from agents.pipelines.guidance.gather import end_without, gather
-from agents.pipelines.guidance.publish_proposal import publish_proposal
+from agents.pipelines.guidance.find_lessons import FIND_LESSONS, find_lessons, gather
+from agents.pipelines.guidance.publish_proposal import end_without, publish_proposal
 from agents.pipelines.guidance.write_proposal import write_proposal
 from agents.requests import ProposeGuidance
 from agents.run import Outcome, Run

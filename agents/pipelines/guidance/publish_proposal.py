@@ -1,10 +1,11 @@
-"""Stage publish_proposal: open the pull request, with what people said as its evidence."""
+"""Stages publish_proposal and end_without: the two ways in which looking for guidance ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from agents.pipelines.guidance.write_proposal import SUBJECT, Proposal
+from agents.pipelines.stages.pull_template import put_into_template
 from agents.policy import POLICY_PATH
 from agents.ports import GuidanceEvidence
 from agents.run import Outcome, StageContext, stage
@@ -37,7 +38,7 @@ async def publish_proposal(run: StageContext, proposal: Proposal) -> Outcome:
         branch=branch,
         commit=run.head,
         title=await run.format_subject(SUBJECT),
-        body=describe_proposal(proposal),
+        body=await put_into_template(run, describe_proposal(proposal)),
         draft=False,
         terms=(await run.policy()).pull_requests,
     )
@@ -50,6 +51,13 @@ async def publish_proposal(run: StageContext, proposal: Proposal) -> Outcome:
         url=opened.url,
         pull_request=opened,
     )
+
+
+@stage
+async def end_without(run: StageContext, why: str) -> Outcome:
+    """Propose nothing, and tell nobody."""
+    run.summarize("nothing to propose")
+    return Outcome(kind="covered", text=why)
 
 
 def describe_proposal(proposal: Proposal) -> str:

@@ -13,6 +13,7 @@ from agents.pipelines.remediate.report import (
 )
 from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
+from agents.pipelines.stages.pull_template import put_into_template
 from agents.pipelines.stages.quality import headline
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
@@ -125,7 +126,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         branch=name,
         commit=run.head,
         title=title,
-        body=_body(work, request.repository_url),
+        body=await put_into_template(run, _body(work, request.repository_url)),
         draft=not work.verified or await _is_draft_by_policy(run, work),
         evidence=evidence(work, request.repository_url),
         terms=(await run.policy()).pull_requests,

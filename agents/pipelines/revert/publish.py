@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.revert.take_back import Reversal
+from agents.pipelines.stages.pull_template import put_into_template
 from agents.pipelines.stages.quality import CheckComparison, checks_table, headline, to_code
 from agents.requests import Frozen, OnMerge, name_asker
 from agents.run import Outcome, StageContext, stage
@@ -88,7 +89,7 @@ async def publish_reversal(
         branch=branch,
         commit=run.head,
         title=one_line(await run.format_subject(f'Revert "{request.title}"'), TITLE),
-        body=_describe(request, reversal, quality, mended),
+        body=await put_into_template(run, _describe(request, reversal, quality, mended)),
         draft=not ready,
         terms=(await run.policy()).pull_requests,
     )

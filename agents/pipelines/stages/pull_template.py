@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.stages.onboarding import read_text
 from agents.run import StageContext
+from agents.text import publish, pull_template
 from agents.text.pull_template import LIMIT, find_template
 
 
@@ -12,3 +13,9 @@ async def read_template(run: StageContext) -> str:
     path = find_template(await run.ports.source.files(run.trunk))
     text = await read_text(run, path) if path else ""
     return text if len(text) <= LIMIT else ""
+
+
+async def put_into_template(run: StageContext, made: str) -> str:
+    """Return a description that code made, in the repository's template if there is one."""
+    template = await read_template(run)
+    return pull_template.put_into_template(template, made, publish) if template else made

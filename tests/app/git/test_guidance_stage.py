@@ -110,6 +110,14 @@ async def test_a_line_is_added_with_the_voices_behind_it(estate, propose):
     assert records.proposed == [(40, [LINE], ["remark:a", "remark:c"])]
 
 
+async def test_the_repositorys_template_stands_around_it(propose):
+    form = {"docs/pull_request_template.md": "## Why\n\n## Changes\n\n- [ ] Signed\n"}
+    _, publisher, _, _ = await propose(REMARKS, [(LINE, ("e1", "e3"))], files=FILES | form)
+    [opened] = publisher.opened
+    assert opened.body.startswith("## Why\n\nNothing to say here.\n\n## Changes\n\nPeople said")
+    assert opened.body.endswith("- [ ] Signed")
+
+
 async def test_what_is_denied_every_time_becomes_a_rule(estate, propose):
     paths = [denial(n, f"p{n}", "path", "db/schema.sql") for n in (3, 5, 6)]
     packages = [denial(n, f"d{n}", "dependencies") for n in (3, 5, 6)]

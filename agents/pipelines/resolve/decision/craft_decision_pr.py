@@ -7,6 +7,7 @@ from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
 from agents.pipelines.resolve.decision.text import DecisionWords, answer_without_record
 from agents.pipelines.stages.docs_review import whole_change
+from agents.pipelines.stages.pull_template import put_into_template
 from agents.ports import DECISION, PullRequest
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
@@ -66,7 +67,7 @@ async def _open_pull_request(
         branch=branch,
         commit=run.head,
         title=one_line(await run.format_subject(words.title), 90),
-        body=words.pull_request(request, recorded),
+        body=await put_into_template(run, words.pull_request(request, recorded)),
         draft=False,
         terms=(await run.policy()).pull_requests,
     )

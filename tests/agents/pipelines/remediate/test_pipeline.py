@@ -36,6 +36,19 @@ async def test_a_small_move_is_made_and_published_without_a_token(scene):
     assert len(body.split()) <= 500
 
 
+async def test_the_repositorys_template_stands_around_the_report(scene):
+    template = "## Summary\n\nWhat is it?\n\n## Checklist\n- [ ] I ran the tests\n"
+    place = scene(files={".github/pull_request_template.md": template})
+
+    await place.run()
+
+    body = place.pull.body
+    assert body.startswith("## Summary\n\n")
+    assert body.endswith("## Checklist\n\n- [ ] I ran the tests")
+    assert "Checked: `tests` passed." in body
+    assert "What is it?" not in body
+
+
 async def test_the_dependencies_of_the_fix_are_installed_before_its_checks_run(scene):
     place = scene()
     set_up, order = place.world.source.set_up, []

@@ -8,12 +8,14 @@ from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.regression_proof import RegressionProof
 from agents.ports import SetupResult
+from agents.text import publish
 from agents.text.pull_template import (
     MOST_BOXES,
     MOST_SECTIONS,
     CheckedFact,
     fill_template,
     find_template,
+    put_into_template,
     split_template,
 )
 
@@ -190,3 +192,32 @@ def test_records_are_what_passed_and_was_measured():
     names = [fact.name for fact in list_facts("bug", measured(*runs, proof=proof))]
     assert names == ["tests", "regression test", "tests of the change", "kind of change"]
     assert list_facts("question", measured(check("tests", 2))) == ()
+
+
+EMPTY = "Nothing to say here."
+PLACES = {
+    "under the heading that asks": (
+        "Thanks!\n\n## Checklist\n- [x] I ran it\n\n## Description\nSay it.\n\n## Notes\n",
+        f"## Checklist\n\n- [ ] I ran it\n\n## Description\n\nMade.\n\n## Notes\n\n{EMPTY}",
+    ),
+    "above all where none does": (
+        "## Why\n\n## Tests\n- [ ] Added",
+        f"Made.\n\n## Why\n\n{EMPTY}\n\n## Tests\n\n- [ ] Added",
+    ),
+    "alone where there are none": ("Tell us.", "Made."),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_code_describes_stands_where_the_template_asks_for_it(place):
+    """And no box is ticked by it: nobody has judged what they say."""
+    template, filled = PLACES[place]
+    assert put_into_template(template, "Made.", publish) == filled
+
+
+def test_a_template_brings_no_markup_of_its_own():
+    hostile = "### What changes <img src=x>\n\n- [ ] <script>x</script> done @everybody\n"
+    made = put_into_template(hostile, "Made.", publish)
+    assert "<img" not in made
+    assert "<script" not in made
+    assert "@everybody" not in made
