@@ -9,14 +9,17 @@ from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span
 from agents.text.lines import commit_text, one_line, truncate
 from agents.text.outgoing import publish
+from agents.text.pull_template import CheckedFact, fill_template
 
 __all__ = [
     "ADVISORIES",
+    "CheckedFact",
     "Cleaned",
     "clean",
     "clean_apart",
     "code_span",
     "commit_text",
+    "fill_template",
     "is_advisory",
     "one_line",
     "plain_output",

@@ -8,8 +8,7 @@ from agents.errors import RunError
 from agents.pipelines.guidance.find_lessons import BackedLine, Lessons
 from agents.pipelines.guidance.instruction_lines import add_lines, find_file, read_file
 from agents.pipelines.guidance.policy_rules import BackedRule, list_rules
-from agents.policy import POLICY_PATH
-from agents.policy.additions import add_to_policy
+from agents.policy import POLICY_PATH, add_to_policy
 from agents.ports import GatheredEvidence, GuidanceEvidence
 from agents.requests import Frozen
 from agents.run import StageContext, secret_check, stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agents.pipelines.resolve.work import MeasuredChange
-from agents.text.pull_template import CheckedFact
+from agents.text import CheckedFact
 
 REGRESSION_TEST, OWN_TESTS, KIND = "regression test", "tests of the change", "kind of change"
 _WORD = re.compile(r"[^\W\d_]{3,}")

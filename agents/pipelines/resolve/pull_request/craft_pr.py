@@ -13,7 +13,6 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.pull_request.checked_facts import list_facts
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.docs_review import whole_change
-from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.pull_template import read_template
 from agents.pipelines.stages.quality import format_output
 from agents.run import StageContext, stage
@@ -74,7 +73,12 @@ async def craft_pr(
     unchanged = step is not None and step.commit == checked.quality.commit
     if step is not None and unchanged and not await read_template(run):  # its words say all
         run.summarize(step.title)
-        return _words_of_step(step)
+        return PullRequestText(
+            **_name(step.title),
+            why=step.summary.ljust(20),
+            rejected=step.rejected,
+            notes=step.notes,
+        )
     return await _write_text(run, CRAFT_PR, checked, work, {})
 
 
@@ -135,15 +139,6 @@ def _name(title: str) -> dict[str, str]:
     title = title if len(title) >= 8 else f"Resolve: {title}"
     words = re.findall(r"[a-z0-9]+", title.lower())[:5]
     return {"title": title, "branch": "-".join(words)[:LONGEST].strip("-") or "change"}
-
-
-def _words_of_step(step: StepResult) -> PullRequestText:
-    return PullRequestText(
-        **_name(step.title),
-        why=step.summary.ljust(20),
-        rejected=step.rejected,
-        notes=step.notes,
-    )
 
 
 def _words_of_engineers(wish: str, work: ResolveWork, reason: str) -> PullRequestText:
