@@ -50,10 +50,20 @@ async def test_repeated_remarks_become_one_proposal_and_a_closed_one_stays_close
         await at.opens("mara")
         await at.review("ola", "", ("words.py", 8, "Loop over the lines themselves."))
         at.listen()
+        killed = []
+
+        async def cut_power(_request):
+            if not killed:
+                killed.append(await place.server.kill())
+
+        place.github.faults.call_after("POST", "/pulls", cut_power)
         await at.label()
+        await place.wait_until(lambda: killed)
+        await place.server.start(place.app)
         kinds = await wait_for_guidance(place)
 
         assert kinds == [*[("address_review", "done")] * 3, ("propose_guidance", "done")]
+        assert len(place.pulls()) == 3, "a power cut makes it neither twice nor half"
         proposal = place.pulls()[-1]
         assert proposal.head.startswith("bot/guidance-")
         assert proposal.issue.title == "Write down what people said more than once"
