@@ -1,10 +1,10 @@
 """The Messages API client: one request to Claude, by whatever way its server is reached.
 
-Caching: one-hour markers stand behind the common tools and behind the system prompt, which follows
-all tools, because a parked run comes back late; a five-minute marker moves along with the tail. It
-is set on a copy of the last message: the journalled ones stay as they are, since thinking blocks
-are signed over all before them and the API refuses a conversation that was edited. (Requests can
-carry that marker themselves, but not on every cloud, nor through every gateway.)
+Caching: markers stand behind the common tools and behind the system prompt, which follows all
+tools; how long they last is said by `cache_lifetime`. A five-minute marker moves along with the
+tail. It is set on a copy of the last message: the journalled ones stay as they are, since thinking
+blocks are signed over all before them and the API refuses a conversation that was edited. (Requests
+can carry that marker themselves, but not on every cloud, nor through every gateway.)
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from agents.errors import (
     TransientError,
 )
 from agents.loop.access import ModelAccess, import_beside_loop
+from agents.loop.cache_lifetime import MINUTES, CacheLifetimes
 from agents.loop.model_names import CORE, declare, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
 from agents.loop.retries import Retries
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - the SDK has 3,000 modules and takes 40 MiB: it waits for the first question
 
 LOOK_BACK = 20  # blocks that a cache marker looks back to find the entry of an earlier one
-HOUR = {"type": "ephemeral", "ttl": "1h"}
-MINUTES = {"type": "ephemeral"}
 # An error event inside a stream comes with status 200: its type says what it means.
 REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
 FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
@@ -71,11 +70,12 @@ class ClaudeModel:
         self._retries = Retries(tries, backoff)
         self._declared, self._prices = declared or {}, prices or PriceList()
         self._capabilities: dict[str, Capabilities] = {}
+        self._lifetimes = CacheLifetimes()
         self._client: AsyncAnthropic | None = None
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
-        request = _request(query)
+        request = _request(query, self._lifetimes.choose(query))
         started = time.monotonic()
         message, request_id = await self._retries.repeat(lambda: self._ask(request))
         usage, whole = usage_of(message.usage), message.to_dict(mode="json", warnings=False)
@@ -183,7 +183,7 @@ async def _read(stream: AsyncMessageStream[Any]) -> Message:
     return message
 
 
-def _request(query: Query) -> dict[str, Any]:
+def _request(query: Query, lifetime: Mapping[str, str]) -> dict[str, Any]:
     can = query.capabilities
     tools = [dict(tool) for tool in query.tools]
     request: dict[str, Any] = {
@@ -199,8 +199,8 @@ def _request(query: Query) -> dict[str, Any]:
     if can.cache_markers:
         common = [tool for tool in tools if not tool["name"].startswith("submit_")]
         if common:  # every pipeline begins with these; the system prompt's marker holds all
-            common[-1]["cache_control"] = HOUR
-        request["system"] = [{"type": "text", "text": query.system, "cache_control": HOUR}]
+            common[-1]["cache_control"] = lifetime
+        request["system"] = [{"type": "text", "text": query.system, "cache_control": lifetime}]
         request["messages"] = _mark_tails(query.messages)
     if can.effort:
         request["output_config"] = {"effort": query.effort}
