@@ -38,9 +38,11 @@ async def remediate(run: Run, request: RemediateAlert) -> Outcome:
         return await run.stage(nothing_to_do, found, found.over)
     if request.retire:
         return await do_without(run, request, found)
-    if request.assess and found.unclear:
+    if request.assess and found.assess == "never" and found.unclear:  # an older version began it
         found = await run.stage(assess, found)
     if request.dry_run:
+        if found.to_assess:
+            found = await run.stage(assess, found)
         return await run.stage(report_scan, found)
     return await mend(run, request, found)
 
@@ -51,6 +53,8 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
     if others.waits:
         return await run.stage(nothing_to_do, found, others.waits)
     setup = await run.stage(set_up)
+    if found.to_assess:
+        found = await run.stage(assess, found)
     baseline = await run.stage(measure_base, setup)
     if others.candidates:
         others = await run.stage(take_up, found, others)

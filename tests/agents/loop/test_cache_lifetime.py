@@ -16,7 +16,7 @@ def query(model="big", system="x" * 16_000):
     return Query(model=model, system=system, tools=TOOLS, messages=())
 
 
-class Clock:
+class SteppedClock:
     now = 0.0
 
     def __call__(self):
@@ -25,7 +25,7 @@ class Clock:
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return SteppedClock()
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_each_prefix_has_its_own(use):
 
 def bill(gaps, choose):
     """Return what the prefix costs, in times of its input, used once after each of these gaps."""
-    clock = Clock()
+    clock = SteppedClock()
     cache, cost = PrefixCache(clock), 0.0
     lifetimes = CacheLifetimes(clock)
     for gap in gaps:

@@ -99,6 +99,8 @@ ACTS = {
     "remediation.override_days": "tests/app/alerts/test_recheck_overrides.py"
     "::test_the_policy_says_how_long_one_that_is_needed_is_left_alone",
     "remediation.schedule": "tests/app/alerts/test_poll.py::test_the_policy_decides",
+    "remediation.assess": "tests/agents/pipelines/remediate/test_assess.py"
+    "::test_the_policy_has_alerts_judged_that_nobody_asks_about",
     "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"
     "::test_the_policy_may_want_failures_kept_quiet",
     "pull_requests.max_lines": f"{LAYERS}"

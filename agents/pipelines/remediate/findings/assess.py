@@ -1,4 +1,4 @@
-"""Stage assess: a read-only session judges alerts' reach where code could not tell."""
+"""Stage assess: a read-only session judges how far alerts reach, where the policy wants it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ ASSESS = Conversation(
 async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Judge how far the alerts reach."""
     run.stands(tainted=True)  # an advisory's text is anybody's
-    asked = list(dict.fromkeys(each.ghsa_id for each in found.unclear))
+    wanted = found.to_assess or found.unclear  # the second in a run that an older version began
+    asked = list(dict.fromkeys(each.ghsa_id for each in wanted))
     try:
         done = await run.converse(
             ASSESS,
@@ -68,7 +69,7 @@ async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
         return found
     by_id = {each.ghsa_id: each for each in done.judged}
     triage = tuple(
-        _with_assessment(each, by_id[each.ghsa_id]) if each in found.unclear else each
+        _with_assessment(each, by_id[each.ghsa_id]) if each in wanted else each
         for each in found.triage
     )
     run.summarize(", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3]))

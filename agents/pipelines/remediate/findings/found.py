@@ -51,6 +51,8 @@ class AlertGroup(Frozen):
     """What could not be found out, and why."""
     over: str = ""
     """Why nothing is to be done; empty: something is."""
+    assess: Literal["never", "unclear", "always"] = "never"
+    """Of which alerts a model judges how far they reach."""
     retire: Retire | None = None
     """The override to do without, where that is what is asked: then it may hold all copies safe."""
     closed: tuple[int, ...] = ()
@@ -67,6 +69,11 @@ class AlertGroup(Frozen):
     def unclear(self) -> tuple[TriageResult, ...]:
         """Return the alerts whose reach code could not tell."""
         return tuple(each for each in self.triage if each.affected == "unsure")
+
+    @property
+    def to_assess(self) -> tuple[TriageResult, ...]:
+        """Return the alerts of which a model is to judge how far they reach."""
+        return {"never": (), "unclear": self.unclear, "always": self.triage}[self.assess]
 
     @property
     def vulnerable(self) -> tuple[str, ...]:

@@ -65,6 +65,9 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
         over = await _why_not(run, request, group) if group.advisories else ""
         over = over or ("" if group.advisories else _NONE.format(package=request.package))
         found = AlertGroup(commit=run.base, group=group, over=over)
+        wanted = (await run.policy()).remediation.assess
+        wanted = "unclear" if request.assess and wanted == "never" else wanted
+        found = found.model_copy(update={"assess": wanted})
         found = found if over else await _locate_copies(run, found)
     run.summarize(one_line(found.over or _format_summary(found), 120))
     return found

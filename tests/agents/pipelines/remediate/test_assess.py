@@ -2,6 +2,8 @@
 
 import pytest
 
+from agents.errors import ModelRefused
+from agents.loop.no_model import NONE
 from tests.agents.pipelines.remediate.conftest import GHSA, alert
 
 
@@ -48,3 +50,43 @@ async def test_a_judgement_that_shows_nothing_is_sent_back(scene, talk, wrong, f
     await place.run(assess=True, dry_run=True)
 
     assert place.refusal(1) == fault
+
+
+CLEAR, UNCLEAR = alert(), alert(description="`xmlattr()` is dangerous.")
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "judged"),
+    [
+        ("never", UNCLEAR, False),
+        ("unclear", UNCLEAR, True),
+        ("unclear", CLEAR, False),
+        ("always", CLEAR, True),
+    ],
+)
+async def test_the_policy_has_alerts_judged_that_nobody_asks_about(
+    scene, talk, policy, asked, judged
+):
+    place = scene(
+        [submit_assessment(talk)] if judged else [],
+        advisories=[asked],
+        policy=f"remediation: {{assess: {policy}}}\n",
+    )
+
+    outcome = await place.run()
+
+    assert outcome.kind == "pull_request"
+    said = "Nothing outside gets there. `app.py:1`. (a model's judgement)"
+    assert (said in place.pull.body) is judged
+    assert len(place.world.model.asked) == judged
+
+
+async def test_where_no_model_is_asked_what_code_found_stands(scene):
+    place = scene(
+        [ModelRefused(NONE)], advisories=[UNCLEAR], policy="remediation: {assess: always}\n"
+    )
+
+    outcome = await place.run()
+
+    assert outcome.kind == "pull_request"
+    assert "a model's judgement" not in place.pull.body
