@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.others import Others
+from agents.pipelines.remediate.release_notes import read_release_notes
 from agents.pipelines.remediate.report import (
     comment_body,
     evidence,
@@ -103,6 +104,7 @@ async def keep_override(run: StageContext, work: Work) -> Outcome:
 async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Outcome:
     """Open the pull request."""
     assert work.bump is not None, "only what stands is published"
+    work = work.model_copy(update={"release_notes": await read_release_notes(run, work)})
     report = fix_report(work, request.repository_url)
     result = _name_result(work)
     title = await run.format_subject(format_title(work))

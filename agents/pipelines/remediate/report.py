@@ -11,6 +11,7 @@ from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.quality import checks_table, format_untold, headline, to_code
 from agents.ports.publishing import EVIDENCE
 from agents.text import ADVISORIES, clean, is_advisory, one_line, publish
+from agents.text.outgoing import fence_all
 
 WORDS = 500
 ROWS = 8  # of each table
@@ -67,6 +68,7 @@ _MAJOR = (
     "Version {version} is another major version, and no release of the same one is safe. It may"
     " break what uses it in ways that no check here covers: read its release notes before merging."
 )
+_AUTHORS = "What the package itself says of the release:"
 _NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
 
 
@@ -113,8 +115,12 @@ def evidence(work: Work, repository_url: str) -> str:
         return ""
     ways = "\n".join(_list_ways(work, repository_url))
     tried = f"Smaller ways, and why they were not enough:\n\n{ways}" if ways else ""
+    notes = _format_release_notes(work)
     return fit_sections(
-        *_format_verification(work, repository_url), tried if work.passed else "", spare=(tried,)
+        *_format_verification(work, repository_url),
+        notes,
+        tried if work.passed else "",
+        spare=(tried, notes),
     )
 
 
@@ -262,6 +268,12 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
     if work.verdict is not None:
         parts.append(_words(work.verdict.reasoning, repository_url, PROSE))
     return [part for part in parts if part]
+
+
+def _format_release_notes(work: Work) -> str:
+    """Return what the package's authors say changed; nothing where they say nothing."""
+    text = work.release_notes.strip()
+    return f"{_AUTHORS}\n\n{fence_all(text, limit=PROSE)}" if text else ""
 
 
 def _tell_checks(work: Work, repository_url: str) -> str:

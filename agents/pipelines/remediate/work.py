@@ -112,6 +112,8 @@ class Work(Frozen):
     """Earlier iterations, oldest first."""
     prose: str = ""
     """A model's summary: untrusted."""
+    release_notes: str = ""
+    """What the package's authors say of the release, or where: untrusted."""
     replaces: tuple[int, ...] = ()
     """Open pull requests of others that do not mend it."""
     why_not: tuple[str, ...] = ()

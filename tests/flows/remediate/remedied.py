@@ -37,8 +37,12 @@ RENDERS = {"index.js": "exports.render = (x) => `<b>${x}</b>`;\n"}
 RENAMED = {"index.js": "exports.template = (x) => `<b>${x}</b>`;\n"}
 
 
+SAID = "![x](https://evil.example/x.png)"
+
+
 def merger(version, text=HOLDS):
-    return Release("npm", "deepmerger", version, files={"index.js": text})
+    files = {"index.js": text, "CHANGELOG.md": f"## {version}\n\n- Hold it. @mara {SAID}\n"}
+    return Release("npm", "deepmerger", version, files=files)
 
 
 def painter(version, files=RENAMED):
