@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from agents.loop.turns import pair_calls, since_summary
+from agents.loop.turns import is_compaction, pair_calls, since_summary
 from agents.ports import Block, Query, Turn
 
 COMPACT_AT = 0.8
@@ -27,6 +27,10 @@ REQUEST = (
 _GOES_ON = (
     "[Fettle: The conversation became too long and was cut. Above stands what this stage was told."
     " The files are as you left them. {what}]\n\n{text}"
+)
+_GOES_ON_BELOW = (
+    "[Fettle: The conversation became too long and was summed up, as you see first of all. After it"
+    " stands what this stage was told. The files are as you left them.]"
 )
 _OWN_WORDS = "You summed up the rest yourself:"
 _EXCERPTS = "These are the newest calls of it, shortened; read again what you need:"
@@ -57,9 +61,14 @@ def is_window_full(turns: Sequence[Turn]) -> bool:
 def write_summary(turns: Sequence[Turn], stage: str) -> Turn:
     """Return the turn that goes on from the model's summary, which is the newest answer.
 
+    A block that its server has signed is kept as it is.
+
     Where that holds no words, or was cut off, excerpts take its place.
     """
     answer = turns[-1]
+    if answer.content and is_compaction(answer.content[0]):
+        told = [*_list_told(turns, stage), {"type": "text", "text": _GOES_ON_BELOW}]
+        return Turn("summary", stage, [answer.content[0], *told])
     words = "\n\n".join(b["text"] for b in answer.content if b["type"] == "text").strip()
     if answer.stop_reason != "end_turn" or not words:
         return write_excerpts(turns[:-1], stage)

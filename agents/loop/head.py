@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from agents.ports import Block, Query, Turn
 
-_OWN = frozenset({"messages", "drop_unbound"})
+_OWN = frozenset({"messages", "drop_unbound", "compact"})
 """Fields of a query that each request sets for itself."""
 
 

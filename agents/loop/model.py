@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agents.errors import (
@@ -34,8 +35,11 @@ from agents.ports import Answer, Capabilities, Query, Usage
 if TYPE_CHECKING:
     from anthropic import APIError, AsyncAnthropic, AsyncMessageStream
     from anthropic.types import Message
+    from anthropic.types.beta import BetaMessage
 
 # ruff: noqa: PLC0415 - the SDK has 3,000 modules and takes 40 MiB: it waits for the first question
+
+Ask = Callable[[Mapping[str, Any]], Awaitable["tuple[Message | BetaMessage, str | None]"]]
 
 LOOK_BACK = 20  # blocks that a cache marker looks back to find the entry of an earlier one
 # An error event inside a stream comes with status 200: its type says what it means.
@@ -43,6 +47,8 @@ REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
 FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
 BUSY = (408, 429, 503, 529)
 UNKNOWN_KEY = 401
+BINDING_BETA, COMPACTION_BETA = "thinking-binding-controls-2026-08-01", "compact-2026-09-04"
+LONGEST_SUMMARY = 16_000  # tokens
 TOO_LONG = ("prompt is too long", "exceed context limit")
 CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 
@@ -77,7 +83,8 @@ class ClaudeModel:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
         request = _request(query, self._lifetimes.choose(query))
         started = time.monotonic()
-        message, request_id = await self._retries.repeat(lambda: self._ask(request))
+        ask: Ask = self._compact if query.compact else self._ask
+        message, request_id = await self._retries.repeat(lambda: ask(request))
         usage, whole = usage_of(message.usage), message.to_dict(mode="json", warnings=False)
         return Answer(
             content=whole["content"],  # type: ignore[arg-type]  # typed as a plain object
@@ -143,11 +150,30 @@ class ClaudeModel:
 
     async def _ask(self, request: Mapping[str, Any]) -> tuple[Message, str | None]:
         client = self._client or await self._open()
+        with self._translate_errors():
+            async with client.messages.stream(**request) as stream:
+                return await _read(stream), stream.request_id
+
+    async def _compact(self, request: Mapping[str, Any]) -> tuple[BetaMessage, str | None]:
+        """Have the conversation summed up; such an answer is a single block.
+
+        https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand
+        """
+        client = self._client or await self._open()
+        with self._translate_errors():
+            message = await client.beta.messages.create(
+                **{**request, "max_tokens": min(request["max_tokens"], LONGEST_SUMMARY)},
+                compaction={"type": "summarize"},
+                timeout=self._timeout,
+            )
+        return message, message._request_id  # noqa: SLF001 - as the SDK documents it
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
         from anthropic import APIError
 
         try:
-            async with client.messages.stream(**request) as stream:
-                return await _read(stream), stream.request_id
+            yield
         except APIError as error:
             raise _translate(error, self._access.secrets) from error
         except FettleError:
@@ -207,7 +233,17 @@ def _request(query: Query, lifetime: Mapping[str, str]) -> dict[str, Any]:
     if not can.adaptive_thinking:
         return request | {"messages": _leave_out_thoughts(request["messages"])}
     request["thinking"] = {"type": "adaptive", "display": "summarized"}
-    return request | (_drop_unbound() if query.drop_unbound else {})
+    if query.drop_unbound:
+        request |= _drop_unbound()
+    betas = [BINDING_BETA] if query.drop_unbound else []
+    if query.compact or _is_compacted(query.messages):
+        betas.append(COMPACTION_BETA)
+    return request | ({"extra_headers": {"anthropic-beta": ",".join(betas)}} if betas else {})
+
+
+def _is_compacted(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a block stands first that a server summed the conversation up in."""
+    return bool(messages) and messages[0]["role"] == "assistant"
 
 
 def _leave_out_thoughts(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -227,10 +263,7 @@ def _drop_unbound() -> dict[str, Any]:
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
     """
     binding = {"prefix_mismatch_behavior": "drop_block"}
-    return {
-        "thinking": {"type": "adaptive", "display": "summarized", "block_binding": binding},
-        "extra_headers": {"anthropic-beta": "thinking-binding-controls-2026-08-01"},
-    }
+    return {"thinking": {"type": "adaptive", "display": "summarized", "block_binding": binding}}
 
 
 def _mark_tails(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -88,6 +88,7 @@ def read_capabilities(said: Mapping[str, Json], otherwise: Capabilities) -> Capa
             effort=_is_supported(told, "effort"),
             adaptive_thinking=_is_supported(thinking, "adaptive"),
             strict_tools=_is_supported(told, "structured_outputs"),
+            compaction=_is_supported(_step_into(told, "compaction"), "summarize"),
         )
     return replace(
         flags,

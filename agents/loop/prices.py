@@ -97,16 +97,24 @@ def read_prices(path: Path) -> PriceList:
 def usage_of(reported: Any) -> Usage:
     """Return the Messages API's `usage` in our terms.
 
-    Cache writes of a server that does not tell their lifetimes count as five-minute ones.
+    Cache writes of a server that does not tell their lifetimes count as five-minute ones. What it
+    took to sum a conversation up is told beside the rest, not in it.
+    https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand
     """
+    beside = [
+        usage_of(each)
+        for each in getattr(reported, "iterations", None) or ()
+        if getattr(each, "type", "") == "compaction"
+    ]
     hour = reported.cache_creation.ephemeral_1h_input_tokens if reported.cache_creation else 0
-    return Usage(
+    told = Usage(
         input=reported.input_tokens,
         output=reported.output_tokens,
         cache_write_5m=max((reported.cache_creation_input_tokens or 0) - hour, 0),
         cache_write_1h=hour,
         cache_read=reported.cache_read_input_tokens or 0,
     )
+    return sum(beside, told)
 
 
 def _find_listed(model: str, usage: Usage, maker: str) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agents.errors import ContextFull, PrefixChanged
+from agents.errors import ContextFull, PrefixChanged, RunError, TransientError
 from agents.loop.compaction import (
     COMPACT_AT,
     REQUEST,
@@ -30,7 +30,7 @@ from agents.ports import Answer, Block, Journal, Model, Query, Turn
 
 log = logging.getLogger(__name__)
 
-REFUSED = "refusal"
+REFUSED, COMPACTED = "refusal", "compaction"
 CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 """Stop reasons of answers that end in the middle; what they call is not whole."""
 
@@ -69,7 +69,8 @@ class Transcript:
     @property
     def sums_up(self) -> bool:
         """Return whether the newest turn answers the request to sum the conversation up."""
-        return len(self.turns) > 1 and self.turns[-2].kind == "compact"
+        by_itself = len(self.turns) > 1 and self.turns[-2].kind == "compact"
+        return by_itself or self.last.stop_reason == COMPACTED
 
     async def begin(self, prompt: str, pictures: Sequence[Block]) -> None:
         """Load the turns; say the stage's prompt where it was not said yet."""
@@ -101,6 +102,8 @@ class Transcript:
         if is_window_full(self.turns):
             await self.append(write_excerpts(self.turns, self.stage))
         elif self.last.kind != "compact" and is_due(self.turns, head):
+            if head.capabilities.compaction and await self._compact(head):
+                return
             await self.say("compact", REQUEST)
         try:
             answer = await self._send(head)
@@ -108,6 +111,9 @@ class Transcript:
             log.warning("session %s goes on with excerpts: %s", self.id, error)
             await self.append(write_excerpts(self.turns, self.stage))
             answer = await self._send(head)
+        await self._keep(answer, head)
+
+    async def _keep(self, answer: Answer, head: Query) -> None:
         reason = answer.stop_reason
         await self.append(
             Turn(
@@ -121,6 +127,17 @@ class Transcript:
                 model=head.model,
             )
         )
+
+    async def _compact(self, head: Query) -> bool:
+        """Have the server sum the conversation up; False where it cannot, and we do it."""
+        messages = to_messages(self.turns, compaction=True)
+        try:
+            answer = await self.model.answer(replace(head, messages=messages, compact=True))
+        except (RunError, TransientError) as error:
+            log.warning("session %s is not summed up by the server: %s", self.id, error)
+            return False
+        await self._keep(answer, head)
+        return True
 
     async def sum_up(self) -> None:
         """Go on from the summary that the model has just written."""
@@ -182,7 +199,7 @@ class Transcript:
         wanted = can.longest_answer if cut else min(head.max_tokens, can.longest_answer)
         query = replace(
             head,
-            messages=to_messages(self.turns),
+            messages=to_messages(self.turns, compaction=can.compaction),
             max_tokens=max(min(wanted, room), SHORTEST_ANSWER),
         )
         try:

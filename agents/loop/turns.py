@@ -18,20 +18,42 @@ _TOLD = (
 )
 
 
-def to_messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
+def to_messages(turns: Sequence[Turn], *, compaction: bool = False) -> list[dict[str, Json]]:
     """Return the turns as Messages-API messages, their blocks untouched.
 
     Blank texts are left out, thoughts without a signature (they were cut off), and answers that
     hold nothing else: the API gives them at times, but refuses to take them back. So are refusals.
-    The same turns give the same messages, since thoughts are signed over them.
+    The same turns give the same messages, since thoughts are signed over them. A block that a
+    server summed a conversation up in goes first, as an answer; with `compaction` unset, to a model
+    that does not read such blocks, its words do.
     """
     told = (turn for turn in since_summary(turns) if turn.kind != "head" and not is_refusal(turn))
     said = ((turn, [b for b in turn.content if _is_taken_back(b)]) for turn in told)
-    return [
+    messages: list[dict[str, Json]] = [
         {"role": "assistant" if turn.kind == "answer" else "user", "content": content}
         for turn, content in said
         if content
     ]
+    return _put_compaction_first(messages, understood=compaction)
+
+
+def _put_compaction_first(
+    messages: list[dict[str, Json]], *, understood: bool
+) -> list[dict[str, Json]]:
+    content = messages[0]["content"] if messages else None
+    first = content[0] if isinstance(content, list) and content else None
+    if not isinstance(content, list) or not isinstance(first, dict) or not is_compaction(first):
+        return messages
+    if understood:
+        answer: dict[str, Json] = {"role": "assistant", "content": [first]}
+        return [answer, {**messages[0], "content": content[1:]}, *messages[1:]]
+    words = {"type": "text", "text": str(first["content"])}
+    return [{**messages[0], "content": [words, *content[1:]]}, *messages[1:]]
+
+
+def is_compaction(block: Block) -> bool:
+    """Return whether a server summed a conversation up in this block, and came to words."""
+    return block.get("type") == "compaction" and bool(block.get("content"))
 
 
 def _is_taken_back(block: Block) -> bool:

@@ -19,6 +19,8 @@ class Capabilities:
     adaptive_thinking: bool = True
     strict_tools: bool = True
     cache_markers: bool = True
+    compaction: bool = False
+    """It sums a conversation up itself when it is asked to, in a block that takes its place."""
     longest_answer: int = 128_000
     """The most tokens of an answer that the model gives: one that was cut off may have as many."""
     context_window: int = 1_000_000
@@ -39,6 +41,8 @@ class Query:
     effort: Effort = "high"
     capabilities: Capabilities = field(default_factory=Capabilities)
     """What the request may ask for; heads of older versions do not name it."""
+    compact: bool = False
+    """Have the conversation summed up: the answer is a block that is sent in its place later."""
     drop_unbound: bool = False
     """Have thoughts left out that were signed over another head, instead of refused."""
 

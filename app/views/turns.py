@@ -91,6 +91,8 @@ def _block(block: Block, rulings: Mapping[str, dict[str, str]]) -> dict[str, Any
             "type": kind,
             "text": f"the model {block.get('model')}, its system prompt and tools",
         }
+    if kind == "compaction":  # what the server summed the conversation up in
+        return {"type": "text", "text": cut(str(block.get("content") or ""), MOST_TEXT)}
     if kind in ("text", "thinking"):
         return {"type": kind, "text": cut(str(block.get(kind) or ""), MOST_TEXT)}
     return {"type": cut(kind, 40), "text": "(not shown)"}

@@ -9,6 +9,7 @@ from typing import Any
 
 from app.simulator.model.binding import sign
 from app.simulator.model.cache import PromptUsage, tokens_of
+from app.simulator.model.compaction import make_block
 from app.simulator.model.conversation import Message, canonical, result_texts
 from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.script import Cue
@@ -40,6 +41,30 @@ def message_for(request: Mapping[str, Any], cue: Cue, prompt: PromptUsage) -> di
         "stop_details": None,
         "usage": _usage(prompt, content),
     }
+
+
+def summary_for(request: Mapping[str, Any], prompt: PromptUsage) -> dict[str, Any]:
+    """Return the message that answers a request to sum the conversation up: its block alone."""
+    content = [dict(make_block(request))]
+    return {
+        "id": f"msg_local_{prefix_of(request)[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": content,
+        "stop_reason": "compaction",
+        "stop_sequence": None,
+        "stop_details": None,
+        "usage": _usage_beside(prompt, content),
+    }
+
+
+def _usage_beside(prompt: PromptUsage, content: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a usage whose own fields leave out what the summary took."""
+    took = _usage(prompt, content)
+    names = ("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens")
+    entry = {name: took[name] for name in (*names, "input_tokens", "output_tokens")}
+    return {**_usage(PromptUsage(0, 0, 0, 0), ()), "iterations": [{"type": "compaction", **entry}]}
 
 
 def _content(request: Mapping[str, Any], cue: Cue, prefix: str) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ import orjson
 from pydantic import ValidationError
 
 from app.simulator.model.binding import BETA
+from app.simulator.model.compaction import BETA as COMPACTION_BETA
+from app.simulator.model.compaction import check_compaction, is_compacted
 from app.simulator.model.conversation import Block, Message, blocks_of
 from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.shapes import CountRequest, MessagesRequest
@@ -49,6 +51,8 @@ def read_request(
         place = ".".join(map(str, fault["loc"]))
         raise ErrorAnswer(f"{place}: {fault['msg']}" if place else fault["msg"]) from error
     _check_tools(request.get("tools") or [])
+    if check_compaction(request) and COMPACTION_BETA not in betas:
+        raise ErrorAnswer("compaction: Extra inputs are not permitted")
     _check_turns(request["messages"])
     _check_calls(request["messages"])
     if "block_binding" in (request.get("thinking") or {}) and BETA not in betas:
@@ -94,7 +98,7 @@ def _check_strict(schema: Any, place: str) -> None:
 
 def _check_turns(messages: Sequence[Message]) -> None:
     """Refuse other orders than ours. Several user messages in a row are one turn to the API."""
-    if messages[0]["role"] != "user":
+    if messages[0]["role"] != "user" and not is_compacted(messages[0]):
         raise ErrorAnswer("messages.0: first message must use the user role")
     if messages[-1]["role"] != "user":
         raise ErrorAnswer("This model does not support assistant message prefill.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.simulator.model.cache import tokens_of
+from app.simulator.model.compaction import check_compaction
 from app.simulator.model.conversation import blocks_of, canonical
 from app.simulator.model.refusal import ErrorAnswer
 
@@ -19,6 +20,7 @@ class ModelLimits:
     adaptive_thinking: bool = True
     strict_tools: bool = True
     cache_markers: bool = True
+    compaction: bool = True
     longest_answer: int = 128_000
     context_window: int = 1_000_000
     described: bool = True
@@ -39,6 +41,8 @@ class ModelLimits:
             raise ErrorAnswer("tools.0.strict: Extra inputs are not permitted")
         if not self.cache_markers and _marks_cache(request):
             raise ErrorAnswer("cache_control: Extra inputs are not permitted")
+        if not self.compaction and check_compaction(request):
+            raise ErrorAnswer("compaction is not supported on this model")
         if longest > self.longest_answer:
             raise ErrorAnswer(
                 f"max_tokens: {longest} > {self.longest_answer}, which is the maximum allowed"
@@ -62,6 +66,10 @@ class ModelLimits:
             raise ErrorAnswer(f"model: {name}", 404)
         told = {
             "effort": {"supported": self.effort},
+            "compaction": {
+                "supported": self.compaction,
+                "summarize": {"supported": self.compaction},
+            },
             "structured_outputs": {"supported": self.strict_tools},
             "thinking": {
                 "supported": True,

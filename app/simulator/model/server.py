@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from app.simulator.model.answer import message_for, prefix_of
+from app.simulator.model.answer import message_for, prefix_of, summary_for
 from app.simulator.model.binding import bind
 from app.simulator.model.cache import PrefixCache
 from app.simulator.model.checks import check_headers, read_count_request, read_request
@@ -126,12 +126,17 @@ class LocalModel:
         asked.fault = fault.kind if fault else None
         if fault and fault.kind in STATUS:
             return _refuse(asked, fault.kind, STATUS[fault.kind], fault.headers)
-        cue = self._script.cue(body["messages"])
-        asked.part, asked.turn = cue.part, cue.number
-        message = message_for(body, cue, self._cache.account(body))
+        if body.get("compaction"):
+            asked.part, latency = "compaction", self._latency
+            message = summary_for(body, self._cache.account(body))
+        else:
+            cue = self._script.cue(body["messages"])
+            asked.part, asked.turn = cue.part, cue.number
+            latency = self._latency + cue.turn.latency
+            message = message_for(body, cue, self._cache.account(body))
         message = fault.alter(message) if fault else message
         asked.usage, asked.status = message["usage"], 200
-        await asyncio.sleep(self._latency + cue.turn.latency)
+        await asyncio.sleep(latency)
         headers = {"request-id": asked.request_id}
         answer: web.StreamResponse
         with contextlib.suppress(ConnectionError):  # whoever asked may have died in between

@@ -88,8 +88,28 @@ class ToolResult(_Markable):
     is_error: bool = False
 
 
+class Compaction(_Markable):
+    """What takes the place of earlier messages, given back as it was received."""
+
+    type: Literal["compaction"]
+    content: Annotated[str, Field(min_length=1)] | None
+    signature: str | None = None
+    encrypted_content: str | None = None
+    tool_changes: list[dict[str, Any]] | None = None
+
+
+class CompactionConfig(_Shape):
+    """The wish for a summary of the whole conversation, and nothing besides.
+
+    https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand
+    """
+
+    type: Literal["summarize"]
+    instructions: str | None = None
+
+
 Said = Annotated[Text | Picture | ToolResult, Field(discriminator="type")]
-Answered = Annotated[Text | Thinking | ToolUse, Field(discriminator="type")]
+Answered = Annotated[Text | Thinking | ToolUse | Compaction, Field(discriminator="type")]
 
 
 class UserMessage(_Shape):
@@ -160,6 +180,7 @@ class MessagesRequest(_Shape):
     thinking: Adaptive | None = None
     output_config: OutputConfig | None = None
     cache_control: CacheMarker | None = None
+    compaction: CompactionConfig | None = None
     metadata: dict[str, str] | None = None
     stop_sequences: list[str] | None = None
 
