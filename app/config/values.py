@@ -298,6 +298,7 @@ class DeclaredCapabilities(BaseModel):
     adaptive_thinking: bool | None = None
     strict_tools: bool | None = None
     cache_markers: bool | None = None
+    compaction: bool | None = None
     longest_answer: Annotated[int, Field(ge=1_024)] | None = None
     context_window: Annotated[int, Field(ge=16_000)] | None = None
 
@@ -306,5 +307,5 @@ def expand_core(value: object) -> object:
     """Return `core` as what it stands for: nothing beyond the core of the Messages API."""
     if value != "core":
         return value
-    flags = ("effort", "adaptive_thinking", "strict_tools", "cache_markers")
+    flags = ("effort", "adaptive_thinking", "strict_tools", "cache_markers", "compaction")
     return dict.fromkeys(flags, False)
