@@ -1,4 +1,4 @@
-"""What Fettle itself costs: a run's bill, a turn, a run among many, the prompt; beside `claude`.
+"""What Fettle itself costs: a run's bill, a turn, a run among many; beside `claude`, and another.
 
 python tests/bench/turns [--turns N] [--rounds N] [--latency SECONDS] [--runs N ...]
                          [--only PART ...]
@@ -17,12 +17,13 @@ from tests.bench.turns.bill import bills, print_bills
 from tests.bench.turns.cache import print_shares
 from tests.bench.turns.claude import claude_columns, fettle_columns, print_columns
 from tests.bench.turns.crowd import crowd, print_crowds
+from tests.bench.turns.mini import compare, print_comparison
 from tests.bench.turns.place import open_place
 from tests.bench.turns.processes import load_average
 from tests.bench.turns.prompt import prefixes, print_prefixes
 from tests.bench.turns.session import measure, print_session
 
-PARTS = ("prompt", "bill", "session", "crowd", "claude")
+PARTS = ("prompt", "bill", "session", "crowd", "claude", "mini")
 
 
 def main() -> None:
@@ -65,6 +66,9 @@ async def _measure(arguments: argparse.Namespace) -> None:
             [*fettle_columns(session, max(each.total for each in found)), *columns], session.turns
         )
         print(f"   claude: skipped, {why_not}" if why_not else "", end="\n" if why_not else "")
+    if "mini" in arguments.only:
+        print()
+        print_comparison(await compare())
     if "crowd" in arguments.only:
         print()
         print_crowds([await crowd(n, latency=latency) for n in arguments.runs], latency)
