@@ -22,7 +22,10 @@ UNREADABLE = (
     "Nobody can read any more what this run was to do: its texts were deleted after their time. Ask"
     " for it afresh on GitHub."
 )
-BY_ITSELF = "Nobody asks for runs of this kind: Fettle begins them where something broke."
+BY_ITSELF = (
+    "Nobody asks for runs of this kind: Fettle begins them by itself, on an occasion or by the"
+    " clock."
+)
 
 
 NOT_ENDED = "Only a run that has ended is done once more, from a stage that it came to."

@@ -7,6 +7,7 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.guidance.instruction_lines import find_file
 from agents.pipelines.stages.onboarding import read_instructions
@@ -79,21 +80,18 @@ async def gather(run: StageContext) -> GatheredEvidence:
 async def find_lessons(run: StageContext, gathered: GatheredEvidence) -> Lessons:
     """Find what people say again and again."""
     keyed = {f"e{number}": each for number, each in enumerate(gathered.evidence, 1)}
-    found = await run.converse(
-        FIND_LESSONS,
-        objection=partial(_object, keyed, gathered.declined),
-        file=await find_file(run),
-        instructions=await read_instructions(run),
-        declined=run.fence("\n".join(f"- {line}" for line in gathered.declined)),
-        evidence=[
-            {
-                "key": key,
-                "what": WHAT[each.kind].format(by=each.said_by, number=each.number),
-                "words": run.fence((await clean_apart(each.words)).text, limit=WORDS_LIMIT),
-            }
-            for key, each in keyed.items()
-        ],
-    )
+    try:
+        found = await run.converse(
+            FIND_LESSONS,
+            objection=partial(_object, keyed, gathered.declined),
+            file=await find_file(run),
+            instructions=await read_instructions(run),
+            declined=run.fence("\n".join(f"- {line}" for line in gathered.declined)),
+            evidence=[await _describe(run, key, each) for key, each in keyed.items()],
+        )
+    except ModelRefused:  # there may be none: what follows from denials needs none either
+        run.summarize("came to no result")
+        return Lessons()
     run.summarize(f"{len(found.lessons)} worth proposing")
     return Lessons(
         lines=tuple(
@@ -104,6 +102,14 @@ async def find_lessons(run: StageContext, gathered: GatheredEvidence) -> Lessons
             for each in found.lessons
         )
     )
+
+
+async def _describe(run: StageContext, key: str, said: GuidanceEvidence) -> dict[str, str]:
+    return {
+        "key": key,
+        "what": WHAT[said.kind].format(by=said.said_by, number=said.number),
+        "words": run.fence((await clean_apart(said.words)).text, limit=WORDS_LIMIT),
+    }
 
 
 def _object(

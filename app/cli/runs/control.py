@@ -6,7 +6,7 @@ import asyncio
 import sys
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ from app.views.text import make_visible
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun
     from app.config.settings import Settings
-    from app.operator.issue_request import Kind, Wanted
+    from app.operator.issue_request import Wanted
     from app.store.database import Database
     from app.store.runs import KeptRun
 
@@ -29,6 +29,14 @@ LOOK_SECONDS = 0.2
 BY_ALERT = (
     "That is a run about alerts: {reference}. Ask for it once more with `fettle remediate {name}`,"
     " where --package narrows it to one."
+)
+BY_ITSELF = (
+    "Nobody asks for runs of this kind: Fettle begins them by itself, on an occasion or by the"
+    " clock."
+)
+BY_UNDO = (
+    "That run made a pull request which takes another one back. Ask for it once more with `fettle"
+    " undo {reference}`."
 )
 BY_HAND = (
     "That is a run of `fettle resolve` on a clone. Ctrl-C stops it where it was started, and the"
@@ -174,11 +182,15 @@ async def _make_request(found: FoundRun, stage: str) -> Wanted:
     from agents.requests import Again
     from app.cli.storage.databases import open_database
     from app.operator.issue_reference import IssueName
-    from app.operator.issue_request import Wanted
+    from app.operator.issue_request import COMMANDS, Wanted
     from app.store.runs import Runs
 
     if found.run.kind == "remediate_alert":
         raise ConfigError(BY_ALERT.format(reference=found.run.reference, name=found.run.repository))
+    if found.run.kind == "revert_change":
+        raise ConfigError(BY_UNDO.format(reference=found.run.reference))
+    if found.run.kind not in COMMANDS:
+        raise ConfigError(BY_ITSELF)
     owner, _, name = found.run.repository.partition("/")
     with open_database(found.place) as database:
         last = await Runs(database).request(found.run.id)
@@ -187,7 +199,7 @@ async def _make_request(found: FoundRun, stage: str) -> Wanted:
         raise ConfigError(f"Nobody can read any more which checks the run was about. {AFRESH}")
     return Wanted(
         IssueName(owner, name, found.run.number),
-        kind=cast("Kind", found.run.kind),
+        kind=found.run.kind,
         again=Again(run_id=found.run.id, stage=stage),
         head=last.get("head", ""),
         branch=last.get("branch", ""),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents.errors import RunError
+from agents.errors import ModelRefused, RunError
 from agents.loop.budget import RunLimits
+from agents.loop.no_model import NONE
 from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy
 from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence
@@ -58,7 +59,11 @@ def propose(estate, make):  # noqa: F811 - the fixture
         request, pipeline = build_propose_guidance(), PIPELINES[ProposeGuidance]
         publisher, records = Publisher(estate), Records(evidence, declined)
         answers = [
-            [use("submit_lessons", lessons=[{"line": t, "evidence": list(e)} for t, e in each])]
+            each
+            if isinstance(each, Exception)
+            else [
+                use("submit_lessons", lessons=[{"line": t, "evidence": list(e)} for t, e in each])
+            ]
             for each in submissions
         ]
         model = ListModel(answers)
@@ -135,6 +140,13 @@ async def test_what_is_denied_every_time_becomes_a_rule(estate, propose):
     [(_, lines, used)] = records.proposed
     assert lines == ["deny: path db/schema.sql", "approvals.dependencies: refuse"]
     assert used == ["remark:p3", "remark:p5", "remark:p6", "remark:d3", "remark:d5", "remark:d6"]
+
+
+async def test_where_no_model_is_asked_rules_are_proposed_all_the_same(propose):
+    denied = [denial(n, f"p{n}", "path", "db/schema.sql") for n in (3, 5, 6)]
+    _, publisher, _, _ = await propose(denied, ModelRefused(NONE))
+    [opened] = publisher.opened
+    assert "`deny: path db/schema.sql`" in opened.body
 
 
 @pytest.mark.parametrize("path", ["db/*.sql", "!db", "-x y", "a\nb", "#a"])

@@ -15,7 +15,13 @@ from agents.run import Outcome
 from app.cli.runs.control import _stage
 from app.clone.result import exit_code
 from app.store.process_lock import Claim
+from app.store.runs import Runs
 from app.store.runs.steers import StoredSteers
+from tests.fakes.requests import (
+    build_propose_guidance,
+    build_remediate_alert,
+    build_revert_change,
+)
 
 RUN = "000660d80724c11a-d8c02f8d"
 
@@ -141,3 +147,22 @@ def test_a_run_that_is_under_way_is_not_done_once_more(fettle, store, serving):
     assert (code, "is under way" in err) == (2, True)
     code, _, err = fettle("runs", "retry", RUN)
     assert (code, "FETTLE_APP_ID: is missing" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        (build_revert_change(number=9), "`fettle undo octo/lib#9`"),
+        (build_propose_guidance(), "Nobody asks for runs of this kind"),
+        (build_remediate_alert(), "`fettle remediate octo/lib`"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.kind,
+)
+def test_what_nobody_asks_for_like_this_is_told_how(fettle, store, serving, request_, told):
+    async def work(database):
+        await Runs(database).create(RUN, request_)
+        await Runs(database).record_end(RUN, Outcome(kind="failed", text="It failed."))
+
+    store.do(work)
+    code, _, err = fettle("runs", "retry", RUN, **serving)
+    assert (code, told in err) == (2, True), err
