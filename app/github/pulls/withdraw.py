@@ -29,7 +29,7 @@ BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
 BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
 ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
-_OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9-]{1,100}) key=pull-request(?:-part)? -->")
+_OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9._-]{1,100}) key=pull-request(?:-part)? -->")
 STRUCK = "**Taken back**"
 STRUCK_TEXT = STRUCK + ", as {asker} asked. This is what it said before:\n\n{text}"
 CLOSED = "#{number} is closed."

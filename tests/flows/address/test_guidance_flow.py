@@ -9,6 +9,7 @@ from sqlalchemy import select
 from app.store.tables import runs
 from tests.flows.address.reviewed import make_changes, open_reviewed, script, sort, word_update
 from tests.flows.conftest import PATIENCE
+from tests.flows.resolve.test_undo_flow import said
 from tests.flows.scripted import bash, part
 
 LINE = "Loop over values themselves and not over their numbers."
@@ -71,11 +72,11 @@ async def test_repeated_remarks_become_one_proposal_and_a_closed_one_stays_close
         assert "`ola` asked: calc.py:11" in proposal.issue.body
         made = await place.show(proposal.head_sha, "AGENTS.md")
         assert made == f"## What reviewers ask for\n\n- {LINE}\n"
-        said = [each for pull in place.pulls() for each in pull.issue.comments]
-        assert not [each.body for each in said if "guidance" in each.body]
+        spoken = [each for pull in place.pulls() for each in pull.issue.comments]
+        assert not [each.body for each in spoken if "guidance" in each.body]
 
-        await place.github.close_issue(
-            place.repository, proposal.issue.number, place.people["mara"]
-        )
+        await place.say("mara", "/bot undo", issue=proposal.issue)
+        told = await said(place, proposal.issue, "what the last run did is taken back")
+        assert f"#{proposal.issue.number} is closed" in told
         await asyncio.sleep(3)  # as long as several looks by the clock take
         assert await list_kinds(place) == kinds
