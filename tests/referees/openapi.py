@@ -58,8 +58,12 @@ class RestReferee:
         self._api = OpenAPI.from_dict(_slice(whole, paths), config=config)
 
     def problems(self, exchanges: Iterable[Exchange]) -> list[str]:
-        """Return what GitHub would not have asked or answered like that."""
-        judged = [each for each in exchanges if each.path.startswith(PREFIX)]
+        """Return what GitHub would not have asked or answered like that.
+
+        What is asked at this very moment, as by a sweep, has no answer yet that could be judged.
+        """
+        answered = (each for each in exchanges if each.status is not None)
+        judged = [each for each in answered if each.path.startswith(PREFIX)]
         return [problem for each in judged for problem in self._judge(each)]
 
     def operation_of(self, exchange: Exchange) -> tuple[str, str] | None:
