@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import orjson
 import structlog
 
+from agents.ports.guidance import LEAST
 from agents.requests import ProposeGuidance
 from app.alerts.poll import CLOCK
 from app.store.proposals import Proposals, TaughtRepository
@@ -18,8 +19,6 @@ from app.webhooks import Delivery, Inbox
 from handlers import internal
 
 NAME = "guidance"
-LEAST = 3
-"""Reviews, denials and reverts, without which nothing can have been said repeatedly."""
 MOST = 10
 """Repositories in one pass; the next one goes on."""
 TITLE = "Write down what people said more than once"

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.errors import ToolError
+from agents.pipelines.stages.onboarding import NEARBY
 from agents.run import StageContext
 
-FILES = ("AGENTS.md", "CLAUDE.md")
-"""Where instructions are looked for; the first is begun where there is none."""
 HEADING = "## What reviewers ask for"
 LARGEST = 200_000  # bytes of a file that lines are added to
 
 
 async def find_file(run: StageContext) -> str:
-    """Return the path of the file that the lines are for."""
+    """Return the path of the file that the lines are for: one of those that agents read."""
     present = set(await run.ports.source.files(run.trunk))
-    return next((path for path in FILES if path in present), FILES[0])
+    return next((path for path in NEARBY if path in present), NEARBY[0])
 
 
 async def read_file(run: StageContext, path: str) -> str | None:
@@ -37,16 +36,15 @@ def add_lines(text: str, lines: Sequence[str]) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     standing = text.replace("\r\n", "\n").split("\n")
     added = [f"- {line}" for line in lines]
-    places = [at for at, line in enumerate(standing) if line.strip().casefold() == _HEADING]
+    places = [
+        at for at, line in enumerate(standing) if line.strip().casefold() == HEADING.casefold()
+    ]
     if not places:
         while standing and not standing[-1].strip():
             standing.pop()
         return end.join([*standing, *([""] if standing else []), HEADING, "", *added, ""])
     at = _find_end(standing, places[0] + 1)
     return end.join([*standing[:at], *added, *standing[at:]])
-
-
-_HEADING = HEADING.casefold()
 
 
 def _find_end(lines: Sequence[str], start: int) -> int:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from app.store.tables import runs
 from tests.flows.address.reviewed import make_changes, open_reviewed, script, sort, word_update
 from tests.flows.conftest import PATIENCE
+from tests.flows.resolve.test_stack_flow import read_subject
 from tests.flows.resolve.test_undo_flow import said
 from tests.flows.scripted import bash, part
 
@@ -74,6 +75,9 @@ async def test_repeated_remarks_become_one_proposal_and_a_closed_one_stays_close
         assert made == f"## What reviewers ask for\n\n- {LINE}\n"
         spoken = [each for pull in place.pulls() for each in pull.issue.comments]
         assert not [each.body for each in spoken if "guidance" in each.body]
+
+        subject = await read_subject(place, proposal.head_sha)
+        assert subject["name"] == f"octo-org/calc#{proposal.issue.number}"
 
         await place.say("mara", "/bot undo", issue=proposal.issue)
         told = await said(place, proposal.issue, "what the last run did is taken back")

@@ -42,6 +42,7 @@ async def publish(
     lower = await open_lower(run, request, text, checked, work)
     await run.push(branch, replacing=earlier.head if earlier else "")
     checked, work = run.rename_commits_in(checked), run.rename_commits_in(work)
+    ready = checked.ready and work.whole
     title = title_whole(checked.divided, lower, await run.format_subject(text.title))
     size = describe_size(checked.divided, lower, work)
     pull_request = await run.ports.publisher.open_pull_request(
@@ -49,7 +50,7 @@ async def publish(
         commit=run.head,
         title=title,
         body=await _write_body(run, text, checked, work, size=size),
-        draft=not (ready := checked.ready and work.whole),
+        draft=not ready,
         closes=_closes(request, work),
         terms=(await run.policy()).pull_requests,
         onto=lower[-1].branch if lower else "",
