@@ -61,6 +61,8 @@ LOCKED = {  # lock file: tool, commands
     ),
     "Pipfile.lock": ("pipenv", (MAKE_VENV, "pipenv sync --dev")),
 }
+_TESTED_WITH = {"pdm": "'pdm[locked]'"}
+"""Tools that name the dependencies they were tested with; PDM fails with some newer ones."""
 _HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
 _HAVE = "python3 -m {name} --version 2>/dev/null || pip install {name}"
 _SEE_SOURCES = (
@@ -97,7 +99,11 @@ def _make_locked_recipe(
     commands = tuple(command.replace(VENV, venv) for command in commands)
     fetched = InstallRecipe(
         kind,
-        (f"python3 -m venv {TOOLS}", f"{TOOLS}/bin/pip install --quiet {tool}", *commands),
+        (
+            f"python3 -m venv {TOOLS}",
+            f"{TOOLS}/bin/pip install --quiet {_TESTED_WITH.get(tool, tool)}",
+            *commands,
+        ),
         CAN_MAKE_VENV,
         f"{kind} needs {tool}, or to fetch it {NO_PYTHON}",
         dict.fromkeys((tool, "pip"), name_package(files)),

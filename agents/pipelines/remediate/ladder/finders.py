@@ -15,7 +15,7 @@ from agents.pipelines.remediate.ladder.go import adapter as go
 from agents.pipelines.remediate.ladder.npm import adapter as npm
 from agents.pipelines.remediate.ladder.npm import unlocked as unlocked_npm
 from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
-from agents.pipelines.remediate.ladder.python import pip, poetry, uv
+from agents.pipelines.remediate.ladder.python import pdm, pip, pipenv, poetry, uv
 from agents.pipelines.remediate.ladder.python import unlocked as unlocked_python
 from agents.pipelines.remediate.ladder.values import Group
 from agents.pipelines.remediate.ladder.yarn import adapter as yarn
@@ -32,6 +32,8 @@ class Find(Protocol):
 FINDERS: tuple[Find, ...] = (
     uv.find,
     poetry.find,
+    pdm.find,
+    pipenv.find,
     pip.find,
     npm.find,
     pnpm.find,

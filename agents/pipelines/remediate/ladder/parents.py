@@ -11,6 +11,7 @@ from agents.pipelines.remediate.ladder.values import Stuck
 MOST_PARENTS = 6
 
 _NO_PARENT = "No other package of the lock file needs {name}, so none is in its way."
+_UNTOLD = "{tool}'s lock file does not say which package needs which, so no parent can be moved."
 _MANY = "{count} packages need {name}; Fettle searches releases of at most {most} at once."
 _NONE = (
     "No newer release of {parents} that may be taken admits {name} {version}, or other packages "
@@ -22,6 +23,8 @@ _LIMIT = "The search for releases that admit the fix reached its limit of {tries
 async def parents_to_move(footing: Footing) -> dict[str, str]:
     """Return which packages have to move to which releases. Raises Stuck when none do."""
     parents = footing.before.parents(footing.name)
+    if not any(entry.needs for entry in footing.before.entries):
+        raise Stuck(_UNTOLD.format(tool=footing.ecosystem.tool))
     if not parents:
         raise Stuck(_NO_PARENT.format(name=footing.name))
     if len(parents) > MOST_PARENTS:

@@ -40,9 +40,10 @@ def test_a_python_lock_file_is_installed_by_its_own_tool_which_pip_can_fetch(loc
     assert recipe.available == f"command -v {tool}"
     assert recipe.locked
     assert recipe.decided_by[:2] == (lock, "pyproject.toml")
+    fetched = "'pdm[locked]'" if tool == "pdm" else tool
     assert recipe.instead.commands[:2] == (
         "python3 -m venv /setup/tools",
-        f"/setup/tools/bin/pip install --quiet {tool}",
+        f"/setup/tools/bin/pip install --quiet {fetched}",
     )
     assert recipe.instead.commands[2:] == recipe.commands
     assert tool in recipe.missing

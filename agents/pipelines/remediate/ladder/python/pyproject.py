@@ -211,6 +211,7 @@ def _lists(project: Any) -> Iterator[Any]:
     yield _find_table(project, "tool", "uv").get("dev-dependencies")
     yield _find_table(project, "tool", "uv").get("constraint-dependencies")
     yield _find_table(project, "tool", "uv").get("override-dependencies")
+    yield from _find_table(project, "tool", "pdm", "dev-dependencies").values()
 
 
 def _poetry_tables(project: Any) -> Iterator[MutableMapping[str, Any]]:

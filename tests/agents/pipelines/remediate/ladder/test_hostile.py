@@ -1,11 +1,13 @@
 """Hostile repositories: files that lead elsewhere, names that are commands, lock files as bombs."""
 
+import json
 import re
 import shlex
+import tomllib
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Refusal, Stuck, Unfit, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.python.index import objection
 from agents.pipelines.remediate.ladder.python.pip import Pip
 from agents.pipelines.remediate.ladder.python.pip_compile import head_of
@@ -24,6 +26,20 @@ version = "{version}"
 source = {{ registry = "https://index.example/simple" }}
 wheels = [{{ url = "https://index.example/a.whl", hash = "sha256:{hash}" }}]
 """
+PDM = """\
+[metadata]
+groups = ["default"]
+lock_version = "{form}"
+{more}
+[[package]]
+name = "sqlparse"
+version = "0.4.4"
+files = []
+"""
+PIPENV = {
+    "_meta": {"hash": {"sha256": "0" * 64}, "sources": []},
+    "default": {"sqlparse": {"version": "==0.4.4", "index": "own", "hashes": []}},
+}
 PROJECT = '[project]\nname = "shop"\nversion = "1.0"\ndependencies = []\n'
 CONTENT = "0" * 64
 
@@ -137,6 +153,24 @@ class Configured(Answers):
                 + '[[tool.uv.index]]\nname = "mine"\nurl = "https://index.example/simple"\n',
             },
             "uv.lock",
+        ),
+        (
+            {
+                "pdm.lock": PDM.format(form="4.5.0", more=""),
+                "pyproject.toml": PROJECT
+                + '[[tool.pdm.source]]\nname = "own"\nurl = "https://mine.example/x"\n'
+                'include_packages = ["sql*"]\n',
+            },
+            "pdm.lock",
+        ),
+        (
+            {
+                "Pipfile.lock": json.dumps(PIPENV),
+                "Pipfile": '[[source]]\nname = "usual"\nurl = "https://usual.example/simple"\n'
+                '[[source]]\nname = "own"\nurl = "https://u:hunter22@mine.example/x"\n'
+                '[packages]\nsqlparse = "*"\n',
+            },
+            "Pipfile.lock",
         ),
     ],
 )
@@ -334,3 +368,67 @@ async def test_requirements_that_include_each_other_end(tree):
     tree.lay({"a.txt": "-r b.txt\nsix==1.0\n", "b.txt": "-r a.txt\n-r b.txt\nsqlparse==0.4.4\n"})
     locked = await Pip(("a.txt",), tree.paths).read(tree)
     assert [entry.name for entry in locked.entries] == ["sqlparse", "six"]
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "said"),
+    [
+        ("4.4", "", "Lock again with PDM 2.17 or newer"),
+        ("", "", "has the format (none)"),
+        ("9" * 99, "", "no release of PDM that Fettle runs writes"),
+        ("4.5.0", '[[metadata.targets]]\nplatform = "linux"\n', "for several platforms"),
+    ],
+)
+async def test_a_lock_file_that_pdm_here_would_write_otherwise_is_left_alone(
+    tree, form, more, said
+):
+    files = {"pdm.lock": PDM.format(form=form, more=more), "pyproject.toml": PROJECT}
+    refusal = await refuse_climb(tree, files, group("sqlparse", "< 0.5.0", manifests=["pdm.lock"]))
+    assert refusal.cause == "unsupported"
+    assert said in refusal.reason
+    assert tree.ran == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "said"),
+    [
+        ("[" * 100_000, "no lock file of Pipenv"),
+        ("{}", "it has no `_meta`"),
+        (json.dumps(PIPENV | {"x": {"sqlparse": {"version": "==1; touch x"}}}), "no valid name or"),
+        (json.dumps(PIPENV | {"x": {"--index-url=x": {"version": "==1"}}}), "no valid name or"),
+        (json.dumps(PIPENV | {"x": {f"a{n}": {} for n in range(20_001)}}), "over 20000 packages"),
+    ],
+)
+async def test_a_lock_file_of_pipenv_that_is_none_runs_nothing(tree, lock, said):
+    files = {"Pipfile.lock": lock, "Pipfile": '[packages]\nsqlparse = "*"\n'}
+    about = group("sqlparse", "< 0.5.0", manifests=["Pipfile.lock"])
+    refusal = await refuse_climb(tree, files, about)
+    assert refusal.cause == "unsafe"
+    assert said in refusal.reason
+    assert tree.ran == []
+
+
+async def test_pipenv_is_given_nothing_of_what_comes_from_elsewhere_and_no_line_of_a_marker(tree):
+    """It would build the one, and read the other as a requirement."""
+    more = {
+        "evil": {"git": "https://evil.example/x.git", "ref": "main"},
+        "here": {"path": ".", "editable": True},
+        "six": {"version": "==1.16.0", "markers": "os_name == 'nt'\n--index-url https://evil"},
+    }
+    lock = json.loads(json.dumps(PIPENV))
+    lock["default"] |= more
+    given = []
+
+    def watch(tree, script):
+        given.extend(p.read_text() for p in tree.folder.glob(".fettle-Pipfile"))
+        return 1, "no"
+
+    tree.lay({"Pipfile.lock": json.dumps(lock), "Pipfile": '[packages]\nsqlparse = "*"\n'})
+    tree.answers = watch
+    pipenv = ecosystem_of(tree.paths, group("sqlparse", "< 1", manifests=["Pipfile.lock"]))
+    with pytest.raises(Stuck):
+        await pipenv.relock(tree, {"sqlparse": "0.5.0"})
+    assert [tomllib.loads(text)["packages"] for text in given] == [
+        {"sqlparse": {"version": "==0.5.0"}, "six": {"version": "==1.16.0"}},
+        {"sqlparse": {"version": "==0.5.0"}},
+    ]

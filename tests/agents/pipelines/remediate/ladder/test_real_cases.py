@@ -1,11 +1,14 @@
 """Real alerts with this machine's index: the exploit works before the ladder, and not after it."""
 
+import json
 import re
+import subprocess
 import tomllib
 
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, Target, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.python import pipenv
 from agents.pipelines.remediate.ladder.python.poetry import Poetry
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
@@ -39,6 +42,19 @@ package-mode = false
 python = "^3.11"
 flask = "3.0.3"   # pinned on purpose
 {more}"""
+
+PIPFILE = """\
+[[source]]
+url = "{index}"
+verify_ssl = true
+name = "near"
+
+[packages]
+flask = "==3.0.3"   # pinned on purpose
+{more}
+[dev-packages]
+six = ">=1.15"
+"""
 
 
 async def script(tree, text, *, timeout=120):
@@ -115,6 +131,92 @@ async def test_jinja2_locked_by_poetry_below_flask(real):
     assert len(changes(real, start, fix)) == 6
     version = read_locked(real, "poetry.lock")
     assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
+
+
+def lay_what_pdm_would_run(tree):
+    """Have a hook and a plugin in the project; return the file that they would write."""
+    owned = tree.folder.parent / "owned"
+    version = subprocess.run(
+        ["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    project = (tree.folder / "pyproject.toml").read_text()
+    hooks = "".join(f'{when}_lock = "touch {owned}"\n' for when in ("pre", "post"))
+    plugin = f".pdm-plugins/lib/python{version}/site-packages/evil.pth"
+    tree.lay({"pyproject.toml": f"{project}\n[tool.pdm.scripts]\n{hooks}"})
+    tree.lay({plugin: f"import pathlib; pathlib.Path({str(owned)!r}).touch()\n"})
+    return owned
+
+
+@pytest.mark.parametrize("release", [">=2.17,<2.29", ">=2.29,<3"])
+async def test_jinja2_locked_by_pdm_below_flask(real, release):
+    pdm = Tool("pdm", (f"pdm[locked]{release}",))
+    lock = "export PDM_USE_VENV=false; pdm lock -q --update-reuse"
+    real.lay({"pyproject.toml": PROJECT.format(more=', "jinja2==3.1.3"')})
+    await call(real, pdm, lock, seconds=120)
+    real.lay({"pyproject.toml": PROJECT.format(more="")})
+    await call(real, pdm, lock, seconds=120)
+    owned = lay_what_pdm_would_run(real)
+    start = await real.snapshot()
+    assert "x&gt;y" in await run_exploit(real, "jinja2==3.1.3 markupsafe", XMLATTR)
+
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["pdm.lock"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files, fix.forced) == (Level.FLOAT, ("pdm.lock",), ())
+    assert len(changes(real, start, fix)) == 6
+    assert not owned.exists(), "neither a hook of the project nor a plugin in its folder ran"
+    version = read_locked(real, "pdm.lock")
+    assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
+
+
+async def lock_by_pipenv(tree, **more):
+    """Have a Pipfile with the index that pip is led to, and its lock file."""
+    near = tree.environment["PIPENV_PYPI_MIRROR"]
+    lines = "".join(f'{name} = "{spec}"\n' for name, spec in more.items())
+    tree.lay({"Pipfile": PIPFILE.format(index=near, more=lines)})
+    body = "PIPENV_NOSPIN=1 PIPENV_VENV_IN_PROJECT=1 pipenv lock >/dev/null 2>&1; rm -rf .venv"
+    await call(tree, pipenv.TOOL, body, seconds=120)
+
+
+async def test_jinja2_locked_by_pipenv_below_flask(real):
+    await lock_by_pipenv(real, jinja2="==3.1.3", werkzeug="==3.0.2")
+    lock = json.loads((real.folder / "Pipfile.lock").read_text())
+    for name in ("jinja2", "werkzeug"):
+        del lock["default"][name]["index"]
+    text = (real.folder / "Pipfile").read_text()
+    real.lay({"Pipfile": re.sub("(?m)^(jinja2|werkzeug).*\n", "", text)})
+    real.lay({"Pipfile.lock": f"{json.dumps(lock, indent=4, sort_keys=True)}\n"})
+    start = await real.snapshot()
+
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["Pipfile.lock"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files, fix.forced) == (Level.FLOAT, ("Pipfile.lock",), ())
+    assert len(changes(real, start, fix)) == 8, "two hashes, a version, the manifest's hash"
+    after = json.loads((real.folder / "Pipfile.lock").read_text())
+    assert after["default"]["jinja2"]["version"] == "==3.1.4"
+    assert after["default"]["werkzeug"] == lock["default"]["werkzeug"]
+    assert after["_meta"]["sources"] == lock["_meta"]["sources"]
+
+
+async def test_a_pin_in_a_pipfile_moves_and_the_file_keeps_its_looks(real):
+    await lock_by_pipenv(real, jinja2="==3.1.3")
+    text = (real.folder / "Pipfile").read_text()
+    start = await real.snapshot()
+
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["Pipfile"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("Pipfile", "Pipfile.lock"))
+    after = (real.folder / "Pipfile").read_text()
+    assert after == text.replace('"==3.1.3"', '"==3.1.4"')
+    assert len(changes(real, start, fix)) == 10
+    installed = await call(
+        real, pipenv.TOOL, "PIPENV_VENV_IN_PROJECT=1 pipenv sync 2>&1 && pipenv run pip list",
+        seconds=200,
+    )  # fmt: skip
+    assert re.search(r"(?mi)^jinja2 +3\.1\.4$", installed)
 
 
 @pytest.mark.parametrize("release", ["==0.7.22", ">=0.13"])
