@@ -22,6 +22,7 @@ from agents.pipelines.stages.quality import (
 from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import code_span, fill_template, one_line, publish
+from agents.text.pull_template import put_into_template
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200
@@ -46,7 +47,8 @@ def pull_request_body(
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost.
 
-    `template`: the repository's own, which takes the place of the reasons where it was filled.
+    `template`: the repository's own, which takes the place of the reasons: as a model filled it,
+    else with the reasons where it asks for them.
     `beside`: which other open pull requests change the same files; `size`: which parts the change
     has, or that it is larger than people want it; both fit to be published. `granted`: what people
     granted with the plan, each with whether it was used.
@@ -62,11 +64,14 @@ def pull_request_body(
         _set_up(quality.baseline.setup, safe),
         _format_installs(quality.added),
     )
+    why = safe(text.why)
     form = fill_template(template, text.template, list_facts(work.finding.kind, checked), safe)
+    if not form and template:
+        form = put_into_template(template, why, safe)
     sections = [
         _section("What nobody checked", "\n\n".join(part for part in unchecked if part)),
         _section("Size", size),
-        form or _section("Why", safe(text.why)),
+        form or _section("Why", why),
         _section("What the issue asks for", asked_for(work.verdict, safe)),
         _section("Sub-issues", sub_issues(work, safe)),
         _section("What was considered and rejected", safe(text.rejected)),

@@ -71,7 +71,7 @@ async def craft_pr(
     """Write the pull request."""
     step = work.words
     unchanged = step is not None and step.commit == checked.quality.commit
-    if step is not None and unchanged and not await read_template(run):  # its words say all
+    if step is not None and unchanged:  # its words say all
         run.summarize(step.title)
         return PullRequestText(
             **_name(step.title),

@@ -87,7 +87,7 @@ async def _write_body(
         checked,
         work,
         await run.ports.journal.sum_usage(),
-        template=await read_template(run) if text.template else "",
+        template=await read_template(run),
         beside=await _describe_neighbours(run),
         size=size,
         granted=await run.list_grant_uses(),

@@ -50,11 +50,11 @@ async def test_the_template_takes_the_place_of_the_reasons(make, acts, request_,
         assert f"### {heading}" in body
 
 
-async def test_a_model_that_leaves_it_empty_gives_its_reasons(make, acts, request_):
+async def test_where_a_model_leaves_it_empty_its_reasons_stand_in_it(make, acts, request_):
     world = make([acts.triage(), *acts.straight()], WITH_TEMPLATE)
     body = (await world.resolve(request_)).pull_request.body
-    assert body.startswith("### Why\n\nThe one was there by mistake.")
-    assert "Checklist" not in body
+    assert body.startswith("## Summary\n\nThe one was there by mistake.\n\n## Checklist\n\n- [ ] ")
+    assert "[x]" not in body, "nobody looked at the boxes"
 
 
 async def test_without_a_template_no_word_is_said_of_one(make, acts, request_, text):
@@ -66,13 +66,17 @@ async def test_without_a_template_no_word_is_said_of_one(make, acts, request_, t
         assert body.startswith("### Why")
 
 
-async def test_on_the_fast_path_a_template_is_filled_too(make, acts, request_, text):
+async def test_on_the_fast_path_the_steps_words_stand_in_the_template(make, acts, request_):
     step = {"title": "Add right, always", "brief": "Take the one away in add()."}
     policy = {".github/fettle.yml": "path: fast\nquality: [{name: tests, run: check}]"}
-    done = acts.step("Add right.", documentation="None.", rejected="-", notes="-")
-    answers = [acts.triage(steps=[step]), acts.change(), done, acts.verdict(), text]
+    done = acts.step(
+        "The one was there by mistake.", documentation="None.", rejected="-", notes="-"
+    )
+    answers = [acts.triage(steps=[step]), acts.change(), done, acts.verdict()]
     world = make(answers, WITH_TEMPLATE | policy)
-    assert "It adds right now." in (await world.resolve(request_)).pull_request.body
+    body = (await world.resolve(request_)).pull_request.body
+    assert body.startswith("## Summary\n\nThe one was there by mistake.\n\n## Checklist\n\n- [ ] ")
+    assert len(world.model.asked) == len(answers), "no further answer is asked for"
 
 
 async def test_the_policy_says_before_whom_it_is_brought(make, acts, request_):
