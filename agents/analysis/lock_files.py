@@ -29,8 +29,26 @@ _GO = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[\w.-]+/\S+)\s+(v\S+)", re.MULTI
 _MIX = re.compile(r"\{\s*:(\w+)\s*,\s*\"([^\"\n]{0,80})\"")
 _WITH_PHP = re.compile(r"php(?:-\w+)?|(?:ext|lib)-[\w.-]+|composer(?:-\w+)*-api")
 
+_SAYS_DEPENDENCIES = re.compile(
+    r"(?:pyproject\.toml|uv\.lock|poetry\.lock|Pipfile(?:\.lock)?|setup\.(?:py|cfg)"
+    r"|[^/]*requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|pdm\.lock"
+    r"|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|\.yarnrc\.yml"
+    r"|pnpm-lock\.yaml|pnpm-workspace\.yaml|go\.(?:mod|sum|work|work\.sum)|Cargo\.(?:toml|lock)"
+    r"|Gemfile(?:\.lock)?|gems\.(?:rb|locked)|[^/]+\.gemspec|composer\.(?:json|lock)|pom\.xml"
+    r"|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|gradle\.(?:lockfile|properties)"
+    r"|libs\.versions\.toml|[^/]+\.(?:cs|fs|vb)proj|packages\.(?:config|lock\.json)"
+    r"|Directory\.Packages\.props|mix\.(?:exs|lock)|pubspec\.(?:yaml|lock)|Package\.resolved"
+    r"|Package\.swift)"
+)
+"""Files that say what a repository depends on, in every ecosystem that GitHub alerts about."""
+
 Wishes = frozenset[tuple[str, str]]
 """Names of packages, each with what is asked for of it."""
+
+
+def is_dependency_file(path: str) -> bool:
+    """Return whether the file says what the repository depends on."""
+    return _SAYS_DEPENDENCIES.fullmatch(posixpath.basename(path)) is not None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from agents.analysis.lock_files import is_dependency_file
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown, name_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping
 
@@ -15,19 +14,8 @@ from univers.versions import (
     SemverVersion,
 )
 
+from agents.analysis.lock_files import is_dependency_file
 from agents.pipelines.remediate.ladder import NPM, PYPI, Group, Ranges, Scheme, Unfit
-
-_NAMES = re.compile(
-    r"(?:pyproject\.toml|uv\.lock|poetry\.lock|Pipfile(?:\.lock)?|setup\.(?:py|cfg)"
-    r"|[^/]*requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|pdm\.lock"
-    r"|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|\.yarnrc\.yml"
-    r"|pnpm-lock\.yaml|pnpm-workspace\.yaml|go\.(?:mod|sum|work|work\.sum)|Cargo\.(?:toml|lock)"
-    r"|Gemfile(?:\.lock)?|gems\.(?:rb|locked)|[^/]+\.gemspec|composer\.(?:json|lock)|pom\.xml"
-    r"|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|gradle\.(?:lockfile|properties)"
-    r"|libs\.versions\.toml|[^/]+\.(?:cs|fs|vb)proj|packages\.(?:config|lock\.json)"
-    r"|Directory\.Packages\.props|mix\.(?:exs|lock)|pubspec\.(?:yaml|lock)|Package\.resolved"
-    r"|Package\.swift)"
-)
 
 _SCHEMES: Mapping[str, Scheme] = {
     "pip": PYPI,
@@ -51,11 +39,6 @@ _VULNERABLE = "{package} {version} is in a vulnerable range of {ids}."
 _UNREAD = "{version} is no version that Fettle can hold against the vulnerable ranges."
 _MAJOR = "{package} {version} is another major version, and nobody has permitted one."
 _ABSENT = "{version} stands in none of the changed files: {files}."
-
-
-def is_dependency_file(path: str) -> bool:
-    """Return whether the file says what the repository depends on."""
-    return _NAMES.fullmatch(posixpath.basename(path)) is not None
 
 
 def find_strange(changed: Iterable[str], files: Collection[str] = ()) -> str:

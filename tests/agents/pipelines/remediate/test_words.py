@@ -2,10 +2,10 @@
 
 import pytest
 
+from agents.analysis.lock_files import is_dependency_file
 from agents.pipelines.remediate.dependency_files import (
     find_strange,
     find_version_objection,
-    is_dependency_file,
 )
 from agents.pipelines.remediate.ladder import Group, Move
 from agents.pipelines.remediate.words import format_message, format_subject
