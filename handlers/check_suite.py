@@ -17,6 +17,9 @@ from handlers.payloads.common import SuiteCompleted
 
 BROKEN = frozenset({"failure", "timed_out", "startup_failure"})
 """Conclusions that a commit can mend; `action_required` and `cancelled` come from people."""
+UPDATER_BRANCHES = ("dependabot/", "renovate/")
+"""How the branches of the bots begin whose updates code may be adapted to, unless they were told
+otherwise: those are passed over."""
 NOBODY = Person(id=0, login="failed checks")
 """Stands for the asker; no account can have this login."""
 UNKNOWN = Person(id=0, login="")

@@ -33,7 +33,7 @@ _SAYS_DEPENDENCIES = re.compile(
     r"(?:pyproject\.toml|uv\.lock|poetry\.lock|Pipfile(?:\.lock)?|setup\.(?:py|cfg)"
     r"|[^/]*requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|pdm\.lock"
     r"|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|\.yarnrc\.yml"
-    r"|pnpm-lock\.yaml|pnpm-workspace\.yaml|go\.(?:mod|sum|work|work\.sum)|Cargo\.(?:toml|lock)"
+    r"|bun\.lockb?|pylock(?:\.[\w-]+)?\.toml|pnpm-lock\.yaml|pnpm-workspace\.yaml|go\.(?:mod|sum|work|work\.sum)|Cargo\.(?:toml|lock)"
     r"|Gemfile(?:\.lock)?|gems\.(?:rb|locked)|[^/]+\.gemspec|composer\.(?:json|lock)|pom\.xml"
     r"|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|gradle\.(?:lockfile|properties)"
     r"|libs\.versions\.toml|[^/]+\.(?:cs|fs|vb)proj|packages\.(?:config|lock\.json)"

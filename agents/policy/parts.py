@@ -357,6 +357,9 @@ class Remediation(Strict):
     override_days: int = Field(default=90, gt=0, le=3650)
     """After so many days an override is looked at again: Fettle tries to do without it, and opens a
     pull request that removes it, or leaves it for as many days more where it is needed still."""
+    adapt: bool = False
+    """Whether code is adapted where checks fail newly on a pull request of Dependabot or Renovate:
+    a commit on its branch, once for each of the bot's, at most twice in a row."""
     assess: Literal["never", "unclear", "always"] = "never"
     """Of which alerts a model judges whether the code reaches what is vulnerable: of none, of those
     where code cannot tell, or of all. Its words stand in the pull request, marked as a model's."""

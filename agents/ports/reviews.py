@@ -36,6 +36,10 @@ class PullSnapshot(Frozen):
     pushed_by_us: bool = False
     """Whether Fettle pushed its head, by GitHub's own record of who pushed what: what a commit says
     of itself, anybody can write. False where there is no such record."""
+    updater: str = ""
+    """The login of the bot that opened it, if it is one that keeps dependencies up to date."""
+    pushed_by_updater: bool = False
+    """Whether that bot pushed its head, by the same record."""
 
 
 class ThreadComment(Frozen):

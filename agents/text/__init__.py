@@ -9,7 +9,7 @@ from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span
 from agents.text.lines import commit_text, one_line, truncate
 from agents.text.outgoing import publish
-from agents.text.pull_template import CheckedFact, fill_template
+from agents.text.pull_template import CheckedFact, fill_template, put_into_template
 
 __all__ = [
     "ADVISORIES",
@@ -26,6 +26,7 @@ __all__ = [
     "printable",
     "publish",
     "publish_apart",
+    "put_into_template",
     "quote",
     "truncate",
     "without_hidden",

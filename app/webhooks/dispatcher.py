@@ -29,6 +29,7 @@ from app.store.handled_feedback import Batches
 from app.store.runs import ANEW, Lanes
 from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
+from handlers.check_suite import UPDATER_BRANCHES
 from handlers.ignored import Ignored
 from handlers.notifications import Notice, PullClosed, Suspicion
 
@@ -38,7 +39,7 @@ POLL_SECONDS = 5.0
 ATTEMPTS = 5
 NOTE_LENGTH = 2000
 NOBODY = "no run is under way that could hear it"
-NOT_OURS = "the checks are of a commit that Fettle has not pushed"
+NOT_OURS = "the checks are of a commit that neither Fettle nor a bot with updates has pushed"
 MENDING = "a run looks after the checks of this commit already"
 MENDED = "a run has looked after the checks of this commit"
 COVERED = "the run {run} of this package and folder is still to look, and reads this alert as well"
@@ -198,8 +199,12 @@ class Dispatcher:
         return MENDING if await self._lanes.is_mending(request, besides=row.run_id) else ""
 
     async def _may_be_ours(self, request: FixChecks) -> bool:
-        """Tell whether Fettle may have pushed it: a run says so at its end, which may be later."""
-        if request.branch.startswith(BRANCH_PREFIX) or await self._lanes.busy(request):
+        """Tell whether Fettle may have pushed it, or another bot that it works after.
+
+        A run says what it has pushed at its end, which may be later.
+        """
+        known = (BRANCH_PREFIX, *UPDATER_BRANCHES)
+        if request.branch.startswith(known) or await self._lanes.busy(request):
             return True
         return await self._batches.has_pushed(request, request.head)
 

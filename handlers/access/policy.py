@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, Who, list_faults
 from agents.requests import Command, Request
 from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_of
-from handlers.access.pull_requests import UNCALLED
+from handlers.access.pull_requests import UNCALLED, PullFacts
 
 RANKS = {"write": 1, "maintain": 2, "admin": 3}
 NOBODY_ASKS = UNCALLED | {"alert", "schedule", "clock"}
@@ -140,6 +140,19 @@ def guidance_wanted(request: Request, rules: Rules) -> str | None:
     )
 
 
+def updates_adapted(request: Request, rules: Rules) -> str | None:
+    """Refuse other bots' updates where the owners do not want code adapted to them."""
+    facts = rules.asker
+    unasked = request.kind == "fix_checks" and request.via == "checks"
+    theirs = isinstance(facts, PullFacts) and facts.of_updater
+    if not unasked or not theirs or rules.policy.remediation.adapt:
+        return None
+    return (
+        f"the policy of `{request.repository.full_name}` does not have code adapted to the updates"
+        f" of other bots (`remediation.adapt` in `{POLICY_PATH}`)."
+    )
+
+
 def is_among(who: Who, login: str, role_name: str, permission: str) -> bool:
     """Tell whether the policy lets somebody of that role start work and approve.
 
@@ -175,4 +188,7 @@ _STARTS = {
     "alerts": "an alert",
 }
 Rule = Callable[[Request, Rules], str | None]
-RULES: tuple[Rule, ...] = (trigger_on, asker_among, models_allowed, guidance_wanted)
+RULES: tuple[Rule, ...] = (
+    *(trigger_on, asker_among, models_allowed),
+    *(guidance_wanted, updates_adapted),
+)

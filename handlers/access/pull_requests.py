@@ -36,6 +36,10 @@ class PullFacts(AskerFacts):
     head: str = ""
     head_is_ours: bool = False
     """Fettle made its newest commit. Only looked up for failed checks."""
+    of_updater: bool = False
+    """A bot that keeps dependencies up to date opened it: Dependabot or Renovate."""
+    head_is_updaters: bool = False
+    """That bot made its newest commit. Only looked up for failed checks."""
     review_state: str = ""
     """State of the review, in lower case; empty where there is none."""
     has_substance: bool = False
@@ -75,9 +79,13 @@ def pull_open(request: OnPull, facts: PullFacts) -> str | None:
     )
 
 
-def label_on(_request: OnPull, facts: PullFacts) -> str | None:
-    """Refuse people's own pull requests without the label that lets Fettle work on them."""
-    if facts.own or facts.label_on:
+def label_on(request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse people's own pull requests without the label that lets Fettle work on them.
+
+    Whether failed checks of other bots' updates are for Fettle says the policy.
+    """
+    update = isinstance(request, FixChecks) and facts.of_updater
+    if facts.own or facts.label_on or update:
         return None
     return (
         f"the label `{ADDRESS_LABEL}` is not on, or was not put on by somebody with write access, "
@@ -125,7 +133,9 @@ def head_stands(request: OnPull, facts: PullFacts) -> str | None:
 
 def head_is_ours(_request: OnPull, facts: PullFacts) -> str | None:
     """Refuse checks of what people have pushed: they look after it themselves."""
-    return None if facts.head_is_ours else "the newest commit is not one that Fettle has pushed."
+    if facts.head_is_ours or facts.head_is_updaters:
+        return None
+    return "the newest commit is not one that Fettle has pushed."
 
 
 def _rules(request: OnPull) -> tuple[Rule, ...]:

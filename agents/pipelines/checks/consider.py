@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agents.errors import PolicyInvalid
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.ports import Batch
+from agents.ports import Batch, PullSnapshot
 from agents.requests import FixChecks, Frozen
 from agents.run import StageContext, stage
 
@@ -19,6 +19,7 @@ MOST = 2
 
 _UNREADABLE = "The policy cannot be read, so it allows nothing."
 _OFF = "The policy does not have Fettle mend checks (`checks.fix`)."
+_NOT_ADAPTED = "The policy does not have code adapted to other bots' updates (`remediation.adapt`)."
 _BLIND = "There is no GitHub whose checks could be read."
 _STATE = "The pull request was {state}."
 _MOVED = "Something else was pushed since: those checks are about an older commit."
@@ -54,9 +55,11 @@ async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
 
 
 async def _why_not(run: StageContext, request: FixChecks) -> str:
-    if fault := await _find_policy_objection(run):
-        return fault
+    trunk = await run.ports.source.fetch()
+    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
     pull = await reviewing_port(run).pull()
+    if fault := await _find_policy_objection(run, pull):
+        return fault
     if pull.state != "open":
         return _STATE.format(state=pull.state)
     if pull.head != request.head:
@@ -68,18 +71,18 @@ async def _why_not(run: StageContext, request: FixChecks) -> str:
     if dealt_with and request.via == "checks":  # people may well want it tried once more
         return _DONE
     ours = pull.pushed_by_us or any(batch.pushed == request.head for batch in batches)
-    return "" if ours else _THEIRS
+    return "" if ours or pull.pushed_by_updater else _THEIRS
 
 
-async def _find_policy_objection(run: StageContext) -> str:
+async def _find_policy_objection(run: StageContext, pull: PullSnapshot) -> str:
     """Return why the policy of the default branch, as it is now, does not want it."""
-    trunk = await run.ports.source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
     try:
         policy = await run.policy()
     except PolicyInvalid:
         return _UNREADABLE
-    if not policy.checks.fix:
+    if pull.updater and not policy.remediation.adapt:
+        return _NOT_ADAPTED
+    if not pull.updater and not policy.checks.fix:
         return _OFF
     return "" if run.ports.checking is not None else _BLIND
 

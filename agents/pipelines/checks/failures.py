@@ -45,6 +45,8 @@ class Failures(Frozen):
     trunk: str = ""
     """The commit of that branch which they were compared with."""
     every: tuple[Failure, ...] = ()
+    updater: str = ""
+    """The bot whose update of dependencies the pull request is, if it is one."""
     running: tuple[str, ...] = ()
     """The names of checks that were still at work when the waiting ended."""
     covered: str = ""

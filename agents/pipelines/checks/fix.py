@@ -8,10 +8,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.analysis.lock_files import is_dependency_file
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checks_port
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
@@ -21,6 +23,7 @@ MOST = 20  # checks that the model looks into
 LOGS_LIMIT = 60_000  # characters of all logs together
 LOG_LIMIT, LEAST = 16_000, 3_000  # and of one
 SUMMARY_LIMIT = 3_000  # of what a check says of itself
+UPDATE_LIMIT = 12_000  # of what a bot says of its update: release notes, mostly
 DIFF_LIMIT = 30_000  # of what the pull request changes
 NAME = 40
 
@@ -70,7 +73,7 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
     async def objects(done: ChecksFixed) -> str | None:
         tree = run.at_work
         changed = await tree.list_changed_paths(run.head, await tree.snapshot())
-        return _objection(done, list(asked), changed)
+        return _objection(done, list(asked), changed, update=bool(failures.updater))
 
     done = await run.converse(
         IMPLEMENT,
@@ -78,6 +81,7 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
         setup=describe_setup(run, setup),
         instructions=await read_instructions(run),
         head=failures.head[:12],
+        update=await _describe_update(run, failures),
         diff=await _diff(run, failures),
         checks=await _describe_failures(run, asked),
     )
@@ -117,8 +121,13 @@ def _with_judgements(
     return tuple(judged)
 
 
-def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -> str | None:
-    """Return what is missing, twice or unknown, or changed for no check."""
+def _objection(
+    done: ChecksFixed, keys: Sequence[str], changed: Sequence[str], *, update: bool = False
+) -> str | None:
+    """Return what is missing, twice or unknown, changed for no check, or not to be changed.
+
+    `update`: the pull request is another bot's, which moves dependencies.
+    """
     named = Counter(cause.about for cause in done.causes)
     faults = {
         "Missing": [key for key in keys if key not in named],
@@ -130,9 +139,20 @@ def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -
         said.append(
             f"No check is `branch`, so nothing is to be changed: put back {', '.join(changed)}."
         )
+    if update and (theirs := [path for path in changed if is_dependency_file(path)]):
+        said.append(f"The dependencies stay as the bot moved them: put back {', '.join(theirs)}.")
     if changed and not done.summary.strip():
         said.append("Files were changed: `summary` has to say what and why.")
     return " ".join(said) or None
+
+
+async def _describe_update(run: StageContext, failures: Failures) -> str:
+    """Return what the bot says of its update, and of the releases; empty where it is none."""
+    if not failures.updater:
+        return ""
+    pull = await reviewing_port(run).pull()
+    body = (await clean_apart(pull.body)).text
+    return run.fence(f"{one_line(pull.title, 200)}\n\n{body}", limit=UPDATE_LIMIT)
 
 
 async def _describe_failures(

@@ -13,6 +13,7 @@ LOOKS, PAUSE = 30, 20.0
 """How often, and after how many seconds each, it is looked whether the checks have ended."""
 
 _GREEN = "Nothing fails any more."
+_NOT_NEW = "Nothing fails because of the update."
 _ABANDONED = "The checks were cancelled, so they say nothing."
 _MOVED = "Something else was pushed, or the pull request was closed, while the checks were running."
 
@@ -30,6 +31,7 @@ async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
         head=request.head,
         base=pull.base,
         trunk=trunk,
+        updater=pull.updater,
         every=tuple(sort(checks, await port.list_checks(trunk) if trunk else ())),
         running=tuple(check.name for check in checks if not check.ended),
     )
@@ -43,6 +45,8 @@ def _find_reason_for_silence(found: Failures) -> str:
     """Return why nobody needs to hear of these checks; empty where somebody does."""
     if not found.every:
         return _GREEN
+    if found.updater and not found.ours:  # the bot's pull request is no place to say it
+        return _NOT_NEW
     return _ABANDONED if found.abandoned else ""
 
 

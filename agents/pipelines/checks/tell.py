@@ -23,6 +23,14 @@ guess: somebody has to look. Once anybody has pushed to this branch, or a review
 change, it counts anew."""
 _HEAD = "### Checks that failed on {head}"
 _RUNNING = "Still at work when Fettle looked, so not in the table: {names}."
+_ON_A_BOTS = (
+    "{bot} leaves a branch alone once others have pushed to it. To have it made anew without this"
+    " commit: {how}."
+)
+_ANEW = {
+    "renovate[bot]": "tick the box for a rebase in its description",
+    "dependabot[bot]": "comment `@dependabot recreate`",
+}
 _REPLAYED = "Somebody pushed meanwhile: the change was put on top of theirs and checked anew."
 _KINDS: dict[Kind, str] = {
     "branch": "because of this branch",
@@ -107,9 +115,17 @@ def _body(run: StageContext, failures: Failures, pushed: str, note: str) -> str:
         "\n".join(("| Check | What it is | What was done |", "| --- | --- | --- |", *rows)),
         _RUNNING.format(names=running) if running else "",
         note,
+        _name_way_back(failures) if pushed else "",
         publish(failures.summary, repository_url=_url(run), limit=SUMMARY_LIMIT),
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _name_way_back(failures: Failures) -> str:
+    """Return how a bot's pull request becomes its own again; empty for any other."""
+    how = _ANEW.get(failures.updater, "see its manual")
+    bot = failures.updater.removesuffix("[bot]").capitalize()
+    return _ON_A_BOTS.format(bot=bot, how=how) if bot else ""
 
 
 def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -> str:

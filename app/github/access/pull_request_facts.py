@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.requests import AddressReview, FixChecks, OnPull
+from agents.requests import AddressReview, FixChecks, OnPull, Person
 from app.github.access.issue_facts import asker_role, found_at, person_of
 from app.github.access.roles import role_of
 from app.github.access.run_reader import REPOSITORY
 from app.github.graphql.documents import load_document
-from app.github.transport import BotIdentity, InstallationClient, NotFound, Suspended, Unprocessable
+from app.github.transport import (
+    BotIdentity,
+    InstallationClient,
+    NotFound,
+    Suspended,
+    Unprocessable,
+    is_updater,
+)
 from handlers.access.pull_requests import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
 from handlers.pull_request_review import ASKING, is_praise
@@ -43,8 +50,9 @@ async def pull_facts(
             label_on=not ours and await _label_on(client, request, pull),
             author=author,
             head=pull["headRefOid"],
+            of_updater=author is not None and _is_updater(pull["author"], "__typename"),
             covered=covered,
-            **await _describe_request(client, request, own),
+            **await _describe_request(client, request, own, author),
         )
     except Suspended:
         return PullFacts(installation_suspended=True)
@@ -66,7 +74,7 @@ async def _label_on(client: InstallationClient, request: OnPull, pull: Mapping[s
 
 
 async def _describe_request(
-    client: InstallationClient, request: OnPull, own: BotIdentity
+    client: InstallationClient, request: OnPull, own: BotIdentity, opener: Person | None
 ) -> dict[str, Any]:
     """Return what matters for this way of asking alone."""
     where = {"owner": request.repository.owner, "repo": request.repository.name}
@@ -78,7 +86,12 @@ async def _describe_request(
             reviews = client.getiter(REVIEWS, numbered)
             return {"reviewed": any([_by_person(each) async for each in reviews])}
         case FixChecks(via="checks"):
-            return {"head_is_ours": await _is_ours(client, {**where, "ref": request.head}, own)}
+            made = await _find_author(client, {**where, "ref": request.head})
+            theirs = opener is not None and made.get("id") == opener.id
+            return {
+                "head_is_ours": made.get("id") == own.bot.id,
+                "head_is_updaters": theirs and _is_updater(made, "type"),
+            }
     return {}
 
 
@@ -122,13 +135,17 @@ async def _answers_us(
     return False
 
 
-async def _is_ours(client: InstallationClient, where: Mapping[str, str], own: BotIdentity) -> bool:
-    """Tell whether Fettle made the commit."""
+async def _find_author(client: InstallationClient, where: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the account that made the commit; empty where there is none."""
     try:
         commit = await client.getitem(COMMIT, where, named=True)
     except (NotFound, Unprocessable):  # 422 for what is no commit of this repository
-        return False
-    return bool((commit["author"] or {}).get("id") == own.bot.id)
+        return {}
+    return commit["author"] or {}
+
+
+def _is_updater(account: Mapping[str, Any], kind: str) -> bool:
+    return is_updater(account["login"], bot=account[kind] == "Bot")
 
 
 def _by_person(review: Mapping[str, Any]) -> bool:

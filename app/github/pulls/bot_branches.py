@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-DEPENDABOT = frozenset({"dependabot[bot]", "dependabot-preview[bot]"})
-RENOVATE = frozenset({"renovate[bot]"})
-"""Names in brackets belong to Apps alone: no person can have one."""
+from app.github.transport.bot_identity import DEPENDABOT, RENOVATE
 
 READ = 20_000
 """Characters of a description that are searched for a bot's list of updates."""

@@ -29,7 +29,14 @@ from app.github.reviews.request_review import ask_again
 from app.github.reviews.suggestions import ReviewSuggestions
 from app.github.reviews.summaries import ReviewTextReader
 from app.github.reviews.threads import ThreadReader
-from app.github.transport import SETTLE, GitHub, InstallationClient, NotFound, OutgoingText
+from app.github.transport import (
+    SETTLE,
+    GitHub,
+    InstallationClient,
+    NotFound,
+    OutgoingText,
+    is_updater,
+)
 from app.secrets.redaction import Redactor
 
 LOOKS = 3
@@ -77,15 +84,18 @@ class GitHubReviews:
         """Return the pull request as it is now."""
         client, repository = await self._reading.client(), self._request.repository
         found = await self._wait_for_mergeability(client)
-        own = (await self._github.identity(client)).is_author(found)
+        identity = await self._github.identity(client)
         foreign = is_foreign(found, repository)
+        author = found["user"] or {}
+        updates = bool(author) and is_updater(author["login"], bot=author["type"] == "Bot")
+        pusher = None if foreign else await self._find_pusher(client, found["head"])
         return PullSnapshot(
             number=found["number"],
             title=found["title"],
             body=found["body"] or "",
             state=state_of(found),
             draft=found["draft"],
-            own=own,
+            own=identity.is_author(found),
             author_may_write=await self._reading.writers.is_writer(client, found),
             branch=found["head"]["ref"],
             head=found["head"]["sha"],
@@ -93,7 +103,9 @@ class GitHubReviews:
             conflicts=found["mergeable"] is False,
             foreign=foreign,
             why_not=why_not(found, repository),
-            pushed_by_us=not foreign and await self._pushed_by_us(client, found["head"]),
+            pushed_by_us=pusher == identity.bot.id,
+            updater=author["login"] if updates else "",
+            pushed_by_updater=updates and pusher == author["id"],
         )
 
     @property
@@ -175,16 +187,15 @@ class GitHubReviews:
             found = await client.getitem(PULL, where)
         return found
 
-    async def _pushed_by_us(self, client: InstallationClient, head: Mapping[str, Any]) -> bool:
-        """Tell whether the newest push that led to this head was Fettle's, by GitHub's record."""
+    async def _find_pusher(self, client: InstallationClient, head: Mapping[str, Any]) -> int | None:
+        """Return who made the newest push that led to this head, by GitHub's record of pushes."""
         where = self._reading.url_variables(ref=f"refs/heads/{head['ref']}", per_page=100)
         try:
             moves = await client.getitem(ACTIVITY, where)
         except NotFound:  # an Enterprise Server that keeps no record
-            return False
-        own = await self._github.identity(client)
+            return None
         actors = [move.get("actor") or {} for move in moves if move["after"] == head["sha"]]
-        return bool(actors) and actors[0].get("id") == own.bot.id
+        return actors[0].get("id") if actors else None
 
     async def _may_resolve(self) -> bool:
         """Tell whether the installation has what it takes; when in doubt, trying will tell."""

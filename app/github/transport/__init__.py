@@ -6,7 +6,7 @@ for those who make the client, and for each other.
 
 from __future__ import annotations
 
-from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.bot_identity import BotIdentity, is_updater
 from app.github.transport.client import GitHub
 from app.github.transport.conversation import ConversationThread, NoConversation
 from app.github.transport.errors import (
@@ -65,6 +65,7 @@ __all__ = [
     "clean_line",
     "describe_left_out",
     "every_permission",
+    "is_updater",
     "join_sections",
     "made_once",
     "make_marker",

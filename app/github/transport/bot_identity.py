@@ -1,4 +1,4 @@
-"""The App and its bot account on this GitHub, which tell Fettle's own words from others'."""
+"""Accounts of bots: Fettle's own, which tells its words from others', and those with updates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 from agents.requests import Person
 from app.github.transport.app_client import AppClient
 from app.github.transport.installation_client import InstallationClient
+
+DEPENDABOT = frozenset({"dependabot[bot]", "dependabot-preview[bot]"})
+RENOVATE = frozenset({"renovate[bot]"})
+"""Names in brackets belong to Apps alone: no person can have one."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +42,11 @@ async def learn_identity(as_app: AppClient, client: InstallationClient) -> BotId
     app = await as_app.request("GET", "/app")
     bot = await client.getitem("/users/{login}", {"login": f"{app['slug']}[bot]"})
     return BotIdentity(app["id"], app["slug"], Person(id=bot["id"], login=bot["login"]))
+
+
+def is_updater(login: str, *, bot: bool) -> bool:
+    """Tell whether this account keeps dependencies up to date.
+
+    `bot`: GitHub says that it is an App's. GraphQL leaves the brackets out of the names of those.
+    """
+    return bot and f"{login.removesuffix('[bot]')}[bot]" in DEPENDABOT | RENOVATE

@@ -141,6 +141,7 @@ VARIABLES = {
     "results": "tests: exit 0 before, 0 after",
     "words": "It was moved.",
     "measured": "",
+    "update": "Bump semver from 7.5.1 to 7.5.2",
     "fast": True,
     "risk": "",
     "file": "AGENTS.md",

@@ -99,6 +99,8 @@ ACTS = {
     "remediation.override_days": "tests/app/alerts/test_recheck_overrides.py"
     "::test_the_policy_says_how_long_one_that_is_needed_is_left_alone",
     "remediation.schedule": "tests/app/alerts/test_poll.py::test_the_policy_decides",
+    "remediation.adapt": "tests/agents/pipelines/checks/test_adapt_update.py"
+    "::test_without_a_word_of_the_owners_a_bots_update_is_left_alone",
     "remediation.assess": "tests/agents/pipelines/remediate/test_assess.py"
     "::test_the_policy_has_alerts_judged_that_nobody_asks_about",
     "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.flows.address.reviewed import BASE, POLICY, edit, open_reviewed, script
+from tests.flows.address.reviewed import BASE, HEAD, POLICY, edit, open_reviewed, script
 from tests.flows.scripted import part
 
 MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}
+ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
 LOG = "calc.py:11:14: C0200 consider iterating instead of range and len"
 CURES = [
     edit("range(len(prices))", "range(0, len(prices))"),
@@ -89,3 +90,35 @@ async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(mak
         assert set(await at.all_over()) <= {"covered"}
         assert at.place.comments() == []
         assert at.place.model.requests == []
+
+
+async def test_what_a_bots_update_breaks_is_adapted_on_its_branch_until_people_push(make_place):
+    async with open_reviewed(make_place, fix(CURES[0]), base=ADAPTING) as at:
+        at.repository.app_branches = "refs/heads/"
+        at.pull = await at.github.bot_pull(
+            at.repository,
+            at.github.dependabot,
+            branch="dependabot/pip/prices-2.0.0",
+            files=HEAD | {"requirements.txt": "prices==2.0.0\n"},
+            title="Bump prices from 1.0.0 to 2.0.0",
+            body="Release notes: a range begins at nought, and says so.",
+        )
+        at.place.issue = at.pull.issue
+        before = at.pull.head_sha
+        await fails(at)
+        assert await at.all_over() == ["comment"]
+
+        [commit] = await at.list_commits(before)
+        assert commit.title == "Fix the check `lint`"
+        assert "range(0, len(prices))" in await at.file("calc.py")
+        assert await at.file("requirements.txt") == "prices==2.0.0\n"
+        assert "a range begins at nought, and says so." in await at.prompts()
+        [said] = list_reports(at)
+        assert "comment `@dependabot recreate`." in said
+
+        await at.commit({"words.py": "x = 1\n"}, by="ola")
+        asked = len(at.place.model.requests)
+        await fails(at)
+        assert (await at.all_over())[0] == "comment"
+        assert len(list_reports(at)) == 1
+        assert len(at.place.model.requests) == asked

@@ -15,6 +15,7 @@ from agents.policy import (
 from agents.requests import Person
 from handlers.access.issues import AskerFacts
 from handlers.access.policy import decide, decide_command, is_among
+from handlers.access.pull_requests import PullFacts
 from tests.fakes.requests import (
     build_address_review,
     build_command,
@@ -153,6 +154,15 @@ def test_where_nobody_waits_for_an_answer_it_is_only_recorded(request_):
 
 def test_without_a_policy_nothing_is_held_up():
     assert decide(LABELLED, MissingPolicy(), WRITER, MODELS) is None
+
+
+def test_code_is_adapted_to_other_bots_updates_where_the_owners_want_it():
+    update = PullFacts(of_updater=True)
+    refusal = judge(build_fix_checks(), "checks: {fix: true}", update)
+    assert (refusal.rule, refusal.silent) == ("updates-adapted", True)
+    assert "`remediation.adapt`" in refusal.text
+    assert judge(build_fix_checks(), "remediation: {adapt: true}", update) is None
+    assert judge(build_fix_checks(), "{}", PullFacts(own=True)) is None
 
 
 def test_owners_can_do_without_proposals():

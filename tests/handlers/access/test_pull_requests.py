@@ -119,6 +119,17 @@ def test_a_label_of_somebody_who_may_not_write_is_refused_and_does_not_count_for
     )
 
 
+def test_checks_of_a_bots_update_are_looked_at_while_the_bot_made_the_newest_commit():
+    update = {"own": False, "head_is_ours": False, "of_updater": True, "head_is_updaters": True}
+    facts = GOOD.model_copy(update=update)
+    assert decide(REQUESTS["checks"], facts) is None
+    pushed = facts.model_copy(update={"head_is_updaters": False})
+    refusal = decide(REQUESTS["checks"], pushed)
+    assert (refusal and refusal.rule) == "head-is-ours"
+    refusal = decide(REQUESTS["review"], facts)
+    assert (refusal and refusal.rule) == "label-on", "a review of it is not for Fettle"
+
+
 @pytest.mark.parametrize("state", ["dismissed", "pending", ""])
 def test_reviews_that_do_not_ask(state):
     refusal = decide(REQUESTS["review"], GOOD.model_copy(update={"review_state": state}))

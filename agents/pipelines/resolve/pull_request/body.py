@@ -21,8 +21,7 @@ from agents.pipelines.stages.quality import (
 )
 from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
-from agents.text import code_span, fill_template, one_line, publish
-from agents.text.pull_template import put_into_template
+from agents.text import code_span, fill_template, one_line, publish, put_into_template
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200

@@ -232,6 +232,38 @@ async def test_failed_checks_are_of_the_newest_commit_and_of_our_own(desk):
     assert (await desk.facts(request)).head != request.head
 
 
+async def test_a_bots_update_is_told_by_its_account_and_by_who_made_the_newest_commit(desk):
+    scene = desk.scene
+    for bot in (scene.server.dependabot, scene.server.renovate):
+        pull = await scene.server.bot_pull(
+            scene.repository, bot, branch=f"{bot.login[:-5]}/npm/semver-7.5.2",
+            files={"package.json": bot.login}, title="Bump semver from 7.5.1 to 7.5.2",
+        )  # fmt: skip
+        about = {"number": pull.issue.number, "head": pull.head_sha}
+        request = desk.request(FixChecks, **about)
+        facts = await desk.facts(request)
+        assert (facts.of_updater, facts.head_is_updaters, facts.head_is_ours) == (True, True, False)
+
+        sha = await scene.server.commit(
+            scene.repository, {"a.py": "4\n"}, author=scene.people["ada"], message="Help",
+            branch=pull.head,
+        )  # fmt: skip
+        facts = await desk.facts(request.model_copy(update={"head": sha}))
+        assert (facts.of_updater, facts.head_is_updaters) == (True, False)
+
+
+async def test_a_person_of_that_name_is_no_bot(desk):
+    scene = desk.scene
+    person = scene.server.create_user("dependabot")
+    sha = await scene.server.commit(
+        scene.repository, {"a.py": "5\n"}, author=person, message="Bump", branch="dependabot/x"
+    )
+    pull = await scene.server.open_pull(scene.repository, person, title="B", head="dependabot/x")
+    about = {"number": pull.issue.number, "head": sha}
+    facts = await desk.facts(desk.request(FixChecks, **about))
+    assert (facts.of_updater, facts.head_is_updaters) == (False, False)
+
+
 async def test_of_a_commit_that_is_not_there_nobody_says_it_is_ours(desk):
     request = desk.request(FixChecks, head="d" * 40)
     assert not (await desk.facts(request)).head_is_ours

@@ -71,6 +71,27 @@ async def test_who_pushed_its_head_is_githubs_word(pulled, scene):
     assert (await reviewing.pull()).pushed_by_us
 
 
+async def test_a_bots_update_is_the_bots_until_somebody_else_pushes(pulled, scene):
+    bot = scene.server.dependabot
+    pull = await scene.server.bot_pull(
+        scene.repository, bot, branch="dependabot/pip/six-1.17.0", files={"r.txt": "six==1.17.0\n"},
+        title="Bump six from 1.16.0 to 1.17.0",
+    )  # fmt: skip
+    reviewing = await pulled.run(
+        request=pulled.request.model_copy(update={"number": pull.issue.number})
+    )
+    found = await reviewing.pull()
+    assert (found.updater, found.pushed_by_updater) == ("dependabot[bot]", True)
+    assert not found.author_may_write
+    await scene.server.commit(  # it says that the bot made it; who pushed it, GitHub says
+        scene.repository, {"new.txt": "c\n"}, author=bot, message="Fix", branch=pull.head
+    )
+    scene.repository.pushes[-1] = replace(
+        scene.repository.pushes[-1], actor=Actor(scene.people["bob"])
+    )
+    assert not (await reviewing.pull()).pushed_by_updater
+
+
 # --- threads --------------------------------------------------------------------------------------
 
 

@@ -91,6 +91,13 @@ async def test_what_people_have_pushed_is_theirs(dispatcher, fail, engine, datab
     assert [note for *_, note in await states()] == [NOT_OURS]
 
 
+@pytest.mark.parametrize("branch", ["dependabot/npm_and_yarn/semver-7.5.2", "renovate/semver"])
+async def test_those_of_other_bots_updates_are_looked_at(dispatcher, fail, engine, branch):
+    await fail("d1", branch=branch)
+    await dispatcher.dispatch_batch()
+    assert engine.numbers == [31]
+
+
 @pytest.fixture
 async def addressing(database):
     """A run that addresses reviews of pull request 31."""
