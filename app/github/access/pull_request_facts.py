@@ -145,7 +145,7 @@ async def _find_author(client: InstallationClient, where: Mapping[str, str]) -> 
 
 
 def _is_updater(account: Mapping[str, Any], kind: str) -> bool:
-    return is_updater(account["login"], bot=account[kind] == "Bot")
+    return is_updater(account.get("login", ""), bot=account.get(kind) == "Bot")
 
 
 def _by_person(review: Mapping[str, Any]) -> bool:
