@@ -13,6 +13,7 @@ from typing import Protocol
 
 from agents.analysis.failure_cause import add_cause, shorten_cause
 from agents.analysis.languages import TOOLS, VENV, InstallPlan, InstallRecipe
+from agents.analysis.languages.unavailable import find_unavailable
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
@@ -47,9 +48,13 @@ _ALL_TIME = "the set-up took longer than its {timeout:.0f} s"
 _SHARE = "it had used up its share of the set-up's {timeout:.0f} s"
 _CAUSE = " It says: {cause}."
 _SECOND_WAY = (
-    "{problem} So `{command}` was used instead: what it installs may differ from what the "
+    "{problem} So {way} was used instead: what it installs may differ from what the "
     "repository's files name."
 )
+_LEFT_OUT = (
+    "`{name}` is left out: no index that is in reach has it as the repository's files ask for it."
+)
+_MOST_UNAVAILABLE = 8
 _WORTH_A_TRY = 2.0  # seconds that have to be left
 
 
@@ -101,7 +106,7 @@ class _Record:
 
     def add_problems(self, outcome: _Outcome) -> None:
         """Keep what went wrong, each thing once."""
-        new = dict.fromkeys(outcome.problems)
+        new = dict.fromkeys((*outcome.problems, *outcome.left_out))
         self.problems += [each for each in new if each not in self.problems]
 
     def add_way(self, recipe: InstallRecipe) -> None:
@@ -115,6 +120,8 @@ class _Outcome:
 
     problems: tuple[str, ...] = ()
     out_of_time: bool = False
+    left_out: tuple[str, ...] = ()
+    """What is missing although all commands have succeeded in the end."""
 
 
 @dataclass(frozen=True)
@@ -257,23 +264,53 @@ class Builder:
             more = other.problems if second.kind != chosen.kind else ()
             return _Outcome((*outcome.problems, *more), other.out_of_time)
         first = outcome.problems[0]
-        record.notes.append(_SECOND_WAY.format(problem=first, command=second.commands[-1]))
+        way = f"`{second.commands[-1]}`" if second.kind == chosen.kind else second.kind
+        record.notes.append(_SECOND_WAY.format(problem=first, way=way))
         return other
 
     async def _run_all(
         self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record, until: float
     ) -> _Outcome:
         problems: list[str] = []
+        missing: list[str] = []
         for number, command in enumerate(recipe.commands):
-            seconds = max(until - time.monotonic(), 1.0)
-            result = await tree.run(["bash", "-c", command], timeout=seconds)
-            record.commands.append(self._to_setup_command(command, result))
+            result = await self._run(tree, command, record, until)
+            if recipe.leaves_out and result.exit_code:
+                result, left_out = await self._install_rest(tree, command, result, record, until)
+                missing += left_out
             if result.exit_code:
                 problems.append(self._describe_failure(command, result, record))
                 timed_out = result.why == "timeout"
                 if timed_out or number == 0 or not recipe.carries_on:
-                    return _Outcome(tuple(problems), timed_out)
-        return _Outcome(tuple(problems))
+                    return _Outcome(tuple(problems), timed_out, tuple(missing))
+        return _Outcome(tuple(problems), left_out=tuple(missing))
+
+    async def _run(
+        self, tree: GitWorkTree, command: str, record: _Record, until: float
+    ) -> CommandResult:
+        seconds = max(until - time.monotonic(), 1.0)
+        result = await tree.run(["bash", "-c", command], timeout=seconds)
+        record.commands.append(self._to_setup_command(command, result))
+        return result
+
+    async def _install_rest(
+        self, tree: GitWorkTree, command: str, failed: CommandResult, record: _Record, until: float
+    ) -> tuple[CommandResult, list[str]]:
+        """Install what can be had, where the output says what cannot.
+
+        Returns how that ended, and what is missing then.
+        """
+        result, gone = failed, list[str]()
+        while len(gone) < _MOST_UNAVAILABLE:
+            found = find_unavailable(command, self._clean(result), gone)
+            if found is None:
+                break
+            gone.append(found.name)
+            for command in found.commands:  # noqa: PLR1704 the last one is tried again
+                result = await self._run(tree, command, record, until)
+            if not result.exit_code:
+                return result, [_LEFT_OUT.format(name=name) for name in gone]
+        return failed, []
 
     def _describe_failure(self, command: str, result: CommandResult, record: _Record) -> str:
         over = record.left < _WORTH_A_TRY

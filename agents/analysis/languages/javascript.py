@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agents.analysis.languages.recipe import (
@@ -61,6 +61,13 @@ SCRIPTS = {  # name of a script: what it checks
 }
 _INSTALLED = "{ test -d node_modules || test -e .pnp.cjs; }"
 _NO_TEST = re.compile(r"no test specified")
+_SIDE_ISSUE = re.compile(
+    r"\s*(?:npx\s[^&|;]*\baudit\b[^&|;]*|npm\s+audit[^&|;]*"
+    r"|(?:npm|pnpm|yarn)\s+(?:run\s+)?(?:-s\s+|--silent\s+)?"
+    r"(?:audit|check|lint|tsc|type-?check)(?::[\w-]+)?)\s*"
+)
+"""What may stand before or after a script without being part of it: a check that is run by itself,
+or a question to an index, which no sandbox reaches."""
 _WATCHES = re.compile(r"--watch(?:All)?(?!=false)\b")
 
 
@@ -150,6 +157,7 @@ def _make_recipe(
         otherwise=_make_recipe(tool, second, available, missing, files, locked=False)
         if second
         else None,
+        leaves_out=second is None and tool == "npm",
     )
 
 
@@ -184,7 +192,7 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     """
     scripts = table(files.json("package.json"), "scripts")
     found = [
-        suggest(f"npm {subject}", f"{run} {script}", available)
+        suggest(f"npm {subject}", _write_command(run, script, scripts), available)
         for script, subject in SCRIPTS.items()
         if script in scripts and runs_and_ends(scripts[script])
         for run, available in _list_runners(files)
@@ -213,6 +221,26 @@ def _list_runners(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
         if files.paths & signs:
             yield f"{tool} run", f"command -v {tool}{installed}"
     yield "npm run --silent", f"command -v npm{installed}"
+
+
+def _write_command(run: str, script: str, scripts: Mapping[str, object]) -> str:
+    """Return the command of a script; npm leaves out hooks that are side issues.
+
+    https://docs.npmjs.com/cli/using-npm/scripts#pre--post-scripts
+    """
+    hooks = [name for name in (f"pre{script}", f"post{script}") if name in scripts]
+    aside = [name for name in hooks if _is_side_issue(scripts[name])]
+    if not aside or not run.startswith("npm "):
+        return f"{run} {script}"
+    own = f"{run} --ignore-scripts {script}"
+    parts = [own if name == script else f"{run} {name}"
+             for name in (f"pre{script}", script, f"post{script}")
+             if name == script or (name in hooks and name not in aside)]  # fmt: skip
+    return " && ".join(parts)
+
+
+def _is_side_issue(hook: object) -> bool:
+    return isinstance(hook, str) and all(map(_SIDE_ISSUE.fullmatch, hook.split("&&")))
 
 
 def runs_and_ends(script: object) -> bool:

@@ -133,6 +133,7 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
             *(path for path in (*MANIFESTS, *SETTINGS) if path in files.paths),
             *list_requirement_files(files),
         ),
+        leaves_out=True,
         carries_on=True,
     )
 

@@ -38,6 +38,8 @@ class InstallRecipe:
     """What to do where the programs are not there."""
     otherwise: InstallRecipe | None = None
     """What to do where a command failed: a second way to the same, from the beginning."""
+    leaves_out: bool = False
+    """What no index has is left out, and the rest is installed: its commands are Fettle's own."""
     carries_on: bool = False
     """Once the first command has succeeded, the others are all tried, whichever of them fails."""
 

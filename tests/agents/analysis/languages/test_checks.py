@@ -36,6 +36,21 @@ def test_tox_and_nox_stand_between():
         ("pyproject.toml", "[tool.mypy]\nstrict = true", "python3 -m mypy ."),
         ("package.json", '{"scripts": {"test": "jest"}}', "npm run --silent test"),
         ("package.json", '{"scripts": {"lint": "eslint"}}', "npm run --silent lint"),
+        (
+            "package.json",
+            '{"scripts": {"test": "tape", "pretest": "npm run lint", "posttest": "npx npm audit"}}',
+            "npm run --silent --ignore-scripts test",
+        ),
+        (
+            "package.json",
+            '{"scripts": {"test": "tape", "pretest": "npm run lint && tsc -p ."}}',
+            "npm run --silent test",
+        ),
+        (
+            "package.json",
+            '{"scripts": {"test": "tape", "pretest": "tsc -p .", "posttest": "npm audit -p"}}',
+            "npm run --silent pretest && npm run --silent --ignore-scripts test",
+        ),
         ("Makefile", "lint:\n\tx", "make lint"),
         ("Makefile", "all: x\ntest : x\n", "make test"),
         ("go.mod", "module x", "go test ./..."),

@@ -91,6 +91,37 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
 '''
 
 
+async def test_what_no_index_has_keeps_nothing_else_away_and_is_said(ground, index):
+    """Somebody else's package of a private one's name, in an older version, is not taken for it."""
+    served = await index("localhost", tls=False)
+    for package in ("demo_dep", "acme_private"):
+        name, data = wheel(package, "1.0", {f"{package}.py": "VALUE = 41\n"})
+        served.page(f"/files/{name}", data)
+        served.page(f"/simple/{package.replace('_', '-')}/", f'<a href="/files/{name}">{name}</a>')
+    ground.indexes(PIP_INDEX_URL=f"{served.url}/simple")
+    ground.commit({"requirements.txt": "acme-private>=3\nnot-there\ndemo-dep==1.0\n"})
+
+    result, tree = await ground.run(policy=DETECT)
+
+    look = "cd / && python3 -c 'import demo_dep; print(demo_dep.VALUE)'; python3 -c 'import {}'"
+    seen = await bash(tree, look.format("acme_private"))
+    assert seen.output.startswith("41\n")
+    assert "No module named 'acme_private'" in seen.output
+    said = (
+        "`{}` is left out: no index that is in reach has it as the repository's files ask for it."
+    )
+    assert result.problems == (said.format("acme-private"), said.format("not-there"))
+
+
+async def test_what_people_have_run_is_run_as_they_wrote_it(ground, index):
+    served = await index("localhost", tls=False)
+    ground.indexes(PIP_INDEX_URL=f"{served.url}/simple")
+    result, _ = await ground.run("python3 -m venv /setup/venv", "pip install acme-private six")
+    pips = [each.command for each in result.commands if each.command.startswith("pip ")]
+    assert pips == ["pip install acme-private six"]
+    assert len(result.problems) == 1
+
+
 async def test_nothing_of_it_is_ever_committed(ground):
     _, tree = await ground.run("mkdir node_modules .venv; touch node_modules/a .venv/b made.txt")
 
