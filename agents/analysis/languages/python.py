@@ -65,6 +65,7 @@ _TESTED_WITH = {"pdm": "'pdm[locked]'"}
 """Tools that name the dependencies they were tested with; PDM fails with some newer ones."""
 _HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
 _HAVE = "python3 -m {name} --version 2>/dev/null || pip install {name}"
+_TYPED = r"^(files|packages|modules)\s*="
 _SEE_SOURCES = (
     'echo "$PWD/src" >"$(python3 -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')'
     '/project-sources.pth"'
@@ -194,8 +195,26 @@ def list_python_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     if "flake8" in linters:
         found.append(suggest("lint", "python3 -m flake8", "python3 -m flake8 --version"))
     if "mypy" in linters:
-        found.append(suggest("types", "python3 -m mypy .", "python3 -m mypy --version"))
+        run = f"python3 -m mypy{_list_typed_folder(files)}"
+        found.append(suggest("types", run, "python3 -m mypy --version"))
     return found
+
+
+def _list_typed_folder(files: RepositoryFiles) -> str:
+    """Return what mypy is to look at, where its settings do not say it: the project's own package.
+
+    All files at once it refuses where two of them have the same name, as examples often do.
+    https://mypy.readthedocs.io/en/stable/running_mypy.html#mapping-file-paths-to-modules
+    """
+    project = files.toml("pyproject.toml")
+    settings = table(project, "tool", "mypy")
+    said = any(files.mentions(path, _TYPED) for path in ("setup.cfg", "mypy.ini"))
+    if said or any(settings.get(key) for key in ("files", "packages", "modules")):
+        return ""
+    name = re.sub(r"[-.]+", "_", name_project(files, project))
+    own = [name, name.lower(), "src"] if name else ["src"]
+    there = {path.partition("/")[0] for path in files.paths if path.endswith(".py") and "/" in path}
+    return f" {next((each for each in own if each in there), '.')}"
 
 
 def _list_linters(files: RepositoryFiles) -> list[str]:

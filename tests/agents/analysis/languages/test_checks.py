@@ -34,6 +34,8 @@ def test_tox_and_nox_stand_between():
         ("setup.cfg", "[flake8]\nmax-line-length = 90", "python3 -m flake8"),
         ("setup.cfg", "[metadata]\nx = 1\n[mypy]\n", "python3 -m mypy ."),
         ("pyproject.toml", "[tool.mypy]\nstrict = true", "python3 -m mypy ."),
+        ("pyproject.toml", '[tool.mypy]\nfiles = ["src"]', "python3 -m mypy"),
+        ("mypy.ini", "[mypy]\npackages = a\n", "python3 -m mypy"),
         ("package.json", '{"scripts": {"test": "jest"}}', "npm run --silent test"),
         ("package.json", '{"scripts": {"lint": "eslint"}}', "npm run --silent lint"),
         (
@@ -59,6 +61,20 @@ def test_tox_and_nox_stand_between():
 )
 def test_settings_files_suggest_their_tools(path, text, expected):
     assert expected in detect_commands([path], {path: text})
+
+
+@pytest.mark.parametrize(
+    ("paths", "looked_at"),
+    [
+        (["src/shop_kit/a.py", "docs/conf.py"], "src"),
+        (["shop_kit/a.py", "src/x.py"], "shop_kit"),
+        (["other/a.py", "shop_kit.py"], "."),
+    ],
+)
+def test_types_are_checked_in_the_projects_own_package(paths, looked_at):
+    project = '[project]\nname = "Shop-Kit"\n[tool.mypy]\nstrict = true\n'
+    found = detect_commands(["pyproject.toml", *paths], {"pyproject.toml": project})
+    assert f"python3 -m mypy {looked_at}" in found
 
 
 @pytest.mark.parametrize(
