@@ -8,6 +8,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     POLLUTE,
     alerts,
@@ -83,7 +84,8 @@ async def test_what_asks_for_another_line_is_left_to_people(real):
     await lock(real, {"mkdirp": "0.5.1"})
     before = (real.folder / "yarn.lock").read_text()
 
-    refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"))
+    few = TERMS.model_copy(update={"tries": 2})  # each is a resolution, which takes a second
+    refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"), few)
 
     assert isinstance(refused, Refusal)
     assert refused.cause == "no_rung"

@@ -10,6 +10,7 @@ from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import lock as locks
 from agents.pipelines.remediate.ladder.yarn.adapter import _YARN, Yarn
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     POLLUTE,
     alerts,
@@ -93,7 +94,8 @@ async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
 async def test_what_asks_for_another_line_is_left_to_people(real):
     await lock(real, "4.12.0", {"mkdirp": "0.5.1"})
 
-    refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"))
+    few = TERMS.model_copy(update={"tries": 2})  # each is a resolution, which takes a second
+    refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"), few)
 
     assert not isinstance(refused, Fix)
     assert refused.cause == "no_rung"
