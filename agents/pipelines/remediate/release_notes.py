@@ -13,21 +13,31 @@ from agents.run import StageContext
 
 SECONDS = 30
 
-# An npm package brings its changelog along; of a distribution the metadata says where it is.
+# Packages of npm, Composer, Go, Cargo and Bundler bring their changelogs along; of a Python
+# distribution the metadata says where it is. A module's path and version in Go's cache have an
+# exclamation mark for each capital: https://go.dev/ref/mod#module-cache
 # https://packaging.python.org/specifications/well-known-project-urls/
 _LOOK = """
-import importlib.metadata, json, pathlib, sys
+import importlib.metadata, json, os, pathlib, re, sys
 folder, name, new = sys.argv[1:]
 told, names = {}, ("changelog", "history", "changes", "releases")
-for place in {folder, "."}:
+home, plain = pathlib.Path.home(), new.removeprefix("v")
+cargo = pathlib.Path(os.environ.get("CARGO_HOME") or home / ".cargo", "registry", "src")
+modules = pathlib.Path(os.environ.get("GOPATH") or home / "go", "pkg", "mod")
+bundle = pathlib.Path(os.environ.get("BUNDLE_PATH") or "vendor/bundle")
+module = re.sub("[A-Z]", lambda each: "!" + each[0].lower(), f"{name}@v{plain}")
+homes = [modules / module, *cargo.glob(f"*/{name}-{new}")]
+homes += bundle.glob(f"**/gems/{name}-{new}")
+for place in sorted({folder, "."}):
     top = pathlib.Path(place, "node_modules")
     stored = f"{name.replace('/', '+')}@{new}*/node_modules/{name}"
-    for home in (top / name, *(top / ".pnpm").glob(stored)):
-        for file in sorted(home.glob("*")) if home.is_dir() else ():
-            if file.is_file() and file.stem.lower() in names:
-                text = file.read_text("utf-8", "replace")
-                at = max(text.find(new) - 200, 0)
-                told["text"] = text[at : at + 20000]
+    homes += [top / name, *(top / ".pnpm").glob(stored), pathlib.Path(place, "vendor", name)]
+for package in homes:
+    for file in sorted(package.glob("*")) if package.is_dir() else ():
+        if file.is_file() and file.stem.lower() in names and "text" not in told:
+            text = file.read_text("utf-8", "replace")
+            at = max(text.find(plain) - 200, 0)
+            told["text"] = text[at : at + 20000]
 try:
     about = importlib.metadata.metadata(name)
     for each in about.get_all("Project-URL") or ():
@@ -64,7 +74,8 @@ async def read_release_notes(run: StageContext, work: Work) -> str:
         text, url = str(told.get("text") or ""), str(told.get("url") or "")
     except (ValueError, AttributeError):
         return ""
-    return await asyncio.to_thread(extract_notes, text, old, new) or url
+    ends = (old.removeprefix("v"), new.removeprefix("v"))
+    return await asyncio.to_thread(extract_notes, text, *ends) or url
 
 
 def _find_versions(work: Work) -> tuple[str, str] | None:
