@@ -60,6 +60,8 @@ class Locked(Frozen):
 
     entries: tuple[Entry, ...]
     own: tuple[Own, ...] = ()
+    tells_needs: bool = True
+    """Whether it says which package needs which."""
 
     @cached_property
     def by_key(self) -> dict[str, Entry]:

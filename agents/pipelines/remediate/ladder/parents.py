@@ -23,7 +23,7 @@ _LIMIT = "The search for releases that admit the fix reached its limit of {tries
 async def parents_to_move(footing: Footing) -> dict[str, str]:
     """Return which packages have to move to which releases. Raises Stuck when none do."""
     parents = footing.before.parents(footing.name)
-    if not any(entry.needs for entry in footing.before.entries):
+    if not footing.before.tells_needs:
         raise Stuck(_UNTOLD.format(tool=footing.ecosystem.tool))
     if not parents:
         raise Stuck(_NO_PARENT.format(name=footing.name))

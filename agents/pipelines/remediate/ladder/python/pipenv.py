@@ -102,7 +102,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
             for name, table in found.items()
         ]
         manifest = await read_toml(tree, self._manifest)
-        return Locked(entries=tuple(entries), own=tuple(_list_own(manifest, self._manifest)))
+        own = tuple(_list_own(manifest, self._manifest))
+        return Locked(entries=tuple(entries), own=own, tells_needs=False)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -408,6 +408,18 @@ async def test_a_lock_file_of_pipenv_that_is_none_runs_nothing(tree, lock, said)
     assert tree.ran == []
 
 
+async def test_where_a_lock_file_does_not_say_who_needs_whom_no_parent_is_looked_for(tree):
+    def refuse_to_lock(tree, script):
+        return (1, "no solution") if "pipenv lock" in script else Answers()(tree, script)
+
+    tree.answers = refuse_to_lock
+    files = {"Pipfile.lock": json.dumps(PIPENV), "Pipfile": '[packages]\nflask = "*"\n'}
+    about = group("sqlparse", "< 0.5.0", manifests=["Pipfile.lock"])
+    refusal = await refuse_climb(tree, files, about)
+    said = "Pipenv's lock file does not say which package needs which, so no parent can be moved."
+    assert said in [step.why for step in refusal.steps]
+
+
 async def test_pipenv_is_given_nothing_of_what_comes_from_elsewhere_and_no_line_of_a_marker(tree):
     """It would build the one, and read the other as a requirement."""
     more = {
