@@ -55,7 +55,7 @@ def test_tox_and_nox_stand_between():
         ),
         ("Makefile", "lint:\n\tx", "make lint"),
         ("Makefile", "all: x\ntest : x\n", "make test"),
-        ("go.mod", "module x", "go test ./..."),
+        ("go.mod", "module x", "go test -vet=off ./..."),
         ("Cargo.toml", "[package]", "cargo test --offline --no-fail-fast"),
     ],
 )

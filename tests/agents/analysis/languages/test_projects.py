@@ -221,7 +221,7 @@ def test_all_modules_of_a_go_workspace_are_named():
     files = lay(
         "a/go.mod", "b/go.mod", files={"go.work": "use ./a\nuse (\n  ./b\n  ../outside\n)\n"}
     )
-    assert checks(files)["go tests"] == "go test ./a/... ./b/..."
+    assert checks(files)["go tests"] == "go test -vet=off ./a/... ./b/..."
 
 
 def test_a_workspace_without_a_script_of_its_own_runs_those_of_its_members():
