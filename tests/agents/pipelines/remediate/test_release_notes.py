@@ -16,7 +16,7 @@ from agents.ports import CommandResult
 NOTES = "# Changes\n\n## v1.2.0\n\n- Hold it.\n\n## v1.1.0\n\n- Older.\n"
 
 
-class Installed:
+class HomeTree:
     """A work tree whose commands run as they are, with a HOME of their own."""
 
     def __init__(self, folder, environment):
@@ -39,7 +39,7 @@ async def read(tmp_path, name, *, file="", old="1.1.0", new="1.2.0", directory="
         (tmp_path / file).write_text(NOTES)
 
     async def tree():
-        return Installed(tmp_path, environment)
+        return HomeTree(tmp_path, environment)
 
     moves = (Move(name=name, old=(old,), new=(new,)),)
     group = SimpleNamespace(directory=directory)
