@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import posixpath
 import re
@@ -115,7 +116,7 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         lock = await read_toml(tree, self._lock, LOCK_LIMIT)
         self._read_metadata(lock)
         project = await read_toml(tree, self._manifest)
-        entries = _entries(packages(lock, self._lock), self._lock)
+        entries = await asyncio.to_thread(_entries, packages(lock, self._lock), self._lock)
         return Locked(entries=entries, own=tuple(list_requirements(project, self._manifest)))
 
     async def relock(
@@ -127,7 +128,8 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         written for the manifest without it. What is free is not in the lock file that PDM is given.
         """
         manifest = _with_pins(await read_text(tree, self._manifest), self._manifest, pins)
-        lock = _without_packages(await read_text(tree, self._lock, LOCK_LIMIT), free)
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        lock = await asyncio.to_thread(_without_packages, text, free)
         await tree.write(posixpath.join(self._directory, _MANIFEST), manifest.encode())
         await tree.write(posixpath.join(self._directory, _LOCK), lock.encode())
         await self._call(tree, _RELOCK, options=self._options)

@@ -44,6 +44,7 @@ _ELSEWHERE = ("git", "hg", "svn", "bzr", "file", "path", "ref", "subdirectory")
 
 _SCRATCH = ".fettle-Pipfile"
 _COPY = """\
+tree=$PWD
 work=$(mktemp -d)
 trap 'cd / && rm -rf -- "$work"' EXIT
 export PIPENV_NOSPIN=1 PIPENV_VENV_IN_PROJECT=1 PIPENV_IGNORE_VIRTUALENVS=1 PIPENV_YES=1
@@ -52,7 +53,7 @@ cd -- {directory} || exit 98
 _LOCK = """\
 mv -f -- {scratch} "$work/Pipfile" && cd "$work" || exit 98
 pipenv lock >said 2>&1 || { tail -c 3000 said; exit 1; }
-cat Pipfile.lock
+cp -- Pipfile.lock "$tree"/{directory}/Pipfile.lock
 """
 _HASH = """\
 cp -- Pipfile "$work" && cd "$work" || exit 98
@@ -96,14 +97,10 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now; the file does not say which package needs which."""
         lock = await self._read_lock(tree)
-        entries = [
-            _entry(section, name, table, self._lock)
-            for section, found in _list_sections(lock)
-            for name, table in found.items()
-        ]
+        entries = await asyncio.to_thread(_entries, lock, self._lock)
         manifest = await read_toml(tree, self._manifest)
         own = tuple(_list_own(manifest, self._manifest))
-        return Locked(entries=tuple(entries), own=own, tells_needs=False)
+        return Locked(entries=entries, own=own, tells_needs=False)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -157,7 +154,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
     async def _resolve(self, tree: WorkTree, manifest: Table) -> Table:
         path = posixpath.join(self._directory, _SCRATCH)
         await tree.write(path, tomlkit.dumps(manifest).encode())
-        return _parse_lock(await self._call(tree, _LOCK), self._lock)
+        await self._call(tree, _LOCK)
+        return await self._read_lock(tree)
 
     async def _call(self, tree: WorkTree, script: str) -> str:
         script = (_COPY + script).replace("{scratch}", _SCRATCH)
@@ -189,6 +187,14 @@ def _list_groups(manifest: Any) -> Iterator[tuple[str, Any]]:
     for name, table in manifest.items():
         if name not in _NO_GROUPS and isinstance(table, dict):
             yield _SECTIONS.get(name, name), table
+
+
+def _entries(lock: Table, path: str) -> tuple[Entry, ...]:
+    return tuple(
+        _entry(section, name, table, path)
+        for section, found in _list_sections(lock)
+        for name, table in found.items()
+    )
 
 
 def _entry(section: str, name: str, table: Table, path: str) -> Entry:

@@ -420,6 +420,32 @@ async def test_where_a_lock_file_does_not_say_who_needs_whom_no_parent_is_looked
     assert said in [step.why for step in refusal.steps]
 
 
+async def test_a_lock_file_of_pipenv_may_be_larger_than_what_a_command_may_print(tree):
+    lock = json.loads(json.dumps(PIPENV))
+    lock["default"] |= {
+        f"p{n}": {"version": "==1", "hashes": [f"sha256:{n:064}"]} for n in range(9_000)
+    }
+    new = json.loads(json.dumps(lock))
+    new["default"]["sqlparse"] = {"version": "==0.5.0", "hashes": ["sha256:new"], "index": "own"}
+    tree.lay({"Pipfile.lock": json.dumps(lock), "Pipfile": '[packages]\nsqlparse = "*"\n'})
+
+    def locks(tree, script):
+        if "pipenv lock" in script:
+            tree.lay({"Pipfile.lock": json.dumps(new)})
+            return 0, ""
+        return 0, "0123\n"
+
+    tree.answers = locks
+    pipenv = ecosystem_of(tree.paths, group("sqlparse", "< 1", manifests=["Pipfile.lock"]))
+    await pipenv.relock(tree, {"sqlparse": "0.5.0"})
+
+    text = (tree.folder / "Pipfile.lock").read_text()
+    assert len(text) > 900_000
+    after = json.loads(text)
+    assert after["default"] == new["default"]
+    assert after["_meta"]["hash"] == {"sha256": "0123"}
+
+
 async def test_pipenv_is_given_nothing_of_what_comes_from_elsewhere_and_no_line_of_a_marker(tree):
     """It would build the one, and read the other as a requirement."""
     more = {
