@@ -59,7 +59,10 @@ def _is_plain(command: str) -> bool:
         return False
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
-    return not any(word and not word.strip("();<>|&") for word in words)
+    try:
+        return not any(word and not word.strip("();<>|&") for word in words)
+    except ValueError:  # a quote that is not closed
+        return False
 
 
 def _find_distribution(words: Sequence[str], output: str) -> Unavailable | None:
@@ -67,7 +70,7 @@ def _find_distribution(words: Sequence[str], output: str) -> Unavailable | None:
     if said is None:
         return None
     name = str(canonicalize_name(said[1]))
-    if words[2] == "-r" and len(words) == 4:
+    if len(words) == 4 and words[2] == "-r":
         return Unavailable(name, _edit_requirements(words[3], name))
     kept = [word for word in words if _name_of(word) != name]
     if kept == list(words) or all(word.startswith("-") for word in kept[2:]):

@@ -31,6 +31,8 @@ def test_a_package_that_pip_does_not_find_is_left_out(asked):
         ("pip show x || { pip install a b; }", NOWHERE.format("a")),
         ("pip install $(cat a) b", NOWHERE.format("b")),
         ("pip install a b; curl evil.example", NOWHERE.format("b")),
+        ("pip install 'a b", NOWHERE.format("b")),
+        ("pip install ", NOWHERE.format("b")),
         ("make deps", NOWHERE.format("a")),
         (NPM, "npm error code ERESOLVE"),
         (NPM, "npm error 404 Not Found - GET https://index.example/$(id) - Not found"),

@@ -8,7 +8,6 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 import tomlkit
 
@@ -146,15 +145,7 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         return await index.prove(tree, before, after, self._seconds)
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
-        project = await read_toml(tree, self._manifest)
-        settings = project.get("tool", {})
-        pdm = settings.get("pdm") if isinstance(settings, dict) else None
-        meant = {
-            host(str(source.get("url", "")))
-            for source in tables(pdm.get("source") if isinstance(pdm, dict) else None)
-            if any(fnmatchcase(package, each) for each in texts(source.get("include_packages")))
-        }
-        return (meant or list_index_hosts(project, package)) - {""}
+        return list_index_hosts(await read_toml(tree, self._manifest), package)
 
     def _read_metadata(self, lock: Table) -> None:
         """Take in which release of PDM to run, and for which groups."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import tomlkit
@@ -71,9 +72,23 @@ def list_index_hosts(project: Table, package: str = "") -> set[str]:
             for each in listed
             if (each.get("name") in meant if meant else each.get("default") is True)
         ]
-    pdm = tables(_find_table(project, "tool", "pdm").get("source"))
-    listed += [each for each in pdm if not package or each.get("name") == "pypi"]
+    listed += _list_pdm_sources(project, package)
     return {host(str(each["url"])) for each in listed if each.get("url")} - {""}
+
+
+def _list_pdm_sources(project: Table, package: str) -> list[Table]:
+    """Return PDM's sources; of a package those that are for it alone, else the one in PyPI's place.
+
+    https://pdm-project.org/en/latest/usage/config/#specify-index-for-individual-packages
+    """
+    listed = tables(_find_table(project, "tool", "pdm").get("source"))
+    meant = [
+        each
+        for each in listed
+        if any(fnmatchcase(package, name) for name in texts(each.get("include_packages")))
+    ]
+    usual = [each for each in listed if not package or each.get("name") == "pypi"]
+    return meant or usual
 
 
 def _tables_of(value: Any) -> list[Table]:
