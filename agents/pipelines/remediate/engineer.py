@@ -15,7 +15,7 @@ from agents.pipelines.remediate.dependency_files import (
     find_version_objection,
     is_version,
 )
-from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
+from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks, list_written
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge

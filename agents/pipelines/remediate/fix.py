@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
+from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Ecosystem,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import RunError
-from agents.pipelines.remediate.findings.found import AlertGroup
-from agents.pipelines.remediate.findings.scan import known_ecosystem, make_terms
+from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import back_to_base
 from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
 from agents.pipelines.remediate.work import Bump

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agents.pipelines.remediate.findings.scan import make_terms
+from agents.pipelines.remediate.findings import make_terms
 from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -10,25 +9,25 @@ from pydantic import ValidationError
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.dependabot_config import find_ignored
-from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
-from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
+from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.locate import (
+    NOT_KNOWN,
+    known_ecosystem,
+    locate_copies,
+    read_copies,
+)
 from agents.pipelines.remediate.ladder import (
-    Advisory,
     Ecosystem,
     Group,
-    Ranges,
     Stuck,
     Terms,
     Unfit,
-    ecosystem_of,
     targets_of,
 )
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, Retire
 from agents.run import StageContext, stage
 from agents.text import one_line
-
-MOST_FILES = 600  # that are searched for imports
 
 _NO_ALERTS = "GitHub's alerts cannot be read here, and no scan was handed in: use --from-scan FILE."
 _OTHER = "The scan that was handed in is about {found}, not about {wanted}. Scan again."
@@ -37,7 +36,6 @@ _BROKEN = "The scan that was handed in cannot be read ({count} faults; the first
 _NO_BRANCH = "There is no branch `{name}` to mend. Name another one with --base."
 _NONE = "There is no open alert about {package} here any more."
 _POLICY = "The policy leaves these alerts alone: {why} (`remediation` in `.github/fettle.yml`)."
-_SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
 _IGNORED = (
     "`{path}` says to ignore `{name}`. Take that out, or ask for the alert itself:"
     " `fettle remediate` with its address."
@@ -48,8 +46,6 @@ _NO_RANGES = (
 )
 _GONE = "The override of {package} is not there any more."
 _UNREADABLE = "Whether the override is needed cannot be told: {why}"
-_UNKNOWN = "Fettle does not know the lock file of these manifests, so an engineer has to find it."
-_PARTLY = "Only the first {most} of {count} source files were searched for imports."
 
 
 @stage
@@ -68,7 +64,7 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
         wanted = (await run.policy()).remediation.assess
         wanted = "unclear" if request.assess and wanted == "never" else wanted
         found = found.model_copy(update={"assess": wanted})
-        found = found if over else await _locate_copies(run, found)
+        found = found if over else await locate_copies(run, found)
     run.summarize(one_line(found.over or _format_summary(found), 120))
     return found
 
@@ -83,11 +79,6 @@ async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
         overrides=policy.overrides,
         override_days=policy.override_days,
     )
-
-
-async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
-    """Return what knows the files that the alerts are about; None: an engineer has to."""
-    return ecosystem_of(frozenset(await run.ports.source.files(run.base)), group)
 
 
 def alerts_of(run: StageContext) -> Alerts:
@@ -157,7 +148,7 @@ async def _load_override_group(
     if not every:
         return found.model_copy(update={"over": _NO_RANGES.format(package=request.package)})
     ecosystem = await known_ecosystem(run, group)
-    copies, note = await _copies(run, ecosystem, group)
+    copies, note = await read_copies(run, ecosystem, group)
     over, let_go = await _stands(run, ecosystem, group, retire)
     tool = ecosystem.tool if ecosystem else ""
     more = {"tool": tool, "copies": copies, "note": note, "over": over, "let_go": let_go}
@@ -169,7 +160,7 @@ async def _stands(
 ) -> tuple[str, bool]:
     """Return why nothing is to be done about the override, and whether that is for good."""
     if ecosystem is None:
-        return _UNREADABLE.format(why=_UNKNOWN), False
+        return _UNREADABLE.format(why=NOT_KNOWN), False
     tree = Committed(run.ports.source, run.base)
     try:
         await ecosystem.read(tree)
@@ -197,54 +188,6 @@ async def _why_not(run: StageContext, request: RemediateAlert, group: Group) -> 
         return _POLICY.format(why="only development needs the package")
     path, name = await find_ignored(run.ports.source, run.base, group)
     return _IGNORED.format(path=path, name=one_line(name, 100)) if path else ""
-
-
-async def _locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
-    """Return it with the copies and their reach."""
-    ecosystem = await known_ecosystem(run, found.group)
-    copies, note = await _copies(run, ecosystem, found.group)
-    versions = ", ".join(copy.version for copy in copies)
-    safe = bool(copies) and not any(copy.vulnerable for copy in copies)
-    reach, partly = await _reach(run, found.group)
-    advisories: Sequence[Advisory] = found.group.advisories
-    return found.model_copy(
-        update={
-            "tool": ecosystem.tool if ecosystem else "",
-            "copies": copies,
-            "triage": triage(advisories, copies, reach, located=bool(copies)),
-            "note": " ".join(each for each in (note, partly) if each),
-            "over": _SAFE.format(package=found.name, versions=versions) if safe else "",
-        }
-    )
-
-
-async def _copies(
-    run: StageContext, ecosystem: Ecosystem | None, group: Group
-) -> tuple[tuple[FoundCopy, ...], str]:
-    """Return the copies, or why they cannot be told: then the ladder, or an engineer, will."""
-    if ecosystem is None:
-        return (), _UNKNOWN
-    try:
-        locked = await ecosystem.read(Committed(run.ports.source, run.base))
-        ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
-        copies = locked.copies(ecosystem.name_of(group.package))
-    except (Unfit, Stuck) as fault:
-        return (), str(fault)
-    return tuple(
-        FoundCopy(version=copy.version, vulnerable=ranges.hold(copy.version), paths=copy.paths)
-        for copy in copies
-    ), ""
-
-
-async def _reach(run: StageContext, group: Group) -> tuple[Reach, str]:
-    source = run.ports.source
-    paths = list_source_files(group.ecosystem, await source.files(run.base))
-    reach = Reach(group.ecosystem, group.package, searchable=bool(paths))
-    for path in paths[:MOST_FILES]:
-        text = (await source.show(run.base, path) or b"").decode("utf-8", "replace")
-        reach.look(path, text)
-    left_out = len(paths) > MOST_FILES
-    return reach, _PARTLY.format(most=MOST_FILES, count=len(paths)) if left_out else ""
 
 
 def _place(request: RemediateAlert) -> tuple[str, str, str]:

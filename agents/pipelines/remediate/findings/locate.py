@@ -1,0 +1,78 @@
+"""Locate the copies of a package in the lock file, and their reach into the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.pipelines.remediate.findings.committed import Committed
+from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
+from agents.pipelines.remediate.ladder import (
+    Advisory,
+    Ecosystem,
+    Group,
+    Ranges,
+    Stuck,
+    Unfit,
+    ecosystem_of,
+)
+from agents.run import StageContext
+
+MOST_FILES = 600  # that are searched for imports
+
+_SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
+NOT_KNOWN = "Fettle does not know the lock file of these manifests, so an engineer has to find it."
+_PARTLY = "Only the first {most} of {count} source files were searched for imports."
+
+
+async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
+    """Return what knows the files that the alerts are about; None: an engineer has to."""
+    return ecosystem_of(frozenset(await run.ports.source.files(run.base)), group)
+
+
+async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
+    """Return it with the copies and their reach."""
+    ecosystem = await known_ecosystem(run, found.group)
+    copies, note = await read_copies(run, ecosystem, found.group)
+    versions = ", ".join(copy.version for copy in copies)
+    safe = bool(copies) and not any(copy.vulnerable for copy in copies)
+    reach, partly = await _reach(run, found.group)
+    advisories: Sequence[Advisory] = found.group.advisories
+    return found.model_copy(
+        update={
+            "tool": ecosystem.tool if ecosystem else "",
+            "copies": copies,
+            "triage": triage(advisories, copies, reach, located=bool(copies)),
+            "note": " ".join(each for each in (note, partly) if each),
+            "over": _SAFE.format(package=found.name, versions=versions) if safe else "",
+        }
+    )
+
+
+async def read_copies(
+    run: StageContext, ecosystem: Ecosystem | None, group: Group
+) -> tuple[tuple[FoundCopy, ...], str]:
+    """Return the copies, or why they cannot be told: then the ladder, or an engineer, will."""
+    if ecosystem is None:
+        return (), NOT_KNOWN
+    try:
+        locked = await ecosystem.read(Committed(run.ports.source, run.base))
+        ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
+        copies = locked.copies(ecosystem.name_of(group.package))
+    except (Unfit, Stuck) as fault:
+        return (), str(fault)
+    return tuple(
+        FoundCopy(version=copy.version, vulnerable=ranges.hold(copy.version), paths=copy.paths)
+        for copy in copies
+    ), ""
+
+
+async def _reach(run: StageContext, group: Group) -> tuple[Reach, str]:
+    source = run.ports.source
+    paths = list_source_files(group.ecosystem, await source.files(run.base))
+    reach = Reach(group.ecosystem, group.package, searchable=bool(paths))
+    for path in paths[:MOST_FILES]:
+        text = (await source.show(run.base, path) or b"").decode("utf-8", "replace")
+        reach.look(path, text)
+    left_out = len(paths) > MOST_FILES
+    return reach, _PARTLY.format(most=MOST_FILES, count=len(paths)) if left_out else ""
