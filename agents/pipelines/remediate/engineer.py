@@ -9,6 +9,7 @@ from pydantic import Field
 
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.pipelines.remediate.clean_climb import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.dependency_files import (
     explain_unreadable_version,
     find_strange,
@@ -16,7 +17,6 @@ from agents.pipelines.remediate.dependency_files import (
     is_version,
 )
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
-from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks, list_written
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
 from agents.pipelines.remediate.shown import alerts_shown, name_shown

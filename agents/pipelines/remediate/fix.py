@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
+from agents.pipelines.remediate.clean_climb import climb_clean
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import (
-    Advisory,
     Ecosystem,
     Fix,
     Group,
     Level,
-    Move,
-    Ranges,
     Refusal,
-    Terms,
-    Unfit,
-    climb,
 )
 from agents.pipelines.remediate.report import WAYS
 from agents.pipelines.remediate.words import format_message, format_subject, format_title
 from agents.pipelines.remediate.work import Bump, Failed, Work
 from agents.ports import WorkTree
-from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import code_span, one_line
-
-CLIMBS = 3  # with what was learnt of advisories that no alert had named
 
 _NEVER = "{reason} The policy wants no other major version (`remediation.majors`)."
 _NOBODY = "{reason} The policy has people asked for another one, and nobody can be asked here."
 _UNKNOWN = (
     "No rule of Fettle's mends {files} ({ecosystem}): only a model, or a person with its tool, can."
 )
-_CLEAN = "GitHub knows of no advisory that affects what came in ({count} version{s})."
-_UNASKED = "Whether new advisories affect what came in could not be asked."
-_NEW = "With it would come {names}, which {ids} affect; so it was taken back."
-
-
-class Learnt(Frozen):
-    """What advisories say of the versions that a fix brings in."""
-
-    about: tuple[Advisory, ...] = ()
-    """New ones: those that do not affect what was there before."""
-    complete: bool = True
-    count: int = 0
 
 
 @stage
@@ -66,35 +46,6 @@ async def fix(run: StageContext, work: Work) -> Work:
     return await _commit_bump(run, work, result)
 
 
-async def learn(
-    run: StageContext, ecosystem: Ecosystem, group: Group, moves: tuple[Move, ...]
-) -> Learnt:
-    """Return which advisories affect what these moves bring in, and did not before."""
-    came = {(m.name, version) for m in moves for version in m.new if version not in m.old}
-    went = {(m.name, version) for m in moves for version in m.old}
-    if run.ports.alerts is None or not came:
-        return Learnt(complete=not came)
-    known = await run.ports.alerts.find_published(group.ecosystem, came | went)
-    new = [each for each in known.advisories if _new(ecosystem, each, moves)]
-    return Learnt(about=tuple(new), complete=known.complete, count=len(came))
-
-
-def describe_advisories(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return evidence and notes that come of it, where nothing speaks against the fix."""
-    if learnt.complete:
-        return (
-            _CLEAN.format(count=learnt.count, s="s" * (learnt.count != 1)),
-        ) if learnt.count else (), ()
-    return (), (_UNASKED,)
-
-
-def find_objection(learnt: Learnt) -> str:
-    """Return what speaks against the fix, for people; empty: nothing does."""
-    names = ", ".join(sorted({each.package for each in learnt.about}))
-    ids = ", ".join(sorted({each.ghsa_id for each in learnt.about}))
-    return _NEW.format(names=names, ids=ids) if learnt.about else ""
-
-
 async def _climb(
     run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group
 ) -> Bump | Refusal:
@@ -104,12 +55,12 @@ async def _climb(
     the sense that people have to look at it first.
     """
     start = await tree.snapshot()
-    result = await _clean(run, tree, ecosystem, group, await make_terms(run))
+    result = await climb_clean(run, tree, ecosystem, group, await make_terms(run))
     if isinstance(result, Fix):
         return Bump.from_fix(result)
     if not result.major:
         return result
-    made = await _clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
+    made = await climb_clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
     if isinstance(made, Refusal):
         reason = f"{result.reason} {made.reason}"
         return result.model_copy(update={"reason": reason, "steps": made.steps})
@@ -123,32 +74,6 @@ async def _climb(
     await tree.restore(start)
     reason = (_NEVER if majors == "never" else _NOBODY).format(reason=result.reason)
     return result.model_copy(update={"reason": reason})
-
-
-async def _clean(
-    run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group, allowed: Terms
-) -> Fix | Refusal:
-    """Climb until no advisory affects what comes in: what GitHub knows counts like an alert."""
-    start = await tree.snapshot()
-    for _ in range(CLIMBS):
-        result = await climb(tree, ecosystem, group, allowed)
-        if isinstance(result, Refusal):
-            return result
-        learnt = await learn(run, ecosystem, group, result.moves)
-        if not learnt.about:
-            evidence, notes = describe_advisories(learnt)
-            more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
-            return result.model_copy(update=more)
-        await tree.restore(start)
-        mine = [
-            each
-            for each in learnt.about
-            if _is_same_package(ecosystem, each.package, group.package)
-        ]
-        if not mine:
-            break
-        group = group.model_copy(update={"advisories": (*group.advisories, *mine)})
-    return Refusal(cause="no_rung", reason=find_objection(learnt), steps=result.steps)
 
 
 async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
@@ -168,24 +93,6 @@ async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
 def _refuse(run: StageContext, work: Work, refusal: Refusal) -> Work:
     run.summarize(one_line(refusal.reason, 120))
     return work.model_copy(update={"refusal": refusal})
-
-
-def _new(ecosystem: Ecosystem, advisory: Advisory, moves: tuple[Move, ...]) -> bool:
-    """Return whether it affects what came in, and nothing of what was there."""
-    try:
-        ranges = Ranges.from_advisories(ecosystem.scheme, (advisory,))
-    except Unfit:
-        return False  # GitHub says it affects something, but not in words that can be checked
-    mine = [move for move in moves if _is_same_package(ecosystem, advisory.package, move.name)]
-    came = any(ranges.hold(version) for m in mine for version in m.new if version not in m.old)
-    return came and not any(ranges.hold(version) for move in mine for version in move.old)
-
-
-def _is_same_package(ecosystem: Ecosystem, one: str, other: str) -> bool:
-    try:
-        return ecosystem.name_of(one) == ecosystem.name_of(other)
-    except Unfit:
-        return one == other
 
 
 @stage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from agents.pipelines.remediate.clean_climb import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.findings import make_terms
-from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work
 from agents.run import StageContext, stage
