@@ -64,6 +64,10 @@ class OtherPull(Frozen):
     """Fettle opened it."""
     foreign: bool = False
     """Its head is in another repository: a bot's never is."""
+    of_package: bool = True
+    """It is about the package itself; else, of Fettle's own, about others of the same folder."""
+    alerts: tuple[int, ...] = ()
+    """Of Fettle's own: the alerts that it was opened for, where that is on record."""
     pushed_by: tuple[str, ...] = ()
     """Logins of others than its author who have pushed to its branch."""
 
@@ -90,6 +94,13 @@ class Alerts(Protocol):
         """
         ...
 
+    async def open_in_folder(self, ecosystem: str, directory: str) -> tuple[Advisory, ...]:
+        """Return the open alerts about all packages of one folder that a fix may take along.
+
+        Left out are those for which people have declined a fix: theirs to ask for again.
+        """
+        ...
+
     async def find_by_numbers(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
         """Return these alerts, whatever has become of them; without those that are gone.
 
@@ -104,7 +115,10 @@ class Alerts(Protocol):
     async def find_open_pulls(
         self, ecosystem: str, package: str, directory: str
     ) -> tuple[OtherPull, ...]:
-        """Return the open pull requests for this package in this folder, newest first."""
+        """Return the open pull requests for this package in this folder, newest first.
+
+        Among them are Fettle's own for other packages of the folder.
+        """
         ...
 
     async def find_published(
@@ -121,5 +135,12 @@ class Alerts(Protocol):
         """Say this on that pull request once, whatever happens; return its URL.
 
         The same key again replaces what was said.
+        """
+        ...
+
+    async def close_pull(self, pull: int, key: str, body: str) -> None:
+        """Say why on a pull request of Fettle's own, and close it; one that is closed stays so.
+
+        Nobody has declined it thereby: another one does what it did.
         """
         ...

@@ -76,7 +76,8 @@ class AlertAdmission:
         self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
     ) -> tuple[Refusal | None, PinnedPolicy | None]:
         branch = request.base_branch or request.repository.default_branch
-        since = await self.remediations.list_later(run_id)
+        asking = [told.alert for told in request.told]
+        since = await self.remediations.list_later(run_id, asking)
         others = [frozenset(each.found) for each in since if each.base == branch]
         if refusal := access_alerts.not_covered(request, others):
             return refusal, None

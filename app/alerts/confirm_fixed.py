@@ -85,8 +85,7 @@ class FixConfirmation:
             left = await self._refresh_open(each, alerts)
             if not left or each.told_at is not None:
                 return False
-            every = await alerts.open(request.ecosystem, request.package)
-            about = [advisory for advisory in every if advisory.alert in left]
+            about = await alerts.find_by_numbers(left)
             if about:
                 from agents.pipelines.remediate.findings.still_open import why_still_open
 

@@ -12,13 +12,14 @@ from pydantic import ValidationError
 
 from agents.ports import Json
 from agents.remediation import result_of
-from agents.requests import Overruled, RemediateAlert, Retire
+from agents.requests import RemediateAlert, Retire
 from agents.run import Outcome
 from app.store.alerts import Overrides, Remediations
 from app.store.runs import History, KeptStep
 
 if TYPE_CHECKING:
     from agents.pipelines.remediate.findings.found import AlertGroup
+    from agents.pipelines.remediate.work import Work
 
 # ruff: noqa: PLC0415 - the pipeline takes megabytes, and only what follows a run needs it
 
@@ -73,14 +74,15 @@ class AlertOutcomes:
         found = _find_scanned_group(steps)
         if found is None and silent:
             return
+        fixed = _find_last_fix(steps)
         await self.remediations.remember(
             run_id,
             request,
             number=number,
             cancelled=cancelled,
             commit=found.commit if found else "",
-            found=mark_alerts(found) if found else {},
-            overruled=_find_last_override(steps),
+            found=_mark_all(found, fixed, made=number != 0) if found else {},
+            overruled=fixed.bump.overruled if fixed and fixed.bump else None,
         )
 
     async def _settle(self, run_id: str, retire: Retire) -> None:
@@ -102,17 +104,22 @@ def _find_scanned_group(steps: Sequence[KeptStep]) -> AlertGroup | None:
     return None
 
 
-def _find_last_override(steps: Sequence[KeptStep]) -> Overruled | None:
-    """Return the override that the last fix of the run made, if it made one."""
+def _find_last_fix(steps: Sequence[KeptStep]) -> Work | None:
+    """Return what the last fix of the run came to."""
     from agents.pipelines.remediate.work import Work
 
     for output in reversed([*_outputs(steps, FIX)]):
         try:
-            work = Work.model_validate(output)
+            return Work.model_validate(output)
         except ValidationError:
             continue
-        return work.bump.overruled if work.bump else None
     return None
+
+
+def _mark_all(found: AlertGroup, fixed: Work | None, *, made: bool) -> Mapping[int, str]:
+    """Return the marks of the run's alerts; of a pull request, with those that it took along."""
+    along = [each.found for each in fixed.companions] if fixed and made else []
+    return {alert: said for each in (found, *along) for alert, said in mark_alerts(each).items()}
 
 
 def _outputs(steps: Sequence[KeptStep], stage: str) -> Iterator[Json]:

@@ -131,9 +131,9 @@ class AlertPoll:
         if await self._runs.live(request.lane):
             return False
         branch = due.repository.default_branch
-        every = await self._remediations.of_lane(request.lane)
-        tried = [each for each in every if each.base == branch]
         now = {each.number: mark_of(each) for each in group}
+        every = await self._remediations.list_about(due.repository.id, request.lane, now)
+        tried = [each for each in every if each.base == branch]
         reason = explain_retry(tried, now, time.time())
         if not reason and await self._have_files_changed(due, tried, group):
             reason = "the lock file is another one"

@@ -9,6 +9,7 @@ from agents.ports import Reporter, Steps
 from agents.requests import OnPull, ProposeGuidance, RemediateAlert, Request, request_of
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
+from app.alerts.earlier_runs import StoredEarlierRuns
 from app.attestation.attestor import TOLD, Attestor
 from app.git import CommitIdentity as Author
 from app.git import Mirror, RunObjects
@@ -159,8 +160,8 @@ class RunPortsFactory:
         if not isinstance(request, RemediateAlert):
             return None
         parts = self._parts
-        lane_of = parts.runs.lane_of
-        return GitHubAlerts(self._github, request, run_id, parts.redactor, lane_of=lane_of)
+        earlier = StoredEarlierRuns(parts.database)
+        return GitHubAlerts(self._github, request, run_id, parts.redactor, earlier=earlier)
 
     def _guidance(self, run_id: str, request: Request) -> StoredGuidance | None:
         """Return the records of what people said, for a run that is about them."""

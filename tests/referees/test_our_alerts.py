@@ -8,6 +8,7 @@ from agents.policy import MissingPolicy
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
 from agents.run import Outcome
+from app.alerts.earlier_runs import StoredEarlierRuns
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.simulator.github.state.alerts import Affected
@@ -39,7 +40,9 @@ async def test_what_is_asked_about_alerts_fits_githubs_description(scene, rest_r
     await runs.create(RUN, request)
     before = len(github.requests)
     async with open_client(scene) as us:
-        alerts = GitHubAlerts(us, request, RUN, REDACTOR, lane_of=runs.lane_of, settle=0)
+        alerts = GitHubAlerts(
+            us, request, RUN, REDACTOR, earlier=StoredEarlierRuns(database), settle=0
+        )
         await _ask(alerts, pull.issue.number)
         place = TrackingIssue(
             us, request, RUN, REDACTOR, runs=runs, alerts=alerts, policy=_no_policy, settle=0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.pipelines.remediate.along import commit_bump, take_along
 from agents.pipelines.remediate.clean_climb import climb_clean
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import (
@@ -13,7 +14,7 @@ from agents.pipelines.remediate.ladder import (
 )
 from agents.pipelines.remediate.report import WAYS
 from agents.pipelines.remediate.words import format_message, format_subject, format_title
-from agents.pipelines.remediate.work import Bump, Failed, Work
+from agents.pipelines.remediate.work import Bump, Failed, VerifyResult, Work
 from agents.ports import WorkTree
 from agents.run import StageContext, stage
 from agents.text import code_span, one_line
@@ -25,11 +26,16 @@ _UNKNOWN = (
 )
 
 
+_ALONE = "{names} went along at first, and then not: {why}"
+_FAILED = "with all of them together it did not stand ({why})."
+_UNSEEN = "somebody has to look at what moves, and no model is there to do so."
+
+
 @stage
 async def fix(run: StageContext, work: Work) -> Work:
     """Change the dependency files by rule."""
     if work.bump is not None and work.bump.by == "ladder":  # the same again: only the code follows
-        return await _commit_bump(run, work, work.bump)
+        return await _commit_bumps(run, work, work.bump)
     if work.failed:  # an engineer's was found wrong: it is for an engineer again
         return work
     ecosystem = await known_ecosystem(run, work.found.group)
@@ -43,7 +49,7 @@ async def fix(run: StageContext, work: Work) -> Work:
     result = await _climb(run, tree, ecosystem, work.found.group)
     if isinstance(result, Refusal):
         return _refuse(run, work, result)
-    return await _commit_bump(run, work, result)
+    return await _commit_bumps(run, work, result)
 
 
 async def _climb(
@@ -76,18 +82,18 @@ async def _climb(
     return result.model_copy(update={"reason": reason})
 
 
-async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
-    group = work.found.group
-    await run.tree(bump.tree)
-    words = "\n".join(bump.evidence)
-    body = format_message(group, words, retires=work.found.retire is not None)
-    commit = await run.commit(format_title(work.model_copy(update={"bump": bump})), body)
-    assert commit is not None, "a fix changes something: that was checked"
-    run.stands(foundation=commit)  # what is installed from here on is what the fix asks for
-    run.let_go()
+async def _commit_bumps(run: StageContext, work: Work, bump: Bump) -> Work:
+    """Commit the move, and what goes along with it."""
+    group, retires = work.found.group, work.found.retire is not None
+    body = format_message(group, "\n".join(bump.evidence), retires=retires)
+    title = format_title(work.model_copy(update={"bump": bump}))
+    bump = await commit_bump(run, bump, title, body)
     way = f"{WAYS[bump.level]}: " if bump.level is not None else ""
-    run.summarize(f"{way[:1].lower()}{way[1:]}{commit[:10]}")
-    return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
+    run.summarize(f"{way[:1].lower()}{way[1:]}{bump.commit[:10]}")
+    work = await take_along(run, work.model_copy(update={"bump": bump}))
+    run.stands(foundation=run.head)  # what is installed from here on is what the fix asks for
+    run.let_go()
+    return work
 
 
 def _refuse(run: StageContext, work: Work, refusal: Refusal) -> Work:
@@ -98,21 +104,40 @@ def _refuse(run: StageContext, work: Work, refusal: Refusal) -> Work:
 @stage
 async def start_over(run: StageContext, work: Work) -> Work:
     """Take the fix back."""
-    assert work.verdict is not None, "only what was looked at is taken back"
+    verdict = work.verdict
+    assert verdict is not None, "only what was looked at is taken back"
     back_to_base(run)
-    run.summarize(one_line(work.verdict.feedback, 120))
-    unfit = [each for each in work.verdict.issues if each.category == "install"]
+    if work.companions:
+        return _without_companions(run, work, verdict)
+    run.summarize(one_line(verdict.feedback, 120))
+    unfit = [each for each in verdict.issues if each.category == "install"]
     made = format_subject(work.found.group, work.bump.moves if work.bump else ())
     kept = work.bump if work.bump and work.bump.by == "ladder" and not unfit else None
     refusal = Refusal(cause="no_rung", reason=unfit[0].description) if unfit else work.refusal
-    return Work(
-        found=work.found,
-        replaces=work.replaces,
-        why_not=work.why_not,
-        bump=kept,
-        refusal=refusal,
-        failed=(*work.failed, Failed(made=made, verdict=work.verdict)),
+    return _begin_again(
+        work, bump=kept, refusal=refusal, failed=(*work.failed, Failed(made=made, verdict=verdict))
     )
+
+
+def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) -> Work:
+    """Return it with fewer companions, or none: what does not stand may be one of theirs."""
+    assert work.bump is not None, "companions went with something"
+    fewer = verdict.unseen and work.bump.mechanical and work.along == "all"
+    why = _UNSEEN if verdict.unseen else _FAILED.format(why=one_line(verdict.feedback, 160))
+    names = ", ".join(one_line(each.found.name, 60) for each in work.companions)
+    run.summarize(one_line(f"without {names}: {why}", 120))
+    return _begin_again(
+        work,
+        bump=work.bump,
+        along="mechanical" if fewer else "none",
+        left_out=() if fewer else (_ALONE.format(names=names, why=why),),
+    )
+
+
+def _begin_again(work: Work, **more: object) -> Work:
+    """Return what a next iteration knows of the one before."""
+    kept = ("found", "replaces", "why_not", "earlier", "elsewhere", "along", "failed")
+    return Work.model_validate({name: getattr(work, name) for name in kept} | more)
 
 
 def back_to_base(run: StageContext) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agents.errors import RunError
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import back_to_base
 from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
 from agents.pipelines.remediate.work import Bump
-from agents.ports import OtherPull
+from agents.ports import Alerts, OtherPull
 from agents.requests import Frozen, RemediateAlert
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -35,6 +37,10 @@ class Others(Frozen):
     """Those that were looked at and do not mend it."""
     why_not: tuple[str, ...] = ()
     """Why, one line each."""
+    earlier: tuple[OtherPull, ...] = ()
+    """Fettle's own about the same lock file, which nobody else has pushed to."""
+    elsewhere: tuple[int, ...] = ()
+    """Alerts of companions that others are at."""
 
 
 @stage
@@ -45,7 +51,8 @@ async def look_for_others(run: StageContext, request: RemediateAlert, found: Ale
     group = found.group
     every = await run.ports.alerts.find_open_pulls(group.ecosystem, group.package, group.directory)
     base = request.base_branch or request.repository.default_branch
-    mine = [each for each in every if each.base == base and not each.foreign][:MOST]
+    there = [each for each in every if each.base == base and not each.foreign]
+    mine = [each for each in there if each.of_package or found.alerts & {*each.alerts}][:MOST]
     for pull in mine:
         if pull.pushed_by and not pull.own:
             who = one_line(", ".join(pull.pushed_by), 80)
@@ -59,7 +66,28 @@ async def look_for_others(run: StageContext, request: RemediateAlert, found: Ale
         return Others(waits=waits)
     numbers = ", ".join(f"#{pull.number}" for pull in mine)
     run.summarize(numbers or "nobody else is at it")
-    return Others(candidates=tuple(mine))
+    earlier = tuple(each for each in there if each.own and not each.pushed_by)
+    elsewhere = await _list_elsewhere(run.ports.alerts, found, there, base)
+    return Others(candidates=tuple(mine), earlier=earlier, elsewhere=elsewhere)
+
+
+async def _list_elsewhere(
+    alerts: Alerts, found: AlertGroup, there: Sequence[OtherPull], base: str
+) -> tuple[int, ...]:
+    """Return the companions' alerts that are for others: a bot's, or an own that has to stay.
+
+    One of Fettle's own stays where people have pushed to it, or where it holds more than this run.
+    """
+    every = found.alerts.union(*(each.alerts for each in found.companions))
+    own = [each for each in there if each.own]
+    stay = [each for each in own if each.pushed_by or not every.issuperset(each.alerts)]
+    held = {alert for pull in stay for alert in pull.alerts}
+    for each in found.companions:
+        group = each.group
+        pulls = await alerts.find_open_pulls(group.ecosystem, group.package, group.directory)
+        if any(pull.base == base and not (pull.foreign or pull.own) for pull in pulls):
+            held |= each.alerts
+    return tuple(sorted(held & every))
 
 
 @stage
@@ -70,6 +98,8 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
     for pull in others.candidates:
         bump = await _prove_pull(run, found, pull)
         if isinstance(bump, str):
+            if not pull.of_package:
+                continue
             useless.append(pull.number)
             why_not.append(_explain_unproved(pull, bump))
             continue
@@ -80,9 +110,10 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
         run.stands(start=bump.commit, head=bump.commit, foundation=bump.commit)
         run.let_go()
         run.summarize(f"#{pull.number} mends it, as far as its files tell")
-        return Others(adopted=pull, bump=bump, useless=tuple(useless), why_not=tuple(why_not))
+        seen = {"adopted": pull, "bump": bump, "useless": tuple(useless)}
+        return others.model_copy(update={**seen, "why_not": tuple(why_not)})
     run.summarize("none of them mends it")
-    return Others(useless=tuple(useless), why_not=tuple(why_not))
+    return others.model_copy(update={"useless": tuple(useless), "why_not": tuple(why_not)})
 
 
 @stage
@@ -92,7 +123,8 @@ async def leave_it(run: StageContext, others: Others) -> Others:
     pull = others.adopted
     assert pull is not None, "one was taken up"
     why_not = _explain_unproved(pull, "checks that passed before fail with it.")
-    return Others(useless=(*others.useless, pull.number), why_not=(*others.why_not, why_not))
+    seen = {"useless": (*others.useless, pull.number), "why_not": (*others.why_not, why_not)}
+    return others.model_copy(update={"adopted": None, "bump": None, **seen})
 
 
 def _explain_unproved(pull: OtherPull, why: str) -> str:

@@ -65,7 +65,13 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
             if work.passed:
                 return await run.stage(report_adopted, request, work, others)
             others = await run.stage(leave_it, others)
-    work = Work(found=found, replaces=others.useless, why_not=others.why_not)
+    work = Work(
+        found=found,
+        replaces=others.useless,
+        why_not=others.why_not,
+        earlier=others.earlier,
+        elsewhere=others.elsewhere,
+    )
     work = await converge(run, request, work, baseline)
     return await deliver(run, request, work)
 

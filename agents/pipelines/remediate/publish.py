@@ -16,6 +16,7 @@ from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
 from agents.pipelines.stages.pull_template import put_into_template
 from agents.pipelines.stages.quality import headline
+from agents.ports import PullRequest
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome, StageContext, stage
@@ -23,9 +24,14 @@ from agents.text import one_line
 from agents.text import publish as safe
 
 KEY = "remediate"
+REPLACED = "replaced"
 
 _CLOSED = "All of its alerts were closed while Fettle was at work, so nothing was published."
 _MADE = "{subject}: made; nothing was published, as asked. {checked}"
+_REPLACED = (
+    "#{number} takes the place of this one: it moves everything that this one does, and what"
+    " GitHub has reported for the same lock file since. This one is closed; its branch stays."
+)
 _INSTEAD = "Made instead of {pulls}."
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
@@ -117,7 +123,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
             report,
             work,
         )
-    if await _all_closed(run, work.found):
+    if await _all_closed(run, work):
         run.summarize("its alerts were closed meanwhile")
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
     name = request.branch or await run.new_branch(*branch_words(request), run.mark)
@@ -133,6 +139,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         evidence=evidence(work, request.repository_url),
         terms=(await run.policy()).pull_requests,
     )
+    await _close_replaced(run, work, pull_request)
     number = f" #{pull_request.number}" if pull_request.number else ""
     kind = "draft pull request" if pull_request.draft else "pull request"
     run.summarize(f"{kind}{number}" if number else name)
@@ -140,6 +147,16 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     text = f"{made}: {title}. {_describe_checks(work)}"
     outcome = _make_outcome("pull_request", result, text, report, work)
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
+
+
+async def _close_replaced(run: StageContext, work: Work, pull_request: PullRequest) -> None:
+    """Close what the new pull request takes the place of; beside a draft it stays open."""
+    alerts = run.ports.alerts
+    if alerts is None or pull_request.draft or not pull_request.number:
+        return
+    for earlier in work.replaced:
+        text = _REPLACED.format(number=pull_request.number)
+        await alerts.close_pull(earlier.number, REPLACED, text)
 
 
 async def _is_draft_by_policy(run: StageContext, work: Work) -> bool:
@@ -161,9 +178,10 @@ def _describe_checks(work: Work) -> str:
 
 def _body(work: Work, repository_url: str) -> str:
     body = pull_request_body(work, repository_url)
-    if not work.replaces:
+    instead = sorted({*work.replaces, *(each.number for each in work.replaced)})
+    if not instead:
         return body
-    pulls = ", ".join(f"#{number}" for number in work.replaces)
+    pulls = ", ".join(f"#{number}" for number in instead)
     parts = [body, _INSTEAD.format(pulls=pulls)]
     if not work.found.group.undisclosed:
         parts += [safe(f"- {one_line(why, 280)}") for why in work.why_not]
@@ -193,9 +211,9 @@ def _why_kept(work: Work) -> str:
     return _KEPT.format(why=" ".join(each.description for each in issues))
 
 
-async def _all_closed(run: StageContext, found: AlertGroup) -> bool:
+async def _all_closed(run: StageContext, work: Work) -> bool:
     """Return whether nobody needs the fix any more."""
-    numbers = [each.alert for each in found.group.advisories if each.alert]
-    if run.ports.alerts is None or not numbers or found.retire is not None:
+    numbers = sorted(number for each in work.groups for number in each.alerts)
+    if run.ports.alerts is None or not numbers or work.found.retire is not None:
         return False
     return all([await run.ports.alerts.state(number) != "open" for number in numbers])

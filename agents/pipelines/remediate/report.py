@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
-from agents.pipelines.remediate.work import Bump, Work
+from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import checks_table, format_untold, headline, to_code
 from agents.ports.publishing import EVIDENCE
 from agents.text import ADVISORIES, clean, is_advisory, one_line, publish
@@ -134,14 +134,16 @@ def _tell(work: Work, repository_url: str) -> str:
     return fit_sections(
         _format_retirement(work),
         _format_alerts(found, repository_url),
+        _section("Also moved", _format_companions(work, repository_url)) if work.passed else "",
         prose,
         _section("How it comes in", _ways_in(found)),
-        _section(made, _format_bump(bump)) if bump and work.passed else "",
+        _section(made, _format_bumps(work)) if bump and work.passed else "",
         _section("What was tried", tried) if not work.passed else "",
         _section("Does it reach your code", _reach(found, repository_url)),
         _section("Risk", _risk(work)) if work.passed else "",
         _section("Checked", _tell_checks(work, repository_url)) if work.quality else "",
         _section("Worth a look", _objections(work, repository_url)),
+        _section("Left for another pull request", _format_left_out(work, repository_url)),
         _section("Next", _next(work)),
         spare=(prose,),
     )
@@ -180,12 +182,14 @@ def describe_threat(advisory: Advisory, repository_url: str) -> str:
     return f"{advisory.severity.capitalize()} severity{f': {summary}' if summary else ''}"
 
 
-def _describe_advisory(advisory: Advisory, repository_url: str) -> str:
+def _describe_advisory(advisory: Advisory, repository_url: str, *, brief: bool = False) -> str:
     said = describe_threat(advisory, repository_url)
     ident = advisory.ghsa_id
     known = f"[{ident}]({ADVISORIES}{ident})" if is_advisory(ident) else to_code(ident)
     cve = f", {to_code(advisory.cve_id)}" if advisory.cve_id else ""
-    parts = [f"{said} ({known}{cve}).", f"Affected: {to_code(advisory.vulnerable)}."]
+    parts = [f"{said} ({known}{cve})."]
+    if not brief:
+        parts.append(f"Affected: {to_code(advisory.vulnerable)}.")
     if advisory.alert and repository_url:
         page = f"{repository_url}/security/dependabot/{advisory.alert}"
         parts.append(f"[Alert {advisory.alert}]({page}).")
@@ -221,9 +225,25 @@ def _places(triaged: TriageResult) -> list[str]:
     return [each for each in triaged.evidence if PLACE.match(each)]
 
 
-def _format_bump(bump: Bump) -> str:
-    how = HOW[bump.level] if bump.level is not None else _BY_ENGINEER
-    return f"{how}\n\n{_moves(bump.moves)}"
+def _format_bumps(work: Work) -> str:
+    how = (HOW[each.level] if each.level is not None else _BY_ENGINEER for each in work.bumps)
+    return f"{' '.join(dict.fromkeys(how))}\n\n{_moves(work.moves)}"
+
+
+def _format_companions(work: Work, repository_url: str) -> str:
+    """Return a line for each package that the fix takes along: what is wrong with it."""
+    lines = []
+    for each in work.companions:
+        first, *more = each.found.group.advisories
+        others = f" And {len(more)} more alert{'s' * (len(more) != 1)}." if more else ""
+        named = [to_code(one_line(version, VERSION)) for version in each.found.vulnerable[:3]]
+        about = f"{to_code(one_line(each.found.name, NAME))} {', '.join(named)}".rstrip()
+        lines.append(f"- {about}: {_describe_advisory(first, repository_url, brief=True)}{others}")
+    return "\n".join(lines)
+
+
+def _format_left_out(work: Work, repository_url: str) -> str:
+    return "\n".join(_safe([f"- {each}" for each in work.left_out], repository_url))
 
 
 def _format_retirement(work: Work) -> str:
@@ -265,6 +285,8 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
     parts = [_checks(work, repository_url)]
     if work.bump is not None:
         parts.append("\n".join(_safe([f"- {each}" for each in work.bump.evidence], repository_url)))
+    others = [f"- {line}" for each in work.bumps[1:] for line in each.evidence[:1]]
+    parts += [line for each in others for line in _safe([each], repository_url)]
     if work.verdict is not None:
         parts.append(_words(work.verdict.reasoning, repository_url, PROSE))
     return [part for part in parts if part]
@@ -293,7 +315,7 @@ def _tell_checks(work: Work, repository_url: str) -> str:
 
 def _objections(work: Work, repository_url: str) -> str:
     """Return what could not be proved, and what fresh eyes noticed."""
-    lines = [f"- Not proved: {each}" for each in (work.bump.notes if work.bump else ())]
+    lines = [f"- Not proved: {each}" for bump in work.bumps for each in bump.notes]
     if work.verdict is not None and work.passed:
         lines += [f"- {each.description}" for each in work.verdict.issues]
     return "\n".join(_safe(lines, repository_url))
@@ -321,11 +343,12 @@ def _risk(work: Work) -> str:
         return f"{said} {changed}".rstrip()
     if changed:
         return changed
-    if not work.bump.moves:
+    if not work.moves:
         return "Small: no package moved, and the repository's checks are no worse."
-    if not work.bump.mechanical:
+    if not work.mechanical:
         return "More than the package's own version moved: look at the table above."
-    return "Small: the package alone moved a small step, and the repository's checks are no worse."
+    moved = "each package alone" if work.companions else "the package alone"
+    return f"Small: {moved} moved a small step, and the repository's checks are no worse."
 
 
 def _explain_untried(work: Work) -> str:

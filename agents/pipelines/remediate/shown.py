@@ -12,14 +12,14 @@ ALERTS_LIMIT = 24_000  # and of all alerts
 MOST = 12
 
 
-async def alerts_shown(run: StageContext, found: AlertGroup) -> str:
+async def alerts_shown(run: StageContext, *groups: AlertGroup) -> str:
     """Return the alerts with their authors' words and what code found, fenced."""
-    by_alert = {(each.alert, each.ghsa_id): each for each in found.triage}
+    by_alert = {(each.alert, each.ghsa_id): each for found in groups for each in found.triage}
     parts = []
-    for advisory in found.group.advisories[:MOST]:
+    for advisory in [each for found in groups for each in found.group.advisories][:MOST]:
         triaged = by_alert.get((advisory.alert, advisory.ghsa_id))
         lines = [
-            f"{advisory.ghsa_id} {advisory.cve_id} ({advisory.severity})",
+            f"{advisory.package}: {advisory.ghsa_id} {advisory.cve_id} ({advisory.severity})",
             f"vulnerable: {one_line(advisory.vulnerable, 200)}",
             f"first patched: {one_line(advisory.first_patched, 60) or 'unknown'}",
             one_line((await clean_apart(advisory.summary)).text, 300),
@@ -43,9 +43,10 @@ def moves_shown(run: StageContext, work: Work) -> str:
     moves = [
         f"- {move.name}: {', '.join(move.old) or 'absent'} to {', '.join(move.new) or 'absent'}"
         f" ({move.delta or 'new or gone'}{', forced by resolution' if move.forced else ''})"
-        for move in work.bump.moves
+        for move in work.moves
     ]
-    return run.fence("\n".join([*moves, *work.bump.evidence, *work.bump.notes]))
+    said = [line for bump in work.bumps for line in (*bump.evidence, *bump.notes)]
+    return run.fence("\n".join([*moves, *said]))
 
 
 def results_shown(run: StageContext, work: Work) -> str:

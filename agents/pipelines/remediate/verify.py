@@ -109,7 +109,7 @@ def by_code(work: Work) -> VerifyResult | None:
         return VerifyResult(
             passed=False, by="code", issues=issues, test_output=output, feedback=feedback
         )
-    if (work.bump.mechanical or work.bump.by == "other") and not work.adapted:
+    if (work.mechanical or work.bump.by == "other") and not work.adapted:
         return VerifyResult(passed=True, by="code")
     return None
 
@@ -125,7 +125,8 @@ async def _by_model_if_any(run: StageContext, work: Work) -> VerifyResult:
         by_code = work.bump is not None and work.bump.by == "ladder" and not work.adapted
         if not by_code:
             raise
-        return VerifyResult(passed=True, by="nobody", unseen=True, reasoning=str(refused))
+        alone = not work.companions  # else what needs no look does not wait for one
+        return VerifyResult(passed=alone, by="nobody", unseen=True, reasoning=str(refused))
 
 
 async def _by_model(run: StageContext, work: Work) -> VerifyResult:
@@ -137,7 +138,7 @@ async def _by_model(run: StageContext, work: Work) -> VerifyResult:
         VERIFY,
         objection=_objection,
         instructions=await read_instructions(run),
-        alerts=await alerts_shown(run, work.found),
+        alerts=await alerts_shown(run, *work.groups),
         moves=moves_shown(run, work),
         results=results_shown(run, work),
         diff=run.fence(await tree.diff(run.base, run.head), limit=DIFF_LIMIT),

@@ -10,16 +10,18 @@ from agents.text import one_line
 
 LONGEST = 30  # characters of a version in a title
 MOST = 3  # versions in a title
+NAME = 60
 _WITHOUT = "Without it every copy is outside of the vulnerable ranges of {ids} as well."
 _MESSAGE = "Moves it out of the vulnerable ranges of {ids}."
 
 
-def format_subject(group: Group, moves: Sequence[Move]) -> str:
-    """Return the commit's subject, and the pull request's title: `Update jinja2 from 1 to 2`."""
-    name = one_line(group.package, 60)
+def format_subject(group: Group, moves: Sequence[Move], also: str = "") -> str:
+    """Return the subject of a commit or a pull request: `Update jinja2 from 1 to 2 and flask`."""
+    name = one_line(group.package, NAME)
     move = next((move for move in moves if not move.forced), None)
     old, new = map(_versions, move.ends if move else ((), ()))
     where = f" in {one_line(group.directory, 40)}" if group.directory else ""
+    where = f" and {also}{where}" if also else where
     if not new:
         return f"{'Remove' if old else 'Update'} {name}{where}"
     return f"Update {name}{f' from {old}' if old else ''} to {new}{where}"
@@ -29,9 +31,11 @@ def format_title(work: Work) -> str:
     """Return the commit's subject, and the pull request's title, for all that was made."""
     group = work.found.group
     if work.found.retire is None:
-        return format_subject(group, work.bump.moves if work.bump else ())
+        others = [one_line(each.found.name, NAME) for each in work.companions]
+        also = others[0] if len(others) == 1 else f"{len(others)} more packages" if others else ""
+        return format_subject(group, work.bump.moves if work.bump else (), also)
     where = f" in {one_line(group.directory, 40)}" if group.directory else ""
-    return f"Remove the override of {one_line(group.package, 60)}{where}"
+    return f"Remove the override of {one_line(group.package, NAME)}{where}"
 
 
 def format_message(group: Group, words: str = "", *, retires: bool = False) -> str:

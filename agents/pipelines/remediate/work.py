@@ -9,7 +9,7 @@ from agents.pipelines.remediate.frozen_locks import list_accepted
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import CheckComparison
-from agents.ports import SetupResult
+from agents.ports import OtherPull, SetupResult
 from agents.remediation import Result
 from agents.requests import Frozen, Overruled, Severity
 
@@ -56,6 +56,14 @@ class Bump(Frozen):
         """Return whether code alone proves enough: the ladder's first rungs, small moves only."""
         small = all(move.delta in SMALL for move in self.moves)
         return self.by == "ladder" and self.level in MECHANICAL and small
+
+
+class Companion(Frozen):
+    """Another package of the same lock file that the fix takes along."""
+
+    found: AlertGroup
+    bump: Bump | None = None
+    """None: what else moved has it out of every range already."""
 
 
 class FixObjection(Frozen):
@@ -118,6 +126,43 @@ class Work(Frozen):
     """Open pull requests of others that do not mend it."""
     why_not: tuple[str, ...] = ()
     """Why they do not, one line each."""
+    companions: tuple[Companion, ...] = ()
+    """What the fix takes along, each in a commit of its own."""
+    along: Literal["all", "mechanical", "none"] = "all"
+    """Which companions are tried; with more of them an earlier iteration did not stand."""
+    elsewhere: tuple[int, ...] = ()
+    """The alerts of companions that others are at."""
+    left_out: tuple[str, ...] = ()
+    """Why other packages with alerts are not in it, one line each."""
+    earlier: tuple[OtherPull, ...] = ()
+    """Open pull requests of Fettle's about the same lock file, which it may take the place of."""
+
+    @property
+    def groups(self) -> tuple[AlertGroup, ...]:
+        """Return every package that it is about, the first one first."""
+        return (self.found, *(each.found for each in self.companions))
+
+    @property
+    def bumps(self) -> tuple[Bump, ...]:
+        """Return what was made, package by package."""
+        made = (self.bump, *(each.bump for each in self.companions))
+        return tuple(each for each in made if each is not None)
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """Return all that moved, in the order in which it did."""
+        return tuple(move for bump in self.bumps for move in bump.moves)
+
+    @property
+    def replaced(self) -> tuple[OtherPull, ...]:
+        """Return the earlier pull requests that hold nothing that is not in it."""
+        mine = frozenset[int]().union(*(each.alerts for each in self.groups))
+        return tuple(each for each in self.earlier if each.alerts and mine.issuperset(each.alerts))
+
+    @property
+    def mechanical(self) -> bool:
+        """Return whether code alone proves enough of all that was made."""
+        return all(each.mechanical for each in self.bumps)
 
     @property
     def wants_engineer(self) -> bool:
@@ -149,6 +194,8 @@ class Work(Frozen):
         """Return whether the code has to follow: tests break, or the try before was found wrong."""
         assert self.quality is not None, "the checks were run before"
         assert self.bump is not None, "and something had moved"
+        if self.companions:  # what fails may be one of theirs: it goes on alone first
+            return False
         again = self.bump.by == "ladder" and bool(self.failed)
         return self.bump.by != "other" and (again or bool(self.quality.failing))
 

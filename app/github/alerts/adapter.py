@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection, Mapping
 from typing import get_args
 
 from agents.errors import RunError
@@ -12,7 +12,7 @@ from agents.requests import RemediateAlert, Repository
 from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
 from app.github.alerts.advisories import Advisories
 from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
-from app.github.pulls.competing import CompetingPullRequests
+from app.github.pulls.competing import CompetingPullRequests, EarlierRuns
 from app.github.transport import (
     SETTLE,
     GitHub,
@@ -30,6 +30,7 @@ from app.secrets.redaction import Redactor
 ALERTS = f"{REPOSITORY}/dependabot/alerts"
 LISTED = f"{ALERTS}{{?state,ecosystem,package}}"
 ALERT = f"{ALERTS}/{{number}}"
+PULL = f"{REPOSITORY}/pulls/{{number}}"
 PAGES = 20
 """Pages of a hundred alerts each, about one package."""
 MOST_NUMBERED = 200
@@ -58,8 +59,6 @@ _MANY_CLOSED = (
 )
 _STRANGE = "GitHub calls the state of alert {number} something that Fettle does not know."
 
-LaneOf = Callable[[str], Awaitable[str | None]]
-"""Returns the lane of an earlier run; None where its record is gone."""
 _DISABLED = (
     "Dependabot alerts are switched off for {repository}, so there is nothing to mend. Whoever"
     " administers the repository switches them on in its settings, under Advanced Security (in"
@@ -88,7 +87,7 @@ class GitHubAlerts:
         run_id: str,
         redactor: Redactor,
         *,
-        lane_of: LaneOf,
+        earlier: EarlierRuns,
         settle: float = SETTLE,
     ) -> None:
         self._github = github
@@ -98,7 +97,8 @@ class GitHubAlerts:
         self._wording = OutgoingText(github.urls, request, redactor)
         self._reading = RunReader.for_run(github, request, asked_at(run_id))
         self._advisories = Advisories(self._alerts_client, redactor.clean)
-        self._others = CompetingPullRequests(self._reading, request, lane_of)
+        self._others = CompetingPullRequests(self._reading, request, earlier)
+        self._earlier = earlier
 
     async def open(self, ecosystem: str, package: str) -> tuple[Advisory, ...]:
         """Return the open alerts about this package in all folders, newest first.
@@ -106,6 +106,19 @@ class GitHubAlerts:
         Undisclosed advisories are looked up only for public repositories.
         """
         return await self._with_secrets(await self._open(ecosystem_name(ecosystem), package))
+
+    async def open_in_folder(self, ecosystem: str, directory: str) -> tuple[Advisory, ...]:
+        """Return the open alerts of a folder, of all packages, newest first.
+
+        Without those whose fix people declined. Where there are more than Fettle reads, those of
+        the pages that it read: what is left over has runs of its own.
+        """
+        wanted = ecosystem_name(ecosystem)
+        declined = await self._earlier.list_declined(self._request.repository.id)
+        asked = {"state": "open"} | ({"ecosystem": wanted} if wanted in FILTERS else {})
+        found = await self._list(wanted, asked, whole=False)
+        here = [each for each in found if each.directory == directory.strip("/")]
+        return await self._with_secrets([each for each in here if each.alert not in declined])
 
     async def _with_secrets(self, found: list[Advisory]) -> tuple[Advisory, ...]:
         """Return them with which of them the public must not learn of yet."""
@@ -174,12 +187,35 @@ class GitHubAlerts:
             await comments.change(posted.id, f"{key}-{place}", text, yielding=False)
         return posted.url
 
+    async def close_pull(self, pull: int, key: str, body: str) -> None:
+        """Comment on the pull request, close it, and record that nobody declined it."""
+        await self.say(pull, key, body)
+        request = self._request
+        async with self._github.lease_client(
+            request.installation_id, request.repository.id, Profile.PULLS
+        ) as client:
+            where = self._reading.url_variables(number=pull)
+            await client.patch(PULL, where, data={"state": "closed"})
+        await self._earlier.replace(request.repository.id, pull)
+
     async def _open(self, ecosystem: str, package: str) -> list[Advisory]:
         if not is_package(package):
             raise RunError(_NO_PACKAGE.format(package=package[:80]))
         asked = {"state": "open", "package": package}
         if ecosystem in FILTERS:
             asked["ecosystem"] = ecosystem
+        try:
+            found = await self._list(ecosystem, asked)
+        except TooManyPages as error:
+            raise RunError(
+                self._name_repository(_TOO_MANY, package=package, most=PAGES * 100)
+            ) from error
+        return [each for each in found if same_package(ecosystem, each.package, package)]
+
+    async def _list(
+        self, ecosystem: str, asked: Mapping[str, str], *, whole: bool = True
+    ) -> list[Advisory]:
+        """Return the alerts of an ecosystem; `whole`: raise TooManyPages where some are left."""
         client, found = await self._alerts_client(), []
         try:
             where = self._reading.url_variables(**asked)
@@ -187,13 +223,12 @@ class GitHubAlerts:
                 alert = alert_in(each, self._redactor.clean)
                 if alert is not None and alert.ecosystem == ecosystem:
                     found.append(alert)
-        except TooManyPages as error:
-            raise RunError(
-                self._name_repository(_TOO_MANY, package=package, most=PAGES * 100)
-            ) from error
+        except TooManyPages:
+            if whole:
+                raise
         except NotPermitted as error:
             raise self._to_refusal(error) from error
-        return [each for each in found if same_package(ecosystem, each.package, package)]
+        return found
 
     async def _alerts_client(self) -> InstallationClient:
         """Return a client that can read the alerts, and nothing else."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from agents.ports import OtherPull
 from agents.remediation import branch_words
@@ -28,6 +28,30 @@ WEB = 19_864_447
 Pull = Mapping[str, Any]
 
 
+class EarlierRun(NamedTuple):
+    """A run of Fettle's that is on record."""
+
+    lane: str
+    alerts: tuple[int, ...] = ()
+    """Those that its pull request is for."""
+
+
+class EarlierRuns(Protocol):
+    """The record of Fettle's earlier runs about alerts."""
+
+    async def find(self, run_id: str) -> EarlierRun | None:
+        """Return the run under its present lane; None: its record is gone."""
+        ...
+
+    async def list_declined(self, repository_id: int) -> Collection[int]:
+        """Return the alerts for which people have declined a fix."""
+        ...
+
+    async def replace(self, repository_id: int, number: int) -> None:
+        """Note that another pull request takes the place of this one."""
+        ...
+
+
 class CompetingPullRequests:
     """Finds pull requests by their author first, since anybody can choose a branch's name."""
 
@@ -35,11 +59,11 @@ class CompetingPullRequests:
         self,
         reading: RunReader,
         request: RemediateAlert,
-        lane_of: Callable[[str], Awaitable[str | None]],
+        earlier: EarlierRuns,
     ) -> None:
         self._reading = reading
         self._request = request
-        self._lane_of = lane_of
+        self._earlier = earlier
 
     async def read(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
         """Return the pull requests for this package in this folder, newest first, without forks.
@@ -52,28 +76,41 @@ class CompetingPullRequests:
         found: list[OtherPull] = []
         try:
             async for pull in client.getiter(PULLS, where, pages=PAGES):
-                if await self._is_about(pull, own, sought):
-                    found.append(await self._to_other_pull(client, pull, own))
+                if (other := await self._read_one(client, pull, own, sought)) is not None:
+                    found.append(other)
                 if len(found) == MOST:
                     break
         except TooManyPages:  # what is older than a thousand others nobody is at any more
             pass
         return tuple(found)
 
-    async def _is_about(self, pull: Pull, own: BotIdentity, sought: SoughtPackage) -> bool:
+    async def _read_one(
+        self, client: InstallationClient, pull: Pull, own: BotIdentity, sought: SoughtPackage
+    ) -> OtherPull | None:
+        """Return the pull request if it may be about the package; None: it is not."""
         if is_foreign(pull, self._request.repository):
-            return False
+            return None
         if own.is_author(pull):
-            return await self._is_ours(pull, sought)
+            run, same = await self._find_run(pull, sought)
+            if run is None and not same:
+                return None
+            return await self._to_other_pull(
+                client, pull, own=True, of_package=same, alerts=run.alerts if run else ()
+            )
         author = pull["user"] or {}
-        if author.get("type") != "Bot":
-            return False
         words = f"{pull['title']}\n{(pull['body'] or '')[:READ]}"
         branch, base = pull["head"]["ref"], pull["base"]["ref"]
-        return is_moving(author["login"], branch, base, words, sought)
+        if author.get("type") != "Bot" or not is_moving(
+            author["login"], branch, base, words, sought
+        ):
+            return None
+        return await self._to_other_pull(client, pull)
 
-    async def _is_ours(self, pull: Pull, sought: SoughtPackage) -> bool:
-        """Tell whether a run about the same package made it: it knows, or else its branch."""
+    async def _find_run(self, pull: Pull, sought: SoughtPackage) -> tuple[EarlierRun | None, bool]:
+        """Return the run that opened it, if it is of the folder, and whether of the same package.
+
+        Where its record is gone, its branch tells.
+        """
         marked = MARKER.findall(pull["body"] or "")
         about = self._request.model_copy(
             update={
@@ -82,14 +119,15 @@ class CompetingPullRequests:
                 "directory": sought.directory,
             }
         )
-        if marked and (lane := await self._lane_of(marked[-1])) is not None:
-            return lane == about.lane
+        if marked and (run := await self._earlier.find(marked[-1])) is not None:
+            of_folder = run.lane.rpartition("!")[0] == about.lane.rpartition("!")[0]
+            return (run if of_folder else None), run.lane == about.lane
         words = re.escape("-".join(part for part in branch_words(about) if part))
         own_name = rf"{BRANCH_PREFIX}(?:.+/)?{words}-[0-9a-f]{{6}}"
-        return re.fullmatch(own_name, pull["head"]["ref"]) is not None
+        return None, re.fullmatch(own_name, pull["head"]["ref"]) is not None
 
     async def _to_other_pull(
-        self, client: InstallationClient, pull: Pull, own: BotIdentity
+        self, client: InstallationClient, pull: Pull, **more: Any
     ) -> OtherPull:
         author = pull["user"] or {}
         return OtherPull(
@@ -100,8 +138,8 @@ class CompetingPullRequests:
             head=pull["head"]["sha"],
             base=pull["base"]["ref"],
             author=author.get("login", ""),
-            own=own.is_author(pull),
             pushed_by=await self._pushed_by(client, pull),
+            **more,
         )
 
     async def _pushed_by(self, client: InstallationClient, pull: Pull) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, RowMapping, Select, Update, select, true, update
+from sqlalchemy import Connection, RowMapping, Select, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.remediation import PREFIX
@@ -22,6 +22,8 @@ STATES: tuple[State, ...] = get_args(State)
 WAITING: tuple[State, ...] = ("open", "merged")
 TRIES = 12
 """How many outcomes of a lane are read at most."""
+PULLS = 60
+"""How many of a repository's newest pull requests are looked at for alerts of other lanes."""
 AT_ONCE = 50
 
 
@@ -121,6 +123,31 @@ class Remediations:
         )
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
+    async def list_about(
+        self, repository_id: int, lane: str, alerts: Collection[int]
+    ) -> list[Remediation]:
+        """Return the newest outcomes of fixes for these alerts of the lane, newest first.
+
+        Beside the lane's own these are the ones of pull requests that took its package along.
+        """
+        every = _select_remediations().where(
+            remediations.c.repository_id == repository_id,
+            remediations.c.number != 0,
+            remediations.c.lane != lane,
+            remediations.c.retires.is_(None),
+        )
+        others = await self._list(every.order_by(remediations.c.ended_at.desc()).limit(PULLS))
+        along = [each for each in others if not each.found.keys().isdisjoint(alerts)]
+        found = [*await self.of_lane(lane), *along]
+        newest = sorted(found, key=lambda each: (each.ended_at, each.run_id), reverse=True)
+        return newest[:TRIES]
+
+    async def replace(self, repository_id: int, number: int) -> None:
+        """Record that another pull request takes the place of this one; nobody declined it."""
+        change = update(remediations).where(*_pull(repository_id, number))
+        values = change.values(state="over", open_alerts="[]")
+        await self._database.write(lambda c: c.execute(values))
+
     async def list_newest(
         self, most: int, repository_id: int | None = None, *, state: str = ""
     ) -> list[Remediation]:
@@ -131,13 +158,15 @@ class Remediations:
         )
         return await self._list(found.order_by(remediations.c.ended_at.desc()).limit(most))
 
-    async def list_later(self, run_id: str) -> list[Remediation]:
-        """Return the outcomes in the run's lane since the run was asked for, newest first."""
-        asked = select(runs.c.lane, runs.c.created_at).where(runs.c.id == run_id)
+    async def list_later(self, run_id: str, alerts: Collection[int] = ()) -> list[Remediation]:
+        """Return the outcomes about these alerts since the run was asked for, newest first."""
+        columns = (runs.c.repository_id, runs.c.lane, runs.c.created_at)
+        asked = select(*columns).where(runs.c.id == run_id)
         row = await self._database.read(lambda c: c.execute(asked).one_or_none())
         if row is None:
             return []
-        return [each for each in await self.of_lane(row.lane) if each.ended_at > row.created_at]
+        found = await self.list_about(row.repository_id, row.lane, alerts)
+        return [each for each in found if each.ended_at > row.created_at]
 
     async def awaits(self, repository_id: int, number: int) -> bool:
         """Tell whether the pull request is one of Fettle's that is still open in the table."""
@@ -155,7 +184,8 @@ class Remediations:
                 if merged and each.retires:
                     _set(connection, each.retires, {"override_until": None})
                 if not merged and not each.retires:
-                    connection.execute(_waited_for(each).values(declined=True))
+                    for run_id in _list_waiting(connection, each):
+                        _set(connection, run_id, {"declined": True})
             return [each.run_id for each in found]
 
         return await self._database.write(note)
@@ -238,11 +268,17 @@ def _was_denied(connection: Connection, run_id: str) -> bool:
     return connection.scalar(select(approvals.c.id).where(*denied).limit(1)) is not None
 
 
-def _waited_for(each: Remediation) -> Update:
-    """Return the change of what made no pull request of its own after this one."""
+def _list_waiting(connection: Connection, each: Remediation) -> list[str]:
+    """Return the runs after this one that made no pull request, since this one had its alerts."""
     rows, later = remediations.c, remediations.c.ended_at > each.ended_at
-    mine = (rows.lane == each.lane, rows.repository_id == each.repository_id)
-    return update(remediations).where(*mine, rows.number == 0, rows.state == "over", later)
+    mine = (rows.repository_id == each.repository_id, rows.number == 0, rows.state == "over")
+    query = _select_remediations().where(*mine, later)
+    found = [_remediation(row) for row in connection.execute(query).mappings()]
+    return [
+        other.run_id
+        for other in found
+        if other.lane == each.lane or (other.found and other.found.keys() <= each.found.keys())
+    ]
 
 
 def _set(connection: Connection, run_id: str, change: Mapping[str, Any]) -> None:

@@ -284,7 +284,9 @@ def _list_queued(connection: Connection) -> list[QueuedRun]:
     columns = (runs.c.id, runs.c.installation_id, runs.c.created_at, runs.c.unasked, runs.c.stage)
     told = (runs.c.kind, runs.c.told_place, runs.c.told_at)
     query = select(*columns, *told, blocked.label("blocked"), cancelled.label("off"))
-    queued = query.where(runs.c.state == "queued")
+    rows = connection.execute(query.where(runs.c.state == "queued")).all()
+    about_alerts = any(row.unasked and row.kind == "remediate_alert" for row in rows)
+    behind = _list_behind_others(connection) if about_alerts else frozenset()
     return [
         QueuedRun(
             id=row.id,
@@ -295,11 +297,31 @@ def _list_queued(connection: Connection) -> list[QueuedRun]:
             told_place=row.told_place,
             told_at=row.told_at or 0.0,
             cancelled=row.off,
-            free=not row.blocked,
+            free=not (row.blocked or row.id in behind),
             kind=row.kind,
         )
-        for row in connection.execute(queued)
+        for row in rows
     ]
+
+
+def _list_behind_others(connection: Connection) -> frozenset[str]:
+    """Return the queued runs about alerts that have to wait for another of the same folder.
+
+    They would change the same lock file: the next one is to see what the one before it has made.
+    What waits for people holds nobody up, and what people asked for does not wait.
+    """
+    columns = (runs.c.id, runs.c.state, runs.c.repository_id, runs.c.lane)
+    mine = (runs.c.kind == "remediate_alert", runs.c.unasked)
+    there = runs.c.state.in_(("running", "queued"))
+    rows = connection.execute(select(*columns).where(*mine, there)).all()
+    behind: set[str] = set()
+    begun: set[tuple[int, str]] = set()
+    for row in sorted(rows, key=lambda row: (row.state != "running", row.id)):
+        folder = (row.repository_id, row.lane.rpartition("!")[0])
+        if row.state == "queued" and folder in begun:
+            behind.add(row.id)
+        begun.add(folder)
+    return frozenset(behind)
 
 
 def _count_at_work(connection: Connection, *only: ColumnElement[bool]) -> Counter[int]:

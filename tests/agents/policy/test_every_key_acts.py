@@ -93,6 +93,8 @@ ACTS = {
     "remediation.scope": f"{REMEDIATE}::test_the_policy_says_which_alerts_are_mended",
     "remediation.min_release_days": f"{REMEDIATE}::"
     "test_where_the_age_of_a_release_cannot_be_told_the_policy_holds_it_back",
+    "remediation.group": "tests/agents/pipelines/remediate/test_companions.py"
+    "::test_what_goes_its_own_way",
     "remediation.majors": f"{MAJORS}::test_the_policy_says_whether_majors_move",
     "remediation.overrides": f"{REMEDIATE}"
     "::test_the_policy_says_whether_and_for_how_long_something_is_overruled",

@@ -134,6 +134,18 @@ async def test_what_another_run_has_read_meanwhile_asks_nothing_of_github(alerte
     assert len(alerted.server.requests) == before
 
 
+async def test_what_another_packages_pull_request_took_along_asks_nothing_of_github(
+    alerted, judged
+):
+    first, request = await alerted.create_run("first", package="flask", told=(make_told(1),))
+    await alerted.create_run("second", told=(make_told(2),))
+    kept = {"number": 31, "cancelled": False, "commit": "c" * 40}
+    await Remediations(alerted.database).remember(first, request, found={1: "a", 2: "b"}, **kept)
+    before = len(alerted.server.requests)
+    assert rule(await judged(make_told(2), name="second")) == "not-covered"
+    assert len(alerted.server.requests) == before
+
+
 async def test_what_was_mended_elsewhere_is_not_mended_here(alerted, judged):
     """A run for another branch reads the same alerts."""
     database = alerted.database

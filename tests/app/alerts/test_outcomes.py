@@ -8,7 +8,7 @@ import pytest
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
-from agents.pipelines.remediate.work import Bump, Work
+from agents.pipelines.remediate.work import Bump, Companion, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
 from agents.requests import Overruled, Retire
@@ -130,6 +130,30 @@ BUMP = Bump(by="ladder", level=4, tree="t", overruled=MADE)
 FOUND = AlertGroup(commit="c" * 40, group=GROUP)
 FIX = {"output": Work(found=FOUND, bump=BUMP).model_dump(mode="json")}
 PLAIN = {"output": Work(found=FOUND, bump=Bump(by="ladder", tree="t")).model_dump(mode="json")}
+
+
+ALONG = AlertGroup(
+    commit="c" * 40,
+    group=GROUP.model_copy(
+        update={
+            "package": "lodash",
+            "advisories": (
+                GROUP.advisories[0].model_copy(update={"package": "lodash", "alert": 8}),
+            ),
+        }
+    ),
+)
+TOGETHER = Work(found=FOUND, bump=BUMP, companions=(Companion(found=ALONG),))
+
+
+@pytest.mark.parametrize(("number", "found"), [(31, {7, 8}), (None, {7})])
+async def test_what_a_pull_request_took_along_is_remembered_with_it(ends, number, found):
+    said = {"title": "Fix", "body": "", "draft": False}
+    pull = PullRequest(branch="bot/x", head="d" * 40, base="main", number=number, url="u", **said)
+    fixed = {"output": TOGETHER.model_dump(mode="json")}
+    outcome = Outcome(kind="pull_request", text="Opened.", pull_request=pull)
+    kept = await ends(outcome, ("stage/scan/1", SCAN), ("stage/fix/1", fixed))
+    assert set(kept.found) == found
 
 
 async def test_the_override_of_the_last_fix_is_kept_with_its_day(ends, database):

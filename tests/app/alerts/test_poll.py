@@ -124,6 +124,14 @@ async def test_an_alert_that_nobody_told_of_gets_its_run_once(alerted, look, ope
     assert await look(after=DAY) == [request, request]  # no run came of it
 
 
+async def test_what_an_open_pull_request_took_along_is_not_asked_for(alerted, look, open_alert):
+    run_id, about = await alerted.create_run("1111", package="flask")
+    await alerted.runs.record_end(run_id, Outcome(kind="pull_request", text="Opened."))
+    made = {"number": 31, "cancelled": False, "commit": "c" * 40, "found": alerted.found}
+    await Remediations(alerted.database).remember(run_id, about, **made)
+    assert await look(after=DAY) == []
+
+
 async def test_a_pass_that_was_cut_short_asks_for_nothing_twice(alerted, look, open_alert):
     [request] = await look()
     await alerted.database.write(lambda c: c.execute(delete(alert_looks)))

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.locate import known_ecosystem
-from agents.pipelines.remediate.findings.scan import make_terms
+from agents.pipelines.remediate.findings.wanted import make_terms
 
 __all__ = ["AlertGroup", "known_ecosystem", "make_terms"]

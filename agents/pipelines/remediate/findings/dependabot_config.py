@@ -6,7 +6,8 @@ https://docs.github.com/code-security/dependabot/working-with-dependabot/dependa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agents.pipelines.remediate.ladder import Group, Unfit
@@ -32,6 +33,65 @@ _NAMES = {
 """Dependabot's names of ecosystems, by those of GitHub's alerts."""
 
 
+@dataclass(frozen=True)
+class DependabotGroups:
+    """The groups for security updates of one folder, each with what it takes and leaves out.
+
+    https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference#groups--
+    """
+
+    groups: tuple[Mapping[str, object], ...] = ()
+
+    def are_together(self, one: Group, other: Group) -> bool:
+        """Return whether one pull request may be about both; without any group, it may."""
+        if not self.groups:
+            return True
+        first = self._find(one)
+        return first is not None and first is self._find(other)
+
+    def _find(self, group: Group) -> Mapping[str, object] | None:
+        """Return the first group that takes the package, as Dependabot does."""
+        return next((each for each in self.groups if _takes(each, group)), None)
+
+
+async def read_groups(
+    source: Source, commit: str, ecosystem: str, directory: str
+) -> DependabotGroups:
+    """Return the groups of the folder; none where no file, or none that can be read, has any."""
+    for path in PATHS:
+        data = await source.show(commit, path)
+        if data is not None and len(data) <= _LIMIT:
+            text = data.decode("utf-8", "replace")
+            found = await asyncio.to_thread(_list_groups, text, ecosystem, directory)
+            return DependabotGroups(tuple(found))
+    return DependabotGroups()
+
+
+def _list_groups(text: str, ecosystem: str, directory: str) -> list[Mapping[str, object]]:
+    found: list[Mapping[str, object]] = []
+    for update in _list_updates_of(text, ecosystem, directory):
+        groups = update.get("groups")
+        found += _tables(list(groups.values()) if isinstance(groups, dict) else ())
+    return [each for each in found if each.get("applies-to") == "security-updates"]
+
+
+def _takes(rules: Mapping[str, object], group: Group) -> bool:
+    """Return whether a group's patterns, and kind of dependency, take the package."""
+    name = group.package.lower()
+    kind = rules.get("dependency-type")
+    development = all(each.scope == "development" for each in group.advisories)
+    if kind in ("development", "production") and (kind == "development") != development:
+        return False
+    wanted, unwanted = _words(rules.get("patterns")), _words(rules.get("exclude-patterns"))
+    if any(fnmatchcase(name, each) for each in unwanted):
+        return False
+    return not wanted or any(fnmatchcase(name, each) for each in wanted)
+
+
+def _words(value: object) -> list[str]:
+    return [str(each).lower() for each in value] if isinstance(value, list) else []
+
+
 async def find_ignored(source: Source, commit: str, group: Group) -> tuple[str, str]:
     """Return the file that says to ignore the group's package, and the name that it does so by.
 
@@ -48,17 +108,23 @@ async def find_ignored(source: Source, commit: str, group: Group) -> tuple[str, 
 
 
 def _find_pattern(text: str, group: Group) -> str:
-    for update in _list_updates(text):
-        if update.get("package-ecosystem") not in _NAMES.get(group.ecosystem, ()):
-            continue
-        if not any(_covers(each, group.directory) for each in _list_directories(update)):
-            continue
+    for update in _list_updates_of(text, group.ecosystem, group.directory):
         for entry in _tables(update.get("ignore")):
             name = str(entry.get("dependency-name", ""))
             whole = not entry.get("versions") and not entry.get("update-types")
             if name and whole and fnmatchcase(group.package.lower(), name.lower()):
                 return name
     return ""
+
+
+def _list_updates_of(text: str, ecosystem: str, directory: str) -> list[dict[str, object]]:
+    """Return the entries about an ecosystem, by GitHub's name of it, in a folder."""
+    return [
+        update
+        for update in _list_updates(text)
+        if update.get("package-ecosystem") in _NAMES.get(ecosystem, ())
+        and any(_covers(each, directory) for each in _list_directories(update))
+    ]
 
 
 def _list_updates(text: str) -> list[dict[str, object]]:

@@ -59,11 +59,18 @@ class AlertGroup(Frozen):
     """The alerts that are not open any more, and that the override was made for."""
     let_go: bool = False
     """The override need not be looked at again: it is gone, or people have made it theirs."""
+    companions: tuple[AlertGroup, ...] = ()
+    """Other packages of the same lock file that a fix may take along, the worst first."""
 
     @property
     def name(self) -> str:
         """Return the package's name."""
         return self.group.package
+
+    @property
+    def alerts(self) -> frozenset[int]:
+        """Return the numbers of the package's alerts."""
+        return frozenset(each.alert for each in self.group.advisories if each.alert)
 
     @property
     def unclear(self) -> tuple[TriageResult, ...]:

@@ -34,16 +34,28 @@ async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Return it with the copies and their reach."""
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await read_copies(run, ecosystem, found.group)
+    [reach], partly = await measure_reach(run, (found.group,))
+    return with_copies(found, ecosystem, copies, reach, notes=(note, partly))
+
+
+def with_copies(
+    found: AlertGroup,
+    ecosystem: Ecosystem | None,
+    copies: tuple[FoundCopy, ...],
+    reach: Reach,
+    *,
+    notes: Sequence[str] = (),
+) -> AlertGroup:
+    """Return it with its copies and their reach; `over` where all of them are safe."""
     versions = ", ".join(copy.version for copy in copies)
     safe = bool(copies) and not any(copy.vulnerable for copy in copies)
-    reach, partly = await _reach(run, found.group)
     advisories: Sequence[Advisory] = found.group.advisories
     return found.model_copy(
         update={
             "tool": ecosystem.tool if ecosystem else "",
             "copies": copies,
             "triage": triage(advisories, copies, reach, located=bool(copies)),
-            "note": " ".join(each for each in (note, partly) if each),
+            "note": " ".join(each for each in notes if each),
             "over": _SAFE.format(package=found.name, versions=versions) if safe else "",
         }
     )
@@ -67,12 +79,14 @@ async def read_copies(
     ), ""
 
 
-async def _reach(run: StageContext, group: Group) -> tuple[Reach, str]:
+async def measure_reach(run: StageContext, groups: Sequence[Group]) -> tuple[list[Reach], str]:
+    """Return how far each of these packages of one ecosystem reaches, and what was left out."""
     source = run.ports.source
-    paths = list_source_files(group.ecosystem, await source.files(run.base))
-    reach = Reach(group.ecosystem, group.package, searchable=bool(paths))
+    paths = list_source_files(groups[0].ecosystem, await source.files(run.base))
+    found = [Reach(each.ecosystem, each.package, searchable=bool(paths)) for each in groups]
     for path in paths[:MOST_FILES]:
         text = (await source.show(run.base, path) or b"").decode("utf-8", "replace")
-        reach.look(path, text)
+        for reach in found:
+            reach.look(path, text)
     left_out = len(paths) > MOST_FILES
-    return reach, _PARTLY.format(most=MOST_FILES, count=len(paths)) if left_out else ""
+    return found, _PARTLY.format(most=MOST_FILES, count=len(paths)) if left_out else ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from pydantic import ValidationError
 
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.committed import Committed
-from agents.pipelines.remediate.findings.dependabot_config import find_ignored
+from agents.pipelines.remediate.findings.companions import gather_companions
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.locate import (
     NOT_KNOWN,
@@ -16,11 +14,11 @@ from agents.pipelines.remediate.findings.locate import (
     locate_copies,
     read_copies,
 )
+from agents.pipelines.remediate.findings.wanted import explain_unwanted
 from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Group,
     Stuck,
-    Terms,
     Unfit,
     targets_of,
 )
@@ -35,11 +33,6 @@ _MOVED = "The scan that was handed in looked at {old}, and the branch is at {new
 _BROKEN = "The scan that was handed in cannot be read ({count} faults; the first: {first})."
 _NO_BRANCH = "There is no branch `{name}` to mend. Name another one with --base."
 _NONE = "There is no open alert about {package} here any more."
-_POLICY = "The policy leaves these alerts alone: {why} (`remediation` in `.github/fettle.yml`)."
-_IGNORED = (
-    "`{path}` says to ignore `{name}`. Take that out, or ask for the alert itself:"
-    " `fettle remediate` with its address."
-)
 _NO_RANGES = (
     "GitHub does not know the alerts about {package} any more that the override was made for, so"
     " nothing can say whether it is needed."
@@ -58,27 +51,17 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
         found = _handed_in(request, run.base)
     else:
         group = await _group(alerts_of(run), request)
-        over = await _why_not(run, request, group) if group.advisories else ""
-        over = over or ("" if group.advisories else _NONE.format(package=request.package))
+        none = _NONE.format(package=request.package)
+        over = await explain_unwanted(run, request, group) if _has_asked(request, group) else none
         found = AlertGroup(commit=run.base, group=group, over=over)
         wanted = (await run.policy()).remediation.assess
         wanted = "unclear" if request.assess and wanted == "never" else wanted
         found = found.model_copy(update={"assess": wanted})
         found = found if over else await locate_copies(run, found)
+        if not (found.over or request.dry_run):
+            found = await gather_companions(run, request, found)
     run.summarize(one_line(found.over or _format_summary(found), 120))
     return found
-
-
-async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
-    """Return what a fix may do; `majors`: also move to another major version, to see what comes."""
-    policy = (await run.policy()).remediation
-    return Terms(
-        today=datetime.fromtimestamp(run.wall(), UTC).date(),
-        majors=majors or policy.majors == "allow",
-        min_days=policy.min_release_days,
-        overrides=policy.overrides,
-        override_days=policy.override_days,
-    )
 
 
 def alerts_of(run: StageContext) -> Alerts:
@@ -139,7 +122,8 @@ async def _load_override_group(
     alerts = alerts_of(run)
     group = await _group(alerts, request)
     still = {each.alert for each in group.advisories}
-    made_for = await alerts.find_by_numbers([each for each in request.alerts if each not in still])
+    numbered = await alerts.find_by_numbers([each for each in request.alerts if each not in still])
+    made_for = [each for each in numbered if each.package == request.package]
     every = (*made_for, *group.advisories)
     manifests = tuple(dict.fromkeys(each.manifest.strip("/") for each in every))
     group = group.model_copy(update={"advisories": every, "manifests": manifests})
@@ -173,21 +157,12 @@ async def _stands(
     return ("", False) if there else (_GONE.format(package=group.package), True)
 
 
-async def _why_not(run: StageContext, request: RemediateAlert, group: Group) -> str:
-    """Return why no alert of the group is worth a run; with one that is, all are mended."""
-    if request.alerts:
-        asked = any(each.alert in request.alerts for each in group.advisories)
-        return "" if asked else _NONE.format(package=request.package)
-    policy = (await run.policy()).remediation
-    severities = request.severities or policy.severities
-    severe = [each for each in group.advisories if each.severity in severities]
-    if not severe:
-        found = ", ".join(sorted({each.severity for each in group.advisories}))
-        return _POLICY.format(why=f"their severity is {found}")
-    if policy.scope == "runtime" and all(each.scope == "development" for each in severe):
-        return _POLICY.format(why="only development needs the package")
-    path, name = await find_ignored(run.ports.source, run.base, group)
-    return _IGNORED.format(path=path, name=one_line(name, 100)) if path else ""
+def _has_asked(request: RemediateAlert, group: Group) -> bool:
+    """Return whether alerts that were asked for are open; by number, or any at all."""
+    wanted = [
+        each for each in group.advisories if not request.alerts or each.alert in request.alerts
+    ]
+    return bool(wanted)
 
 
 def _place(request: RemediateAlert) -> tuple[str, str, str]:
@@ -197,4 +172,5 @@ def _place(request: RemediateAlert) -> tuple[str, str, str]:
 def _format_summary(found: AlertGroup) -> str:
     count = len(found.group.advisories)
     versions = ", ".join(found.vulnerable) or "version not found"
-    return f"{count} alert{'s' * (count != 1)} about {found.name} ({versions})"
+    also = f", and {len(found.companions)} more" if found.companions else ""
+    return f"{count} alert{'s' * (count != 1)} about {found.name} ({versions}){also}"

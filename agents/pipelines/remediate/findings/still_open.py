@@ -52,15 +52,27 @@ async def why_still_open(
     why = (
         _OTHER_BRANCH.format(base=_word(base), default=_word(default))
         if base != default
-        else await _what_is_there(source, request, advisories)
+        else await _list_what_is_there(source, request, advisories)
     )
     return safe(f"{_HEAD.format(alerts=alerts)}\n\n{why}")
 
 
-async def _what_is_there(
+async def _list_what_is_there(
     source: Source, request: RemediateAlert, advisories: Sequence[Advisory]
 ) -> str:
+    """Return what is there of each package, in the order of the alerts."""
     commit = await source.fetch()
+    parts = []
+    for package in dict.fromkeys(each.package for each in advisories):
+        mine = [each for each in advisories if each.package == package]
+        about = request.model_copy(update={"package": package})
+        parts.append(await _what_is_there(source, commit, about, mine))
+    return "\n\n".join(parts)
+
+
+async def _what_is_there(
+    source: Source, commit: str, request: RemediateAlert, advisories: Sequence[Advisory]
+) -> str:
     group = Group(
         repository=request.repository.full_name,
         ecosystem=request.ecosystem,

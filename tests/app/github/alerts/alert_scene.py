@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.policy import MissingPolicy, Policy, PolicyOrigin, ValidPolicy
 from agents.requests import RemediateAlert
+from app.alerts.earlier_runs import StoredEarlierRuns
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
@@ -80,7 +81,7 @@ class AlertScene:
             request,
             run_id,
             self.scene.redactor,
-            lane_of=self.runs.lane_of,
+            earlier=StoredEarlierRuns(self.database),
             settle=0,
         )
 

@@ -10,7 +10,9 @@ from app.github.alerts.adapter import PAGES
 from app.github.alerts.advisories import LONGEST_QUERY, _batches
 from app.github.transport.tokens import Profile
 from app.simulator.github.state.alerts import Affected
+from app.store.alerts.remediations import Remediations
 from tests.app.github.alerts.alert_scene import ADVISORY, JINJA
+from tests.app.github.pulls.test_competing import opened_by_us
 
 OTHER = "GHSA-2222-3333-4444"
 MALICIOUS = "GHSA-5555-6666-7777"
@@ -98,6 +100,44 @@ async def test_a_name_that_is_none_is_not_even_asked_about(alerted):
         with pytest.raises(RunError, match="cannot be the name of a package"):
             await run.open("pip", name)
     assert alerted.scene.calls("GET", "/dependabot/alerts") == []
+
+
+async def test_the_alerts_of_a_folder_are_those_that_nobody_declined_a_fix_for(alerted):
+    await alerted.alert()
+    flask = await alerted.alert(ghsa=OTHER, affected=Affected("pip", "flask", "< 2.3.2", "2.3.2"))
+    await alerted.alert(
+        ghsa=MALICIOUS, affected=Affected("pip", "click", "< 3"), manifest="api/requirements.txt"
+    )
+    run = await alerted.run()
+    found = await run.open_in_folder("pip", "/")
+    assert sorted(each.package for each in found) == ["flask", "jinja2"]
+    assert await run.open_in_folder("npm", "") == ()
+
+    run_id, request = await alerted.create_run("1111", package="flask")
+    made = Remediations(alerted.database)
+    about = {"cancelled": False, "commit": "c" * 40, "found": {flask.number: "x"}}
+    await made.remember(run_id, request, number=31, **about)
+    assert len(await run.open_in_folder("pip", "")) == 2
+    await made.pull_closed(request.repository.id, 31, merged=False)
+    assert [each.package for each in await run.open_in_folder("pip", "")] == ["jinja2"]
+
+
+async def test_a_pull_request_of_ours_is_closed_with_a_word_and_once(alerted):
+    run_id, request = await alerted.create_run("1111")
+    pull = await opened_by_us(alerted, "bot/deps-jinja2-0a1b2c", "")
+    number = pull.issue.number
+    made = Remediations(alerted.database)
+    found = {"cancelled": False, "commit": "c" * 40, "found": {1: "x"}}
+    await made.remember(run_id, request, number=number, **found)
+
+    run = await alerted.run("2222")
+    for _ in range(2):  # the second time as after a crash
+        await run.close_pull(number, "replaced", "#9 takes its place.")
+
+    assert pull.issue.state == "closed"
+    [comment] = pull.issue.comments
+    assert comment.body.endswith("#9 takes its place.")
+    assert (await made.find(run_id)).state == "over"
 
 
 async def test_the_token_can_read_alerts_and_nothing_else(alerted):

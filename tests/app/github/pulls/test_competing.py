@@ -144,4 +144,6 @@ async def test_ours_on_a_branch_that_the_operator_named_is_known_by_its_run(aler
     await opened_by_us(
         alerted, "bot/deps-jinja2-0a1b2c", f"Moved.\n\n{make_marker(run_id, 'pull-request')}"
     )
-    assert len(await find_others(alerted, "4444")) == 1
+    found = await find_others(alerted, "4444")
+    assert [(each.of_package, each.alerts) for each in found] == [(False, ()), (True, ())]
+    assert await find_others(alerted, "5555", directory="api") == ()

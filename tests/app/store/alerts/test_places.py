@@ -9,6 +9,7 @@ import pytest
 from agents.run import Outcome
 from app.store.runs.history import History
 from app.store.runs.lanes import Lanes
+from app.store.runs.places import RunPlaces
 from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
 from tests.fakes.requests import (
@@ -89,3 +90,18 @@ async def test_people_call_it_by_its_package_and_never_by_a_number_that_is_none(
         "0002": "jinja2 in octo/lib/api",
         "0003": "octo/lib#7",
     }
+
+
+async def test_runs_about_one_folder_follow_each_other_unless_one_waits_for_people(runs, database):
+    """They would change the same lock file."""
+    alert = {"via": "alert"}
+    await runs.create("0001", build_remediate_alert(**alert))
+    await runs.create("0002", build_remediate_alert(package="flask", **alert))
+    await runs.create("0003", build_remediate_alert(package="flask", directory="api", **alert))
+    await runs.create("0004", build_remediate_alert(package="click", via="terminal"))
+    places = RunPlaces(database, "one", places=9)
+    assert set(await places.take()) == {"0001", "0003", "0004"}
+    assert await places.take() == {}
+
+    await runs.record_parked("0001", "approval")
+    assert set(await places.take()) == {"0002"}

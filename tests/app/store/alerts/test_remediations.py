@@ -129,11 +129,43 @@ async def test_a_no_to_a_pull_request_is_one_to_the_runs_that_waited_for_it(ende
     await ended("0002", number=31)
     await ended("0003")
     await ended("0004", number=32)
-    await ended("0005", request(1, package="lodash"))
+    await ended("0005", request(1, package="lodash"), found={9: "a"})
     await remediations.pull_closed(REPOSITORY, 31, merged=False)
     ids = [f"000{n}" for n in range(1, 6)]
     declined = {each: (await remediations.find(each)).declined for each in ids}
     assert declined == dict.fromkeys(ids, False) | {"0002": True, "0003": True}
+
+
+async def test_alerts_that_went_along_with_another_package_are_known_by_their_numbers(
+    ended, database, remediations
+):
+    lodash = request(9, package="lodash")
+    await Runs(database).create("0009", lodash)
+    await ended("0001", number=31, found={1: "a", 9: "b"})
+    await ended("0002")  # it came to nothing, and says nothing of others
+    await ended("0003", request(1, package="flask"), number=32, found={3: "c"})
+
+    assert [each.run_id for each in await remediations.list_later("0009", [9])] == ["0001"]
+    assert await remediations.list_later("0009", [4]) == []
+    found = await remediations.list_about(REPOSITORY, lodash.lane, [9])
+    assert [each.run_id for each in found] == ["0001"]
+    assert await remediations.list_about(7, lodash.lane, [9]) == []
+
+    await ended("0004", lodash, found={9: "b"})
+    await ended("0005", lodash, found={9: "b", 10: "d"})
+    await remediations.pull_closed(REPOSITORY, 31, merged=False)
+    declined = {n: (await remediations.find(n)).declined for n in ("0003", "0004", "0005")}
+    assert declined == {"0003": False, "0004": True, "0005": False}
+
+
+async def test_what_another_pull_request_takes_the_place_of_is_over_and_nobodys_no(
+    ended, remediations
+):
+    await ended("0001", number=31)
+    await remediations.replace(REPOSITORY, 31)
+    assert await remediations.pull_closed(REPOSITORY, 31, merged=False) == []
+    kept = await remediations.find("0001")
+    assert (kept.state, kept.declined, kept.open_alerts) == ("over", False, ())
 
 
 async def test_what_nobody_has_heard_of_is_due(ended, remediations):

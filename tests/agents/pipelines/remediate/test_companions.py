@@ -1,0 +1,218 @@
+"""One pull request for a lock file: other packages with alerts go along, if they hold."""
+
+import json
+
+import pytest
+
+from agents.loop.no_model import NoModel
+from agents.remediation import result_of
+from tests.agents.pipelines.remediate.conftest import URL, alert, lock, make_other_pull
+from tests.agents.pipelines.remediate.ladder.conftest import advisory
+
+RELEASES = {
+    "jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"],
+    "flask": ["3.0.3", "3.0.4", "3.1.0", "4.0.0"],
+    "click": ["8.1.0", "8.1.1", "9.0.0"],
+}
+FILES = {"lock.json": lock(flask="3.0.3", jinja2="3.1.3", click="8.1.0"), "wants.json": "{}"}
+ALONE = {"flask": "3.0.3", "jinja2": "3.1.4", "click": "8.1.0"}
+BEFORE = json.loads(FILES["lock.json"])["versions"]
+
+
+def about(package, vulnerable, number, **more):
+    values = {"ghsa_id": f"GHSA-{package:.>4.4}-bbbb-cccc", "severity": "high"} | more
+    return advisory(package, vulnerable, alert=number, manifest="lock.json", **values)
+
+
+FLASK = about("flask", "< 3.0.4", 6, severity="critical")
+CLICK = about("click", "< 8.1.1", 7)
+
+
+@pytest.fixture
+def several(scene):
+    """A scene with alerts about more than one package of its lock file."""
+
+    def make(*others, answers=(), **more):
+        values = {"releases": RELEASES, "files": FILES, "wants": {}} | more
+        place = scene(answers, **values)
+        place.world.alerts.others = others
+        return place
+
+    return make
+
+
+def versions(place):
+    return json.loads(place.files["lock.json"])["versions"]
+
+
+async def test_what_is_vulnerable_in_the_same_lock_file_goes_along_commit_by_commit(several):
+    place = several(FLASK, CLICK)
+
+    outcome = await place.run()
+
+    assert (outcome.kind, result_of(outcome.rule)) == ("pull_request", "fixed")
+    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.1"}
+    assert place.pull.title == "Update jinja2 from 3.1.3 to 3.1.4 and 2 more packages"
+    subjects = [each.partition("\n")[0] for each in place.messages]
+    assert subjects == [
+        "Update jinja2 from 3.1.3 to 3.1.4",
+        "Update flask from 3.0.3 to 3.0.4",  # the worst first
+        "Update click from 8.1.0 to 8.1.1",
+    ]
+    assert "- `flask` `3.0.3`: Critical severity" in place.pull.body
+    assert f"[Alert 7]({URL}/security/dependabot/7)" in place.pull.body
+    assert "| `click` | `8.1.0` | `8.1.1` | patch |" in place.pull.body
+    assert "Every copy of click (8.1.1) is outside of the ranges of 1 alert." in place.told
+    assert "Small: each package alone moved a small step" in place.pull.body
+    assert place.world.model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("others", "more"),
+    [
+        ((FLASK,), {"policy": "remediation: {group: package}\n"}),
+        ((about("flask", "< 3.0.4", 6, severity="low"),), {}),  # the policy leaves it alone
+        ((FLASK.model_copy(update={"undisclosed": True}),), {}),  # it must not be given away
+        ((FLASK,), {"advisories": [alert(undisclosed=True)]}),  # nor may the first one
+        ((FLASK.model_copy(update={"manifest": "web/lock.json"}),), {}),
+        ((about("flask", "< 3.0.1", 6),), {}),  # it is safe
+    ],
+)
+async def test_what_goes_its_own_way(several, others, more):
+    place = several(*others, **more)
+    await place.run()
+    assert versions(place) == ALONE
+    assert "flask" not in place.pull.title
+
+
+async def test_what_people_ask_for_by_name_is_about_that_package_alone(several):
+    place = several(FLASK)
+    await place.run(via="command")
+    assert versions(place) == ALONE
+
+
+async def test_another_major_version_or_an_override_is_left_for_a_run_of_its_own(several):
+    place = several(about("flask", "< 4.0.0", 6), CLICK, policy="remediation: {overrides: true}\n")
+
+    await place.run()
+
+    assert versions(place) == {"flask": "3.0.3", "jinja2": "3.1.4", "click": "8.1.1"}
+    assert place.pull.title == "Update jinja2 from 3.1.3 to 3.1.4 and click"
+    assert "- flask is left out: The index offers no release of flask" in place.pull.body
+
+
+async def test_where_checks_fail_with_all_of_them_it_goes_on_alone_without_a_token(several):
+    def check(files):
+        moved = json.loads(files["lock.json"])["versions"]
+        return (1, "FAILED test_click") if moved["click"] != "8.1.0" else (0, "ok")
+
+    place = several(FLASK, CLICK, check=check)
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed"
+    assert versions(place) == ALONE
+    assert place.pull.title == "Update jinja2 from 3.1.3 to 3.1.4"
+    assert "- flask, click went along at first, and then not: with all of them" in place.pull.body
+    assert place.world.model.asked == []
+
+
+async def test_without_a_model_only_what_needs_no_look_goes_along(several):
+    needs = {("click", version): {"flask": ["3.0.3"]} for version in ("8.1.0",)}
+    needs[("click", "8.1.1")] = {"flask": ["3.0.4"]}
+    place = several(FLASK, needs=needs)  # flask moves only where click does
+    place.world.model = NoModel()
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed"
+    assert not place.pull.draft
+    assert versions(place) == ALONE
+    assert "- flask is left out: somebody has to look at its move" in place.pull.body
+
+
+async def test_a_model_looks_at_all_of_it_where_one_of_them_needs_a_look(several, acts):
+    needs = {("click", "8.1.0"): {"flask": ["3.0.3"]}, ("click", "8.1.1"): {"flask": ["3.0.4"]}}
+    place = several(FLASK, needs=needs, answers=[acts.stands(), acts.sums_up()])
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed"
+    assert versions(place)["flask"] == "3.0.4"
+    told = place.prompt(0)
+    assert "flask: GHSA" in told
+    assert "jinja2: GHSA" in told
+    assert "- flask: 3.0.3 to 3.0.4" in told
+
+
+async def test_what_others_are_at_is_left_to_them(several):
+    place = several(FLASK, CLICK)
+    bot = make_other_pull(11, title="Bump flask", branch="dependabot/pip/flask-3.0.4")
+    ours = make_other_pull(12, own=True, of_package=False, alerts=(7,), pushed_by=("mara",))
+    place.world.alerts.pulls = (ours,)
+    place.world.alerts.pulls_of["flask"] = (bot,)
+
+    await place.run()
+
+    assert versions(place) == ALONE
+    left = "is left out: another pull request is about it already."
+    assert f"- flask {left}" in place.pull.body
+    assert f"- click {left}" in place.pull.body
+    assert place.world.alerts.closed_pulls == []
+
+
+async def test_an_earlier_one_of_its_own_is_replaced_only_by_what_holds_all_of_it(several):
+    place = several(FLASK, CLICK)
+    smaller = make_other_pull(12, own=True, of_package=False, alerts=(6,), branch="bot/a")
+    larger = make_other_pull(13, own=True, of_package=False, alerts=(7, 99), branch="bot/b")
+    place.world.alerts.pulls = (smaller, larger)
+
+    await place.run()
+
+    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.0"}
+    assert "Made instead of #12." in place.pull.body
+    assert place.world.alerts.closed_pulls == [12]
+    assert "takes the place of this one" in place.world.alerts.said[12, "replaced"]
+
+
+async def test_one_of_its_own_that_holds_the_fix_already_is_not_doubled(several):
+    place = several(FLASK)
+    files = {"lock.json": lock(flask="3.0.4", jinja2="3.1.4", click="8.1.0")}
+    ours = make_other_pull(12, own=True, of_package=False, alerts=(5, 6), branch="bot/a")
+    place.branch(ours.branch, files)
+    place.world.alerts.pulls = (ours,)
+
+    outcome = await place.run()
+
+    assert outcome.kind == "covered"
+    assert "#12" in outcome.text
+    assert not place.pushed
+
+
+async def test_groups_of_dependabot_divide_the_lock_file(several):
+    config = (
+        "version: 2\nupdates:\n- package-ecosystem: pip\n  directory: /\n  groups:\n"
+        "    web: {applies-to: security-updates, patterns: [j*, fl*], exclude-patterns: [fla*]}\n"
+        "    tools: {applies-to: version-updates, patterns: ['*']}\n"
+        "    rest: {applies-to: security-updates, patterns: [click]}\n"
+    )
+    place = several(FLASK, CLICK, files=FILES | {".github/dependabot.yml": config})
+    await place.run()
+    assert versions(place) == ALONE
+
+    together = config.replace("exclude-patterns: [fla*]", "exclude-patterns: [x]")
+    place = several(FLASK, CLICK, files=FILES | {".github/dependabot.yml": together})
+    await place.run()
+    assert versions(place) == ALONE | {"flask": "3.0.4"}
+
+
+async def test_what_moved_with_the_first_one_is_told_and_makes_no_commit_of_its_own(several):
+    needs = {("jinja2", "3.1.3"): {"click": ["8.1.0"]}, ("jinja2", "3.1.4"): {"click": ["8.1.1"]}}
+    place = several(CLICK, needs=needs)
+    place.index.back = {"click": "8.1.1"}
+
+    await place.run()
+
+    assert versions(place)["click"] == "8.1.1"
+    assert len(place.messages) == 1
+    assert "- `click` `8.1.0`: High severity" in place.pull.body
