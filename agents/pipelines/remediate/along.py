@@ -70,7 +70,8 @@ async def _climb(
 ) -> Fix | Refusal:
     ecosystem = await known_ecosystem(run, found.group)
     assert ecosystem is not None, "the scan has found it there"
-    terms = (await make_terms(run)).model_copy(update={"majors": False, "overrides": False})
+    allowed = await make_terms(run, found.group)
+    terms = allowed.model_copy(update={"majors": False, "overrides": False})
     made = await climb_clean(run, tree, ecosystem, found.group, terms)
     if isinstance(made, Refusal):
         return made

@@ -61,12 +61,12 @@ async def _climb(
     the sense that people have to look at it first.
     """
     start = await tree.snapshot()
-    result = await climb_clean(run, tree, ecosystem, group, await make_terms(run))
+    result = await climb_clean(run, tree, ecosystem, group, await make_terms(run, group))
     if isinstance(result, Fix):
         return Bump.from_fix(result)
     if not result.major:
         return result
-    made = await climb_clean(run, tree, ecosystem, group, await make_terms(run, majors=True))
+    made = await climb_clean(run, tree, ecosystem, group, await make_terms(run, group, majors=True))
     if isinstance(made, Refusal):
         reason = f"{result.reason} {made.reason}"
         return result.model_copy(update={"reason": reason, "steps": made.steps})

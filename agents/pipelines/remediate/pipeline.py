@@ -53,7 +53,7 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
     if others.waits:
         return await run.stage(nothing_to_do, found, others.waits)
     setup = await run.stage(set_up)
-    if found.to_assess:
+    if found.wants_assessing:
         found = await run.stage(assess, found)
     baseline = await run.stage(measure_base, setup)
     if others.candidates:

@@ -8,10 +8,14 @@ import shlex
 
 from agents.analysis.release_notes import extract_notes
 from agents.errors import ToolError
-from agents.pipelines.remediate.work import Work
+from agents.pipelines.remediate.findings import AlertGroup
+from agents.pipelines.remediate.work import Bump, Work
 from agents.run import StageContext
+from agents.text import one_line
 
 SECONDS = 30
+MOST = 3  # packages beside the first
+TOGETHER = 1_100  # characters of all of them
 
 # Packages of npm, Composer, Go, Cargo and Bundler bring their changelogs along; of a Python
 # distribution the metadata says where it is. A module's path and version in Go's cache have an
@@ -52,16 +56,28 @@ print("notes", json.dumps(told))
 
 
 async def read_release_notes(run: StageContext, work: Work) -> str:
-    """Return what the installed release says changed, or where its authors say it; empty: neither.
+    """Return what the installed releases say changed, or where their authors say it; maybe nothing.
 
-    Nothing depends on it: what cannot be read is not there.
+    Nothing depends on it: what cannot be read is not there. Of packages that go along the first
+    few are read.
     """
-    ends = _find_versions(work)
+    along = [(each.found, each.bump) for each in work.companions[:MOST]]
+    pairs = [(work.found, work.bump), *along]
+    found = [(each.name, await _read_one(run, each, bump)) for each, bump in pairs]
+    told = [(name, text) for name, text in found if text]
+    if not (along and told):
+        return told[0][1] if told else ""
+    room = TOGETHER // len(told)
+    return "\n\n".join(f"{one_line(name, 60)}\n\n{text[:room].strip()}" for name, text in told)
+
+
+async def _read_one(run: StageContext, found: AlertGroup, bump: Bump | None) -> str:
+    ends = _find_versions(found, bump)
     if ends is None:
         return ""
     old, new = ends
-    folder = work.found.group.directory.strip("/") or "."
-    arguments = shlex.join([folder, work.found.name, new])
+    folder = found.group.directory.strip("/") or "."
+    arguments = shlex.join([folder, found.name, new])
     command = f"python3 -c {shlex.quote(_LOOK)} {arguments}"
     try:
         tree = await run.tree()
@@ -78,10 +94,10 @@ async def read_release_notes(run: StageContext, work: Work) -> str:
     return await asyncio.to_thread(extract_notes, text, *ends) or url
 
 
-def _find_versions(work: Work) -> tuple[str, str] | None:
+def _find_versions(found: AlertGroup, bump: Bump | None) -> tuple[str, str] | None:
     """Return from which version to which one the package itself moved; None where it did not."""
-    moves = work.bump.moves if work.bump else ()
-    mine = next((move for move in moves if move.name == work.found.name), None)
+    moves = bump.moves if bump else ()
+    mine = next((move for move in moves if move.name == found.name), None)
     if mine is None:
         return None
     gone, come = mine.ends

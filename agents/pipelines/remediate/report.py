@@ -69,6 +69,7 @@ _MAJOR = (
     " break what uses it in ways that no check here covers: read its release notes before merging."
 )
 _AUTHORS = "What the package itself says of the release:"
+_ALL_AUTHORS = "What the packages themselves say of their releases:"
 _NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
 
 
@@ -139,7 +140,7 @@ def _tell(work: Work, repository_url: str) -> str:
         _section("How it comes in", _ways_in(found)),
         _section(made, _format_bumps(work)) if bump and work.passed else "",
         _section("What was tried", tried) if not work.passed else "",
-        _section("Does it reach your code", _reach(found, repository_url)),
+        _section("Does it reach your code", _reach_all(work, repository_url)),
         _section("Risk", _risk(work)) if work.passed else "",
         _section("Checked", _tell_checks(work, repository_url)) if work.quality else "",
         _section("Worth a look", _objections(work, repository_url)),
@@ -221,6 +222,18 @@ def _reach(found: AlertGroup, repository_url: str) -> str:
     return "\n".join(list(lines)[:LINES])
 
 
+def _reach_all(work: Work, repository_url: str) -> str:
+    """Return the same of all packages: of those that go along, a line each."""
+    first = _reach(work.found, repository_url)
+    lines = [(each.found, _reach(each.found, repository_url)) for each in work.companions]
+    others = [
+        f"- {to_code(one_line(found.name, NAME))}: {said.splitlines()[0].removeprefix('- ')}"
+        for found, said in lines
+        if said
+    ]
+    return "\n".join([first, *others]).strip()
+
+
 def _places(triaged: TriageResult) -> list[str]:
     return [each for each in triaged.evidence if PLACE.match(each)]
 
@@ -295,7 +308,8 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
 def _format_release_notes(work: Work) -> str:
     """Return what the package's authors say changed; nothing where they say nothing."""
     text = work.release_notes.strip()
-    return f"{_AUTHORS}\n\n{fence_all(text, limit=PROSE)}" if text else ""
+    said = _ALL_AUTHORS if work.companions else _AUTHORS
+    return f"{said}\n\n{fence_all(text, limit=PROSE)}" if text else ""
 
 
 def _tell_checks(work: Work, repository_url: str) -> str:

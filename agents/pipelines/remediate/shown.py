@@ -9,7 +9,7 @@ from agents.text import clean_apart, one_line
 
 TEXT_LIMIT = 4_000  # characters of one advisory's own words
 ALERTS_LIMIT = 24_000  # and of all alerts
-MOST = 12
+MOST = 20
 
 
 async def alerts_shown(run: StageContext, *groups: AlertGroup) -> str:

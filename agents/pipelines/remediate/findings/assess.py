@@ -55,25 +55,34 @@ ASSESS = Conversation(
 async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Judge how far the alerts reach."""
     run.stands(tainted=True)  # an advisory's text is anybody's
-    wanted = found.to_assess or found.unclear  # the second in a run that an older version began
+    groups = (found, *found.companions)
+    wanted = [result for each in groups for result in each.to_assess]
+    wanted = wanted or [*found.unclear]  # in a run that an older version began
     asked = list(dict.fromkeys(each.ghsa_id for each in wanted))
     try:
         done = await run.converse(
             ASSESS,
             objection=lambda said: _objection(said, asked),
             ids=", ".join(asked),
-            alerts=await alerts_shown(run, found),
+            alerts=await alerts_shown(run, *groups),
         )
     except ModelRefused:  # what code found out stands, and says that it is unclear
         run.summarize("came to no result")
         return found
     by_id = {each.ghsa_id: each for each in done.judged}
-    triage = tuple(
-        _with_assessment(each, by_id[each.ghsa_id]) if each in wanted else each
-        for each in found.triage
-    )
+    judged = [
+        each.model_copy(
+            update={
+                "triage": tuple(
+                    _with_assessment(result, by_id[result.ghsa_id]) if result in wanted else result
+                    for result in each.triage
+                )
+            }
+        )
+        for each in groups
+    ]
     run.summarize(", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3]))
-    return found.model_copy(update={"triage": triage})
+    return judged[0].model_copy(update={"companions": tuple(judged[1:])})
 
 
 def _with_assessment(result: TriageResult, said: Judged) -> TriageResult:

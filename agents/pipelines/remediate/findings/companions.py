@@ -45,7 +45,7 @@ async def gather_companions(
         if not together or other.undisclosed or await explain_unwanted(run, request, other):
             continue
         if (located := await _locate(run, own, other)) is not None:
-            others.append(located)
+            others.append(located.model_copy(update={"assess": found.assess}))
         if len(others) == MOST:
             break
     return found.model_copy(update={"companions": await _with_reach(run, others)})

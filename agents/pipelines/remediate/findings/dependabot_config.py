@@ -58,13 +58,10 @@ async def read_groups(
     source: Source, commit: str, ecosystem: str, directory: str
 ) -> DependabotGroups:
     """Return the groups of the folder; none where no file, or none that can be read, has any."""
-    for path in PATHS:
-        data = await source.show(commit, path)
-        if data is not None and len(data) <= _LIMIT:
-            text = data.decode("utf-8", "replace")
-            found = await asyncio.to_thread(_list_groups, text, ecosystem, directory)
-            return DependabotGroups(tuple(found))
-    return DependabotGroups()
+    _, text = await _read(source, commit)
+    return DependabotGroups(
+        tuple(await asyncio.to_thread(_list_groups, text, ecosystem, directory))
+    )
 
 
 def _list_groups(text: str, ecosystem: str, directory: str) -> list[Mapping[str, object]]:
@@ -98,13 +95,38 @@ async def find_ignored(source: Source, commit: str, group: Group) -> tuple[str, 
     Both are empty where none does. An entry about some versions, or kinds of updates, alone does
     not ignore the package. What cannot be read ignores nothing: Dependabot says so itself.
     """
+    path, text = await _read(source, commit)
+    name = await asyncio.to_thread(_find_pattern, text, group)
+    return (path, name) if name else ("", "")
+
+
+async def list_ignored_versions(source: Source, commit: str, group: Group) -> tuple[str, ...]:
+    """Return the ranges of the package's versions that are to be ignored.
+
+    They hold for security updates, too; kinds of updates (`update-types`) hold for version updates
+    alone, by Dependabot's own documentation.
+    """
+    _, text = await _read(source, commit)
+    return tuple(await asyncio.to_thread(_list_ranges, text, group))
+
+
+async def _read(source: Source, commit: str) -> tuple[str, str]:
+    """Return the file's path and text; both empty where there is none that can be read."""
     for path in PATHS:
         data = await source.show(commit, path)
         if data is not None and len(data) <= _LIMIT:
-            text = data.decode("utf-8", "replace")
-            name = await asyncio.to_thread(_find_pattern, text, group)
-            return (path, name) if name else ("", "")
+            return path, data.decode("utf-8", "replace")
     return "", ""
+
+
+def _list_ranges(text: str, group: Group) -> list[str]:
+    found: list[str] = []
+    for update in _list_updates_of(text, group.ecosystem, group.directory):
+        for entry in _tables(update.get("ignore")):
+            name, ranges = str(entry.get("dependency-name", "")), entry.get("versions")
+            if name and fnmatchcase(group.package.lower(), name.lower()):
+                found += [str(each) for each in (ranges if isinstance(ranges, list) else [ranges])]
+    return [each for each in found if each and each != "None"]
 
 
 def _find_pattern(text: str, group: Group) -> str:

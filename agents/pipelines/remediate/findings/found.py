@@ -83,6 +83,11 @@ class AlertGroup(Frozen):
         return {"never": (), "unclear": self.unclear, "always": self.triage}[self.assess]
 
     @property
+    def wants_assessing(self) -> bool:
+        """Return whether a model is to judge any of it, companions included."""
+        return any(each.to_assess for each in (self, *self.companions))
+
+    @property
     def vulnerable(self) -> tuple[str, ...]:
         """Return the versions that have to move."""
         return tuple(dict.fromkeys(each.version for each in self.copies if each.vulnerable))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from agents.pipelines.remediate.findings.dependabot_config import find_ignored
+from agents.pipelines.remediate.findings.dependabot_config import (
+    find_ignored,
+    list_ignored_versions,
+)
 from agents.pipelines.remediate.ladder import Group, Terms
 from agents.requests import RemediateAlert
 from agents.run import StageContext
@@ -36,12 +39,21 @@ async def explain_unwanted(run: StageContext, request: RemediateAlert, group: Gr
     return _IGNORED.format(path=path, name=one_line(name, 100)) if path else ""
 
 
-async def make_terms(run: StageContext, *, majors: bool = False) -> Terms:
-    """Return what a fix may do; `majors`: also move to another major version, to see what comes."""
+async def make_terms(
+    run: StageContext, group: Group | None = None, *, majors: bool = False
+) -> Terms:
+    """Return what a fix may do: of this package, if it is said, to no version that is ignored.
+
+    `majors`: also move to another major version, to see what comes.
+    """
+    request, source, unwanted = run.request, run.ports.source, tuple[str, ...]()
+    if group is not None and isinstance(request, RemediateAlert) and not request.alerts:
+        unwanted = await list_ignored_versions(source, run.base, group)
     policy = (await run.policy()).remediation
     return Terms(
         today=datetime.fromtimestamp(run.wall(), UTC).date(),
         majors=majors or policy.majors == "allow",
+        unwanted=unwanted,
         min_days=policy.min_release_days,
         overrides=policy.overrides,
         override_days=policy.override_days,

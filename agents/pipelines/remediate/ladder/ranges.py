@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from univers.version_range import VersionRange, build_range_from_github_advisory_constraint
+from packaging.specifiers import SpecifierSet
+from univers.version_range import (
+    GemVersionRange,
+    NpmVersionRange,
+    VersionRange,
+    build_range_from_github_advisory_constraint,
+)
 from univers.versions import PypiVersion, RubygemsVersion, SemverVersion, Version
 
 from agents.pipelines.remediate.ladder.values import Delta, Unfit
@@ -78,6 +85,25 @@ class Scheme:
             return "minor"  # the calendar moved, and says nothing of what may break: calver.org
         return "major" if first < 2 else "minor" if first == 2 else "patch"
 
+    def admits(self, wanted: str, text: str) -> bool:
+        """Return whether a requirement, as people write it for this ecosystem, takes a version.
+
+        Where univers knows no syntax of the ecosystem, npm's is read. What cannot be read takes
+        none.
+        """
+        if not 0 < len(wanted.strip()) <= LONGEST or (version := self.parse(text)) is None:
+            return False
+        try:
+            if isinstance(version, PypiVersion):
+                written = wanted if wanted[:1] in "<>=!~" else f"=={wanted}"
+                return SpecifierSet(written).contains(text, prereleases=True)
+            if self.name == "gem":
+                return version in _read_native(GemVersionRange, wanted)
+            plain = SemverVersion(text.removeprefix("v"))
+            return plain in _read_native(NpmVersionRange, wanted)
+        except (ValueError, TypeError, AttributeError):
+            return False
+
 
 PYPI = Scheme("pypi", PypiVersion)
 NPM = Scheme("npm", SemverVersion)
@@ -112,6 +138,12 @@ class Ranges:
         yield from (text for text in good if self.scheme.delta(old, text) != "major")
         if majors:
             yield from (text for text in good if self.scheme.delta(old, text) == "major")
+
+
+def _read_native(kind: Any, wanted: str) -> VersionRange:
+    """Return what a requirement takes; univers says nothing of its types."""
+    found: VersionRange = kind.from_native(wanted)
+    return found
 
 
 def _range(scheme: Scheme, advisory: Advisory) -> VersionRange:

@@ -23,6 +23,11 @@ _OTHER_INDEX = (
     " Fettle runs. Another one was not asked: anybody could offer something else under that name"
     " there. Configure {tool} on Fettle's machine for it, with its credentials, and ask again."
 )
+_UNWANTED = (
+    "The releases of {name} after {old} that are outside of the vulnerable ranges are versions that"
+    " the repository says to ignore (`ignore` in `.github/dependabot.yml`). Take the entry out, or"
+    " dismiss the alert with a reason."
+)
 _MAJORS = (
     " and of the same major version; {version} is of another, which the policy does not permit"
 )
@@ -66,9 +71,16 @@ def vulnerable(ecosystem: Ecosystem, locked: Locked, name: str, ranges: Ranges) 
 def _possible(
     name: str, old: str, offered: Sequence[str], ranges: Ranges, terms: Terms
 ) -> list[str]:
-    found = list(ranges.targets(old, offered, majors=terms.majors))
+    wanted = [
+        version
+        for version in offered
+        if not any(ranges.scheme.admits(each, version) for each in terms.unwanted)
+    ]
+    found = list(ranges.targets(old, wanted, majors=terms.majors))
     if found:
         return found[:REJECTED]
+    if len(wanted) < len(offered) and any(ranges.targets(old, offered, majors=terms.majors)):
+        raise Unfit("no_release", _UNWANTED.format(name=name, old=old))
     other = next(ranges.targets(old, offered, majors=True), None)
     why = _MAJORS.format(version=other) if other else ""
     text = _NO_RELEASE.format(name=name, old=old, why=why)

@@ -57,6 +57,9 @@ class Terms(Frozen):
     today: date
     majors: bool = False
     """Whether a package may move to another major version."""
+    unwanted: tuple[str, ...] = ()
+    """Ranges of versions of the package itself that people do not want, as its ecosystem writes
+    them."""
     min_days: int = 0
     """How many days ago whatever comes in must have been published."""
     overrides: bool = False

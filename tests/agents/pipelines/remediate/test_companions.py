@@ -145,6 +145,23 @@ async def test_a_model_looks_at_all_of_it_where_one_of_them_needs_a_look(several
     assert "- flask: 3.0.3 to 3.0.4" in told
 
 
+async def test_a_model_judges_the_reach_of_all_of_them_in_one_conversation(several, acts, talk):
+    said = {"affected": "no", "evidence": ["app.py:1 renders its own text"], "risk": "low"}
+    judged = [
+        {"ghsa_id": each.ghsa_id, "why": "Nothing outside gets there.", **said}
+        for each in (alert(), FLASK)
+    ]
+    answers = [[talk.use("submit_assessment", judged=judged)]]
+    place = several(FLASK, policy="remediation: {assess: always}\n", answers=answers)
+
+    await place.run()
+
+    told = place.prompt(0)
+    assert f"Asked about: {alert().ghsa_id}, {FLASK.ghsa_id}" in told
+    line = "No. Nothing outside gets there. `app.py:1`. (a model's judgement)"
+    assert f"- {line}\n- `flask`: {line}" in place.pull.body
+
+
 async def test_what_others_are_at_is_left_to_them(several):
     place = several(FLASK, CLICK)
     bot = make_other_pull(11, title="Bump flask", branch="dependabot/pip/flask-3.0.4")

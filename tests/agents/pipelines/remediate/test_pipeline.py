@@ -130,6 +130,26 @@ async def test_who_asks_by_number_or_severity_is_not_bound_by_the_policy(scene):
     assert result_of((await place.run(alerts=(), severities=("low",))).rule) == "fixed"
 
 
+async def test_versions_that_dependabot_is_told_to_ignore_are_not_taken(scene):
+    ignores = (
+        "version: 2\nupdates: [{package-ecosystem: pip, directory: /, ignore:"
+        " [{dependency-name: 'jin*', versions: ['3.1.4', '>= 4'],"
+        " update-types: ['version-update:semver-patch']}]}]\n"
+    )
+    place = scene(files={".github/dependabot.yml": ignores})
+    await place.run()
+    assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "3.1.5"
+
+    place = scene(files={".github/dependabot.yml": ignores.replace("'3.1.4', '>= 4'", "3.x, 3.*")})
+    outcome = await place.run()
+    assert "versions that the repository says to ignore" in outcome.text
+    assert not place.pushed
+
+    place = scene(files={".github/dependabot.yml": ignores})
+    await place.run(alerts=(5,))  # whoever asks for the alert itself wants it mended
+    assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "3.1.4"
+
+
 async def test_what_dependabot_is_told_to_ignore_is_left_alone_unless_asked_for(scene):
     ignores = (
         "version: 2\nupdates: [{package-ecosystem: pip, directory: /,"

@@ -44,7 +44,9 @@ async def read(tmp_path, name, *, file="", old="1.1.0", new="1.2.0", directory="
     moves = (Move(name=name, old=(old,), new=(new,)),)
     group = SimpleNamespace(directory=directory)
     work = SimpleNamespace(
-        bump=SimpleNamespace(moves=moves), found=SimpleNamespace(name=name, group=group)
+        companions=(),
+        bump=SimpleNamespace(moves=moves),
+        found=SimpleNamespace(name=name, group=group),
     )
     return await read_release_notes(SimpleNamespace(tree=tree), work)
 

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from univers.versions import GolangVersion, RubygemsVersion, SemverVersion
 
-from agents.pipelines.remediate.ladder import NPM, PYPI, Ranges, Unfit
+from agents.pipelines.remediate.ladder import NPM, PYPI, Ranges, Scheme, Unfit
 from agents.pipelines.remediate.ladder.python.specs import (
     admits,
     bump_pin,
@@ -175,3 +176,29 @@ def test_the_floor_of_a_requirement():
 )
 def test_a_new_year_is_no_other_major_version(old, new, delta):
     assert PYPI.delta(old, new) == delta
+
+
+@pytest.mark.parametrize(
+    ("scheme", "wanted", "takes", "leaves"),
+    [
+        (PYPI, ">=5", "5.1", "4.9"),
+        (PYPI, "~=5.1", "5.9", "6.0"),
+        (PYPI, "5.*", "5.2", "6.0"),
+        (PYPI, "5.1", "5.1", "5.2"),
+        (NPM, "5.x", "5.9.1", "6.0.0"),
+        (NPM, "^1.2.3 || ^3.0.0", "1.9.0", "2.0.0"),
+        (NPM, ">= 5, < 6", "5.0.1", "6.0.0"),
+        (Scheme("gem", RubygemsVersion), "~> 5.0", "5.9", "6.0"),
+        (Scheme("golang", GolangVersion), "1.3.x", "v1.3.7", "v1.4.0"),
+        (Scheme("cargo", SemverVersion), ">= 2.0.0", "2.1.0", "1.9.0"),
+    ],
+)
+def test_a_requirement_is_read_as_its_ecosystem_writes_it(scheme, wanted, takes, leaves):
+    assert scheme.admits(wanted, takes)
+    assert not scheme.admits(wanted, leaves)
+
+
+@pytest.mark.parametrize("wanted", ["", "[5.0,6.0)", "latest", ">" * 200, "$(id)", "\0"])
+@pytest.mark.parametrize("scheme", [PYPI, NPM, Scheme("gem", RubygemsVersion)])
+def test_what_is_no_requirement_takes_nothing(scheme, wanted):
+    assert not scheme.admits(wanted, "5.1.0")
