@@ -67,7 +67,7 @@ class OtherPull(Frozen):
     of_package: bool = True
     """It is about the package itself; else, of Fettle's own, about others of the same folder."""
     alerts: tuple[int, ...] = ()
-    """Of Fettle's own: the alerts that it was opened for, where that is on record."""
+    """Of Fettle's own: the open alerts that it is for, where that is on record."""
     pushed_by: tuple[str, ...] = ()
     """Logins of others than its author who have pushed to its branch."""
 

@@ -28,6 +28,11 @@ KEY = "still-open"
 DAY = 86_400.0
 LONGEST = 30 * DAY
 """Seconds after the merge for which GitHub is asked at all."""
+EMPTY = "nothing-left"
+NOTHING_LEFT = (
+    "Every alert that this was for is closed: it was fixed otherwise, or dismissed. Nothing is left"
+    " to merge here, so Fettle closes it; the branch stays."
+)
 PULL = "/repos/{owner}/{repo}/pulls/{number}"
 
 log = structlog.get_logger()
@@ -75,14 +80,17 @@ class FixConfirmation:
             return False
         request = request_of(stored)
         assert isinstance(request, RemediateAlert), "only these are remembered"
-        if each.state == "open":
-            await self._pull(each, request)
+        if each.state == "open" and (await self._is_closed(each, request) or not each.found):
             return False
         equipment = await self._equip(each.run_id, request)
         try:
             alerts, source = equipment.ports.alerts, equipment.ports.source
             assert alerts is not None, "runs about alerts have them"
             left = await self._refresh_open(each, alerts)
+            if each.state == "open":
+                if not left and each.retires is None:
+                    await self._close_empty(each, request, alerts)
+                return False
             if not left or each.told_at is not None:
                 return False
             about = await alerts.find_by_numbers(left)
@@ -95,8 +103,17 @@ class FixConfirmation:
         finally:
             await equipment.close()
 
-    async def _pull(self, each: Remediation, request: RemediateAlert) -> None:
-        """Note what the delivery would have told that its pull request was closed."""
+    async def _close_empty(
+        self, each: Remediation, request: RemediateAlert, alerts: Alerts
+    ) -> None:
+        """Close a pull request that nothing is left of to mend, unless people have pushed to it."""
+        about = (request.ecosystem, request.package, request.directory)
+        for pull in await alerts.find_open_pulls(*about):
+            if pull.number == each.number and pull.own and not pull.pushed_by:
+                await alerts.close_pull(each.number, EMPTY, NOTHING_LEFT)
+
+    async def _is_closed(self, each: Remediation, request: RemediateAlert) -> bool:
+        """Note what the delivery would have told that its pull request was closed, if it was."""
         place = request.repository
         client = await self._github.installation(request.installation_id, place.id, Profile.READ)
         where = {"owner": place.owner, "repo": place.name, "number": str(each.number)}
@@ -104,6 +121,7 @@ class FixConfirmation:
         if pull["state"] == "closed":
             merged = bool(pull.get("merged_at"))
             await self._remediations.pull_closed(each.repository_id, each.number, merged=merged)
+        return bool(pull["state"] == "closed")
 
     async def _refresh_open(self, each: Remediation, alerts: Alerts) -> set[int]:
         """Return the alerts that are open, and note that the others are not."""

@@ -21,7 +21,7 @@ class StoredEarlierRuns:
         self._remediations = Remediations(database)
 
     async def find(self, run_id: str) -> EarlierRun | None:
-        """Return the run's lane, and the alerts that its pull request is for.
+        """Return the run's lane, and the open alerts that its pull request is for.
 
         None where the run is gone, or its request cannot be read any more.
         """
@@ -29,7 +29,8 @@ class StoredEarlierRuns:
         if lane is None:
             return None
         made = await self._remediations.find(run_id)
-        return EarlierRun(lane, tuple(made.found) if made is not None else ())
+        alerts = made.open_alerts if made is not None and made.retires is None else ()
+        return EarlierRun(lane, alerts)
 
     async def list_declined(self, repository_id: int) -> Collection[int]:
         """Return the alerts for which people have declined the newest pull request."""

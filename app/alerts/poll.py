@@ -150,9 +150,13 @@ class AlertPoll:
         """Tell whether it is worth another try because the files are not those of the last one."""
         last = tried[0]
         now = time.time()
-        if not last.commit or last.declined or any(_waits(each, now) for each in tried):
+        # What is to be merged is made anew where its files have moved.
+        open_now = any(each.state == "open" for each in tried)
+        waits = not open_now and any(_waits(each, now) for each in tried)
+        if not last.commit or last.declined or waits:
             return False
-        if now < last.ended_at + _pause(tried, DAY):  # some lock files change every day
+        pause = DAY if open_now else _pause(tried, DAY)  # some lock files change every day
+        if now < last.ended_at + pause:
             return False
         names = {posixpath.basename(each.dependency.manifest_path) for each in group}
         place = (due.installation_id, due.repository, last.commit, group[0].directory)

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ports import Json
-from agents.requests import Person, UpdateBranch
+from agents.requests import Person, RemediateAlert, UpdateBranch, request_of
 from app.github.pulls.stack import STACKS
 from app.github.pulls.withdraw import read_pull, read_run_of_pull
 from app.github.transport import GitHub, InstallationClient, NotFound, Profile
+from handlers.dependabot_alert import NOBODY
 from handlers.notifications import PullClosed
 
-Submit = Callable[[str, UpdateBranch], Awaitable[None]]
+Submit = Callable[[str, UpdateBranch | RemediateAlert], Awaitable[None]]
+ReadRequest = Callable[[str], Awaitable[Json | None]]
+"""Returns what a run was asked for, as it is stored; None where its record is gone."""
 Take = Callable[[PullClosed, str], Awaitable[Json]]
 
 PULLS = "/repos/{owner}/{repo}/pulls"
@@ -28,12 +31,14 @@ class MergeFollowUps:
     A merge by squashing makes another commit of what was below, so what stands on it would show
     all of that again: the base is merged into it, and checked. Where GitHub leads them as a stack,
     it does this itself. Other pull requests of Fettle's that change the same files are brought up
-    to date, too: nobody finds out at their merge that they contradict each other.
+    to date, too: nobody finds out at their merge that they contradict each other. Fixes of
+    vulnerable dependencies are made anew: no merge of two lock files is one.
     """
 
     github: GitHub
     submit: Submit
     before: Take
+    read_request: ReadRequest
 
     async def take(self, notice: PullClosed, ident: str) -> Json:
         """Have what stands on the merged branch stand on its base, and brought up to date."""
@@ -55,10 +60,22 @@ class MergeFollowUps:
                 client, notice, pull, of_run=read_run_of_pull(pull, own) == run
             ):
                 run_id = f"{ident}-update-{pull['number']}"
-                await self.submit(run_id, _request(notice, pull, notice.by))
+                request = _request(notice, pull, notice.by)
+                fix = await self._read_fix(notice, read_run_of_pull(pull, own))
+                await self.submit(run_id, fix or request)
                 updated.append(run_id)
         known = told if isinstance(told, Mapping) else {}
         return {**known, "updated": updated} if updated else told
+
+    async def _read_fix(self, notice: PullClosed, run_id: str) -> RemediateAlert | None:
+        """Return the wish to make a fix anew; None for a pull request that is no such fix."""
+        stored = await self.read_request(run_id) if run_id else None
+        asked = request_of(stored) if stored is not None else None
+        if not isinstance(asked, RemediateAlert) or asked.retire is not None:
+            return None
+        fresh = {"repository": notice.repository, "asked_by": NOBODY, "via": "alert", "number": 0}
+        undone = {"told": (), "alerts": (), "scan": None, "again": None}
+        return asked.model_copy(update=fresh | undone)
 
     async def _is_concerned(
         self,

@@ -308,7 +308,7 @@ def _make_takers(
     database, policy = parts.database, partial(read_policy, github)
     return {
         Suspicion: Suspicions(database, github, queue.submit),
-        PullClosed: MergeFollowUps(github, queue.submit, closed.take),
+        PullClosed: MergeFollowUps(github, queue.submit, closed.take, parts.runs.request),
         BoardTicked: BoardTicks(
             github, Boards(database), parts.runs, policy, commands.obey, queue.submit
         ),

@@ -103,6 +103,8 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
             useless.append(pull.number)
             why_not.append(_explain_unproved(pull, bump))
             continue
+        if pull.own and not pull.pushed_by and await _is_outdated(run, pull, bump):
+            continue
         if pull.own:
             waits = _OURS.format(number=pull.number)
             run.summarize(one_line(waits, 120))
@@ -112,7 +114,8 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
         run.summarize(f"#{pull.number} mends it, as far as its files tell")
         seen = {"adopted": pull, "bump": bump, "useless": tuple(useless)}
         return others.model_copy(update={**seen, "why_not": tuple(why_not)})
-    run.summarize("none of them mends it")
+    if len(useless) == len(others.candidates):
+        run.summarize("none of them mends it")
     return others.model_copy(update={"useless": tuple(useless), "why_not": tuple(why_not)})
 
 
@@ -129,6 +132,17 @@ async def leave_it(run: StageContext, others: Others) -> Others:
 
 def _explain_unproved(pull: OtherPull, why: str) -> str:
     return _UNPROVED.format(number=pull.number, author=one_line(pull.author, 60), why=why)
+
+
+async def _is_outdated(run: StageContext, pull: OtherPull, bump: Bump) -> bool:
+    """Return whether a file that it changes is another one by now where it is to be merged."""
+    source = run.ports.source
+    fork = await source.fork_point(run.base, bump.commit)
+    for path in bump.files:
+        if await source.show(fork, path) != await source.show(run.base, path):
+            run.summarize(f"#{pull.number} is made anew: {one_line(path, 80)} has moved on")
+            return True
+    return False
 
 
 async def _prove_pull(run: StageContext, found: AlertGroup, pull: OtherPull) -> Bump | str:

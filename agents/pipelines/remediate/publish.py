@@ -16,11 +16,11 @@ from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
 from agents.pipelines.stages.pull_template import put_into_template
 from agents.pipelines.stages.quality import headline
-from agents.ports import PullRequest
+from agents.ports import OtherPull, PullRequest
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome, StageContext, stage
-from agents.text import one_line
+from agents.text import code_span, one_line
 from agents.text import publish as safe
 
 KEY = "remediate"
@@ -31,6 +31,10 @@ _MADE = "{subject}: made; nothing was published, as asked. {checked}"
 _REPLACED = (
     "#{number} takes the place of this one: it moves everything that this one does, and what"
     " GitHub has reported for the same lock file since. This one is closed; its branch stays."
+)
+_RENEWED = (
+    "Made anew on {branch} as of {commit}, with all that GitHub reports for this lock file by now."
+    " The commits before are replaced; nobody but Fettle had pushed any."
 )
 _INSTEAD = "Made instead of {pulls}."
 _LEFT = "An engineer looked for another way and left it: {why}"
@@ -126,37 +130,52 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     if await _all_closed(run, work):
         run.summarize("its alerts were closed meanwhile")
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
-    name = request.branch or await run.new_branch(*branch_words(request), run.mark)
+    draft = not work.verified or await _is_draft_by_policy(run, work)
+    renewed = None if draft or request.branch else next(iter(work.replaced), None)
+    name = request.branch or (
+        renewed.branch if renewed else await run.new_branch(*branch_words(request), run.mark)
+    )
     run.lets_out()
-    await run.push(name)
+    await run.push(name, replacing=renewed.head if renewed else "")
     work = run.rename_commits_in(work)
     pull_request = await run.ports.publisher.open_pull_request(
         branch=name,
         commit=run.head,
         title=title,
-        body=await put_into_template(run, _body(work, request.repository_url)),
-        draft=not work.verified or await _is_draft_by_policy(run, work),
+        body=await put_into_template(run, _body(work, request.repository_url, renewed)),
+        draft=draft,
         evidence=evidence(work, request.repository_url),
         terms=(await run.policy()).pull_requests,
     )
-    await _close_replaced(run, work, pull_request)
+    await _tell_replaced(run, work, pull_request, renewed)
     number = f" #{pull_request.number}" if pull_request.number else ""
     kind = "draft pull request" if pull_request.draft else "pull request"
     run.summarize(f"{kind}{number}" if number else name)
-    made = f"Opened {kind}{number}" if number else f"Made the branch {one_line(name, 120)}"
+    did = "Made anew:" if renewed else "Opened"
+    made = f"{did} {kind}{number}" if number else f"Made the branch {one_line(name, 120)}"
     text = f"{made}: {title}. {_describe_checks(work)}"
     outcome = _make_outcome("pull_request", result, text, report, work)
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
 
 
-async def _close_replaced(run: StageContext, work: Work, pull_request: PullRequest) -> None:
-    """Close what the new pull request takes the place of; beside a draft it stays open."""
+async def _tell_replaced(
+    run: StageContext, work: Work, pull_request: PullRequest, renewed: OtherPull | None
+) -> None:
+    """Say on a pull request that it was made anew, and close others that it has all of.
+
+    Beside a draft they stay as they are.
+    """
     alerts = run.ports.alerts
     if alerts is None or pull_request.draft or not pull_request.number:
         return
+    if renewed is not None:
+        at = one_line(run.base[:10], 10)
+        text = _RENEWED.format(branch=code_span(one_line(pull_request.base, 80)), commit=at)
+        await alerts.say(renewed.number, "renewed", text)
     for earlier in work.replaced:
-        text = _REPLACED.format(number=pull_request.number)
-        await alerts.close_pull(earlier.number, REPLACED, text)
+        if renewed is None or earlier.number != renewed.number:
+            text = _REPLACED.format(number=pull_request.number)
+            await alerts.close_pull(earlier.number, REPLACED, text)
 
 
 async def _is_draft_by_policy(run: StageContext, work: Work) -> bool:
@@ -176,12 +195,13 @@ def _describe_checks(work: Work) -> str:
     return headline(work.quality) if work.quality else "Not verified: no check was run."
 
 
-def _body(work: Work, repository_url: str) -> str:
+def _body(work: Work, repository_url: str, renewed: OtherPull | None) -> str:
     body = pull_request_body(work, repository_url)
-    instead = sorted({*work.replaces, *(each.number for each in work.replaced)})
+    instead = {*work.replaces, *(each.number for each in work.replaced)}
+    instead -= {renewed.number} if renewed else set()
     if not instead:
         return body
-    pulls = ", ".join(f"#{number}" for number in instead)
+    pulls = ", ".join(f"#{number}" for number in sorted(instead))
     parts = [body, _INSTEAD.format(pulls=pulls)]
     if not work.found.group.undisclosed:
         parts += [safe(f"- {one_line(why, 280)}") for why in work.why_not]

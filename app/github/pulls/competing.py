@@ -33,7 +33,7 @@ class EarlierRun(NamedTuple):
 
     lane: str
     alerts: tuple[int, ...] = ()
-    """Those that its pull request is for."""
+    """The open ones that its pull request is for."""
 
 
 class EarlierRuns(Protocol):

@@ -105,6 +105,9 @@ class Remediations:
                 declined = True
             insert = dialect.insert(remediations).values(declined=declined, **row)
             connection.execute(insert.on_conflict_do_nothing())
+            if number:  # a pull request that was made anew is the newest run's
+                same = (*_pull(request.repository.id, number), remediations.c.run_id != run_id)
+                connection.execute(update(remediations).where(*same).values(**_REPLACED))
             if declined:
                 _set(connection, run_id, {"declined": True})
 
@@ -144,9 +147,8 @@ class Remediations:
 
     async def replace(self, repository_id: int, number: int) -> None:
         """Record that another pull request takes the place of this one; nobody declined it."""
-        change = update(remediations).where(*_pull(repository_id, number))
-        values = change.values(state="over", open_alerts="[]")
-        await self._database.write(lambda c: c.execute(values))
+        change = update(remediations).where(*_pull(repository_id, number)).values(**_REPLACED)
+        await self._database.write(lambda c: c.execute(change))
 
     async def list_newest(
         self, most: int, repository_id: int | None = None, *, state: str = ""
@@ -231,6 +233,10 @@ class Remediations:
     async def _list(self, query: Select[Any]) -> list[Remediation]:
         rows = await self._database.read(lambda c: c.execute(query).mappings().all())
         return [_remediation(row) for row in rows]
+
+
+_REPLACED = {"state": "over", "open_alerts": "[]"}
+"""What is on record of a run whose pull request is another one's by now."""
 
 
 def _select_remediations() -> Select[Any]:

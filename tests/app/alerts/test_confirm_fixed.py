@@ -10,12 +10,14 @@ from sqlalchemy import update
 
 from agents.errors import TransientError
 from app.alerts.confirm_fixed import DAY, FixConfirmation
+from app.github.transport.idempotent_comments import make_marker
 from app.simulator.github.state.alerts import Affected
 from app.store.alerts.remediations import Remediations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import remediations as remediations_of
 from app.store.tables import runs
 from tests.app.github.conftest import alerted, key, scene, signer
+from tests.app.github.pulls.test_competing import opened_by_us
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
 COMMIT = "c" * 40
@@ -113,6 +115,27 @@ async def test_a_fix_that_nobody_told_of_is_seen(alerted, merged):
 async def test_a_merge_that_nobody_told_of_is_seen(alerted, merged):
     await alerted.server.merge_pull(merged.pull, alerted.scene.people["ada"])
     assert (await merged()).state == "merged"
+
+
+async def test_a_pull_request_that_nothing_is_left_of_is_closed_with_a_word(
+    alerted, merged, remediations
+):
+    run_id, request = await alerted.create_run("own")
+    text = f"Moved.\n\n{make_marker(run_id, 'pull-request')}"
+    pull = await opened_by_us(alerted, "bot/deps-jinja2-0a1b2c", text)
+    pull.repository.pushes.clear()  # as if Fettle itself had pushed
+    kept = {"cancelled": False, "commit": COMMIT, "found": {merged.alert.number: "m"}}
+    await remediations.remember(run_id, request, number=pull.issue.number, **kept)
+    await merged()
+    assert pull.issue.state == "open"
+
+    await alerted.server.fix_alert(merged.alert)
+    await merged()
+    assert pull.issue.state == "closed"
+    assert "Nothing is left to merge" in pull.issue.comments[-1].body
+    found = await remediations.find(run_id)
+    assert (found.state, found.declined) == ("over", False)
+    assert merged.pull.issue.state == "open", "that one is somebody's own"
 
 
 async def test_people_are_told_once_which_copy_is_still_in_which_range(merged):

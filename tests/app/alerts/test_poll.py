@@ -127,9 +127,15 @@ async def test_an_alert_that_nobody_told_of_gets_its_run_once(alerted, look, ope
 async def test_what_an_open_pull_request_took_along_is_not_asked_for(alerted, look, open_alert):
     run_id, about = await alerted.create_run("1111", package="flask")
     await alerted.runs.record_end(run_id, Outcome(kind="pull_request", text="Opened."))
-    made = {"number": 31, "cancelled": False, "commit": "c" * 40, "found": alerted.found}
+    made = {"number": 31, "cancelled": False, "commit": alerted.commit, "found": alerted.found}
     await Remediations(alerted.database).remember(run_id, about, **made)
     assert await look(after=DAY) == []
+
+    files, ada = {"requirements.txt": "jinja2==3.1.3\nx==1\n"}, alerted.scene.people["ada"]
+    more = {"author": ada, "message": "More", "branch": "main"}
+    await alerted.server.commit(alerted.repository, files, **more)
+    [request] = await look(after=DAY)  # so that it is made anew
+    assert request.package == "jinja2"
 
 
 async def test_a_pass_that_was_cut_short_asks_for_nothing_twice(alerted, look, open_alert):

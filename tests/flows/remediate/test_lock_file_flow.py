@@ -61,22 +61,38 @@ async def test_alerts_about_two_packages_become_one_pull_request_through_a_kill(
         assert at.place.model.requests == []
 
 
-async def test_what_comes_later_takes_the_place_of_an_open_pull_request(remedied):
+async def test_what_comes_later_makes_the_open_pull_request_anew(remedied):
     async with remedied(BOTH) as at:
         await at.raise_alert()
         await at.ends("pull_request")
         await at.raise_alert(PAINTER, relationship="direct")
         await at.ends("pull_request", "pull_request")
 
-        earlier, later = at.place.pulls()
-        assert (earlier.issue.state, later.issue.state) == ("closed", "open")
-        assert await at.place.show(later.head, "package-lock.json") == FIXED
-        [comment] = earlier.issue.comments
-        assert f"\n#{later.issue.number} takes the place of this one: it moves" in comment.body
-        assert f"Made instead of #{earlier.issue.number}." in later.issue.body
-        kept = {row.number: row for row in await at.read(select(remediations))}
-        assert (kept[earlier.issue.number].state, kept[earlier.issue.number].declined) == (
-            "over",
-            False,
-        )
-        assert kept[later.issue.number].open_alerts == "[1, 2]"
+        [pull] = at.place.pulls()
+        assert pull.issue.title.startswith("Update painter from 1.0.0 to 1.1.0 and deepmerger")
+        assert await at.place.show(pull.head, "package-lock.json") == FIXED
+        [comment] = pull.issue.comments
+        assert "\nMade anew on `main` as of " in comment.body
+        kept = await at.read(select(remediations).order_by(remediations.c.ended_at))
+        assert [(row.state, row.open_alerts) for row in kept] == [
+            ("over", "[]"),
+            ("open", "[1, 2]"),
+        ]
+
+
+async def test_a_fix_is_made_anew_when_another_one_of_the_same_file_is_merged(remedied):
+    policy = SHOP[".github/fettle.yml"] + "remediation: {group: package}\n"
+    async with remedied(BOTH | {".github/fettle.yml": policy}) as at:
+        await at.raise_alert()
+        await at.raise_alert(PAINTER, relationship="direct")
+        await at.ends("pull_request", "pull_request")
+        first, second = at.place.pulls()
+        before = second.head_sha
+
+        await at.github.merge_pull(first, at.place.people["mara"])
+        await at.wait_for_ends(3)
+
+        assert second.head_sha != before
+        assert await at.place.show(second.head, "package-lock.json") == FIXED
+        assert len(at.place.pulls()) == 2
+        assert at.place.model.requests == []

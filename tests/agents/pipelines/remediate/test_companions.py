@@ -178,18 +178,68 @@ async def test_what_others_are_at_is_left_to_them(several):
     assert place.world.alerts.closed_pulls == []
 
 
-async def test_an_earlier_one_of_its_own_is_replaced_only_by_what_holds_all_of_it(several):
+def make_own(place, number, alerts, **versions):
+    """Have an open pull request of Fettle's, made earlier by a run about another package."""
+    branch, files = f"bot/deps-{number}", {"lock.json": lock(**{**BEFORE, **versions})}
+    head = place.branch(branch, files)
+    return make_other_pull(number, head, own=True, of_package=False, alerts=alerts, branch=branch)
+
+
+async def test_an_earlier_one_of_its_own_is_made_anew_by_what_holds_all_of_it(several):
     place = several(FLASK, CLICK)
-    smaller = make_other_pull(12, own=True, of_package=False, alerts=(6,), branch="bot/a")
-    larger = make_other_pull(13, own=True, of_package=False, alerts=(7, 99), branch="bot/b")
+    smaller = make_own(place, 12, (6,), flask="3.0.4")
+    larger = make_own(place, 13, (7, 99), click="8.1.1")
     place.world.alerts.pulls = (smaller, larger)
+
+    outcome = await place.run()
+
+    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.0"}
+    assert list(place.pushed) == [smaller.branch]
+    assert outcome.text.startswith("Made anew: pull request")
+    assert "Made anew on `main`" in place.world.alerts.said[12, "renewed"]
+    assert "Made instead" not in place.pull.body
+    assert place.world.alerts.closed_pulls == []
+
+
+async def test_of_several_earlier_ones_the_newest_is_made_anew_and_the_others_closed(several):
+    place = several(FLASK, CLICK)
+    pulls = make_own(place, 13, (7,), click="8.1.1"), make_own(place, 12, (6,), flask="3.0.4")
+    place.world.alerts.pulls = pulls
 
     await place.run()
 
-    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.0"}
-    assert "Made instead of #12." in place.pull.body
+    assert list(place.pushed) == [pulls[0].branch]
     assert place.world.alerts.closed_pulls == [12]
     assert "takes the place of this one" in place.world.alerts.said[12, "replaced"]
+    assert "Made instead of #12." in place.pull.body
+
+
+async def test_beside_a_draft_the_earlier_one_stays_as_it_is(several):
+    place = several(FLASK, check=(127, "check: command not found"))
+    earlier = make_own(place, 12, (6,), flask="3.0.4")
+    place.world.alerts.pulls = (earlier,)
+
+    await place.run()
+
+    assert place.pull.draft
+    assert earlier.branch not in place.pushed
+    assert place.world.alerts.closed_pulls == []
+
+
+@pytest.mark.parametrize(("moved", "kind"), [(True, "pull_request"), (False, "covered")])
+async def test_its_own_is_made_anew_once_the_lock_file_it_changes_has_moved(several, moved, kind):
+    place = several()
+    head = place.branch("bot/a", {"lock.json": lock(**BEFORE | {"jinja2": "3.1.4"})})
+    if moved:
+        files = {"lock.json": lock(**BEFORE | {"click": "9.0.0"})}
+        place.world.source.base = place.branch("main", files, subject="Update click")
+    ours = make_other_pull(12, head, own=True, alerts=(5,), branch="bot/a")
+    place.world.alerts.pulls = (ours,)
+
+    outcome = await place.run()
+
+    assert outcome.kind == kind
+    assert list(place.pushed) == (["bot/a"] if moved else [])
 
 
 async def test_one_of_its_own_that_holds_the_fix_already_is_not_doubled(several):
