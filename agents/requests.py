@@ -263,6 +263,8 @@ class RemediateAlert(Asked):
     """The override of the package to do without, if that is what is asked; `alerts` are those
     that it was made for."""
     via: Literal["alert", "schedule", "command", "terminal"] = "alert"
+    together: bool = False
+    """Nobody chose this package: others of its lock file may go along, as with alerts."""
 
     @property
     def unasked(self) -> bool:

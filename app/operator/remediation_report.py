@@ -67,6 +67,8 @@ class GroupReport(Frozen):
     usd: float = 0.0
     found: AlertGroup | None = None
     """What the scan found; None where it did not get that far."""
+    along: tuple[str, ...] = ()
+    """Other packages of the same lock file that the fix took along."""
 
 
 class RepositoryReport(Frozen):
@@ -168,6 +170,20 @@ def left_alone(group: Group, why: str, result: Ending = "nothing_to_do") -> Grou
     return GroupReport.model_validate({**group_fields(group), "result": result, "text": why})
 
 
+def find_taken_along(group: Group, done: Iterable[GroupReport]) -> GroupReport | None:
+    """Return the report on a package that went along with an earlier one's fix; None: it did not.
+
+    It counts like that fix, and cost nothing of its own.
+    """
+    for each in done:
+        same = (each.ecosystem, each.directory) == (group.ecosystem, group.directory)
+        if same and each.result in MADE and group.package in each.along:
+            text = f"It went along with {each.package}{f': {each.url}' if each.url else '.'}"
+            like = {"url": each.url, "branch": each.branch, "run": each.run}
+            return left_alone(group, text, each.result).model_copy(update=like)
+    return None
+
+
 def report_ended(
     group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float]
 ) -> GroupReport:
@@ -192,8 +208,16 @@ def report_ended(
             "tokens": spent[0],
             "usd": round(spent[1], 6),
             "found": found,
+            "along": _list_along(details.get("companions")) if fixed else (),
         }
     )
+
+
+def _list_along(companions: object) -> tuple[str, ...]:
+    """Return the names of the packages; they are as the run has stored them."""
+    if not isinstance(companions, list):
+        return ()
+    return tuple(each["found"]["group"]["package"] for each in companions)
 
 
 def _read_group(value: object) -> AlertGroup | None:

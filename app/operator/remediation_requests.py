@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agents.errors import ConfigError, RunError
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings import AlertGroup, with_companions
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import Person, RemediateAlert, Repository
 from agents.text import one_line
@@ -71,12 +71,17 @@ class RemediationOptions:
         installation_id: int,
         url: str,
         found: AlertGroup | None = None,
+        others: Iterable[AlertGroup] = (),
     ) -> RemediateAlert:
         """Return the request for one group; `found` is what an earlier scan says of it.
 
+        `others`: what it says of packages that may go along, unless some were chosen by name.
         `url` is the page of the repository; empty where it is not on GitHub.
         """
         numbers = [each.alert for each in group.advisories if each.alert]
+        together = not (self.looks or self.branch or self.choice.alerts or self.choice.packages)
+        if found is not None and together:
+            found = with_companions(found, others)
         page = f"{url}/security/dependabot" if url else ""
         return RemediateAlert(
             installation_id=installation_id,
@@ -100,6 +105,7 @@ class RemediationOptions:
             max_iterations=self.max_iterations,
             scan=found.model_dump(mode="json") if found is not None else None,
             via="terminal",
+            together=together,
         )
 
 

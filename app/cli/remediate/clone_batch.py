@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.errors import Cancelled, ConfigError, FettleError
@@ -22,6 +23,7 @@ from app.operator.remediation_report import (
     GroupReport,
     Report,
     RepositoryReport,
+    find_taken_along,
     left_alone,
     report_ended,
 )
@@ -53,7 +55,9 @@ class RemediatingClone(Seat):
         for number, found in enumerate(groups, 1):
             say(f"  [{number}/{len(groups)}] {to_line(found.name, LONG)} ({found.group.ecosystem})")
             try:
-                group = await self._group(start, name, found)
+                group = find_taken_along(found.group, done.groups) or await self._group(
+                    start, name, found, groups[number:]
+                )
             except Cancelled as stopped:
                 say(str(stopped))
                 complete = False
@@ -78,7 +82,11 @@ class RemediatingClone(Seat):
         return commit
 
     async def _group(
-        self, start: CloneStart, name: RepositoryName, found: AlertGroup
+        self,
+        start: CloneStart,
+        name: RepositoryName,
+        found: AlertGroup,
+        others: Sequence[AlertGroup],
     ) -> GroupReport:
         asked = self.wanted.asked
         if why_not := asked.choice.why_not(found.group) or found.over:
@@ -86,7 +94,9 @@ class RemediatingClone(Seat):
         repository = Repository(
             id=0, owner=name.owner, name=name.name, default_branch=start.head.branch or "HEAD"
         )
-        request = asked.request(found.group, repository, installation_id=0, url="", found=found)
+        request = asked.request(
+            found.group, repository, installation_id=0, url="", found=found, others=others
+        )
         asks = sys.stdin.isatty() and not self.wanted.machine_readable
         progress = self.progress()
         wish = CloneRequest(request.title, "", say, progress, ask_here if asks else None, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.errors import ConfigError, FettleError
@@ -15,7 +16,12 @@ from app.github.transport import GitHub
 from app.operator.find_clone import Places
 from app.operator.lend_clone import lend
 from app.operator.open_alerts import open_alerts
-from app.operator.remediation_report import GroupReport, RepositoryReport, left_alone
+from app.operator.remediation_report import (
+    GroupReport,
+    RepositoryReport,
+    find_taken_along,
+    left_alone,
+)
 from app.operator.remediation_requests import RemediationOptions
 from app.operator.repositories import Installed, newest_commit
 from app.operator.repository_reference import RepositoryName
@@ -110,7 +116,9 @@ class OneByOne:
             where = f" in {group.directory}" if group.directory else ""
             head = f"[{number}/{len(groups)}] {group.package} ({group.ecosystem}){where}"
             say(f"  {to_line(head, LONG)}")
-            done = await self._group(installed, group, found)
+            others = [each for _, each in groups[number:] if each is not None]
+            done = find_taken_along(group, self.unfinished.groups)
+            done = done or await self._group(installed, group, found, others)
             say(f"  {done.result.replace('_', ' ')}: {to_line(done.text, LONG)}")
             self.unfinished = self.unfinished.model_copy(
                 update={
@@ -120,7 +128,11 @@ class OneByOne:
             )
 
     async def _group(
-        self, installed: Installed, group: Group, found: AlertGroup | None
+        self,
+        installed: Installed,
+        group: Group,
+        found: AlertGroup | None,
+        others: Sequence[AlertGroup],
     ) -> GroupReport:
         why_not = self.asked.choice.why_not(group) or (found.over if found else "")
         if why_not:
@@ -131,5 +143,6 @@ class OneByOne:
             installation_id=installed.installation_id,
             url=installed.url,
             found=found,
+            others=others,
         )
         return await self.runs.work(group, request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agents.pipelines.remediate.findings.dependabot_config import read_groups
 from agents.pipelines.remediate.findings.found import AlertGroup
@@ -30,9 +30,8 @@ async def gather_companions(
     There are none where people asked for this package by name, and where the public must not learn
     what a fix is for: then each goes its own way, and neither gives the other away.
     """
-    policy = (await run.policy()).remediation
     group, alerts = found.group, run.ports.alerts
-    if alerts is None or policy.group != "lockfile" or not request.unasked or group.undisclosed:
+    if alerts is None or not await _may_be_together(run, request, group):
         return found
     own = await known_ecosystem(run, group)
     if own is None:
@@ -49,6 +48,37 @@ async def gather_companions(
         if len(others) == MOST:
             break
     return found.model_copy(update={"companions": await _with_reach(run, others)})
+
+
+async def keep_companions(
+    run: StageContext, request: RemediateAlert, found: AlertGroup
+) -> AlertGroup:
+    """Return what an earlier scan found, with those companions that may go along."""
+    group, others = found.group, found.companions
+    if not others or not await _may_be_together(run, request, group):
+        return found.model_copy(update={"companions": ()})
+    divide = await read_groups(run.ports.source, run.base, group.ecosystem, group.directory)
+    kept = [each for each in others if divide.are_together(group, each.group)]
+    return with_companions(found, kept)
+
+
+def with_companions(found: AlertGroup, others: Iterable[AlertGroup]) -> AlertGroup:
+    """Return it with those of the others that its fix may take along, as a scan found them all."""
+    kept = [each for each in others if _is_same_lock(found, each)]
+    return found.model_copy(update={"companions": tuple(kept[:MOST])})
+
+
+def _is_same_lock(one: AlertGroup, other: AlertGroup) -> bool:
+    places = [(e.group.ecosystem, e.group.directory, e.tool) for e in (one, other)]
+    secret = one.group.undisclosed or other.group.undisclosed
+    same = bool(one.tool) and places[0] == places[1] and one.name != other.name
+    return same and not secret and not other.over and bool(other.vulnerable)
+
+
+async def _may_be_together(run: StageContext, request: RemediateAlert, group: Group) -> bool:
+    policy = (await run.policy()).remediation
+    chosen = not (request.unasked or request.together)
+    return not (policy.group != "lockfile" or chosen or group.undisclosed)
 
 
 def _group_by_package(every: Sequence[Advisory], like: Group) -> list[Group]:

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.committed import Committed
-from agents.pipelines.remediate.findings.companions import gather_companions
+from agents.pipelines.remediate.findings.companions import gather_companions, keep_companions
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.locate import (
     NOT_KNOWN,
@@ -48,7 +48,7 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
     if request.retire is not None:
         found = await _load_override_group(run, request, request.retire)
     elif request.scan is not None:
-        found = _handed_in(request, run.base)
+        found = await keep_companions(run, request, _handed_in(request, run.base))
     else:
         group = await _group(alerts_of(run), request)
         none = _NONE.format(package=request.package)

@@ -109,10 +109,30 @@ async def test_what_a_scan_found_is_mended_in_a_clone_without_github_and_without
     assert kept.name.startswith("done-")
 
 
+async def test_packages_of_one_lock_file_become_one_branch_unless_one_is_chosen(shop):
+    clone, file = await clone_and_scan(shop, ["jinja2", "sqlparse", "stuck"])
+
+    done = await shop.run("remediate", str(clone), from_scan=file)
+
+    first, second, third = (done.groups[each] for each in ("stuck", "jinja2", "sqlparse"))
+    assert first["result"] == "fix_failed"  # it has no release, and takes nobody with it
+    assert (second["result"], second["along"]) == ("fixed", ["sqlparse"])
+    assert (third["result"], third["branch"]) == ("fixed", second["branch"])
+    assert third["text"].startswith("It went along with jinja2")
+    moved = json.loads(git(clone, "show", f"{second['branch']}:lock.json"))["versions"]
+    assert moved == {"jinja2": "3.1.4", "sqlparse": "0.5.0", "stuck": "1.0.0"}
+    assert len(git(clone, "rev-list", f"HEAD..{second['branch']}").split()) == 2
+
+    chosen = await shop.run("remediate", str(clone), from_scan=file, packages=["sqlparse"])
+    assert chosen.groups["sqlparse"]["along"] == []
+    branch = chosen.groups["sqlparse"]["branch"]
+    assert json.loads(git(clone, "show", f"{branch}:lock.json"))["versions"]["jinja2"] == "3.1.3"
+
+
 class Second(RemediatingClone):
     """Something is not set up right once the first group is done."""
 
-    async def _group(self, start, name, found):
+    async def _group(self, start, name, found, others):
         if found.name == "sqlparse":
             raise ConfigError("Another command is at work.")
         return left_alone(found.group, "Moved.", "fixed")

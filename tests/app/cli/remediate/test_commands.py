@@ -12,7 +12,7 @@ from agents.errors import ConfigError
 from app.operator.remediation_report import Report
 from app.store.database import Database
 from app.store.runs.history import History
-from tests.app.cli.remediate.remediation_scene import PATIENCE, lock, part, shop
+from tests.app.cli.remediate.remediation_scene import FILES, PATIENCE, lock, part, shop
 
 __all__ = ["shop"]  # a fixture
 NAME = "octo-org/shop"
@@ -44,24 +44,37 @@ async def test_a_scan_tells_of_each_group_and_changes_nothing(shop):
     assert shop.app.private_key.splitlines()[1] not in done.out + done.err
 
 
-async def test_each_group_is_mended_one_after_the_other(shop):
+async def test_packages_of_one_lock_file_become_one_pull_request(shop):
     await shop.repository("shop", ["jinja2", "sqlparse"])
     await shop.install()
 
     done = await shop.run("remediate", NAME)
 
     assert done.code == 0, done.err
-    jinja = done.groups["jinja2"]
+    jinja, sqlparse = done.groups["jinja2"], done.groups["sqlparse"]
     assert (jinja["result"], jinja["level"], jinja["made_by"]) == ("fixed", 0, "ladder")
-    assert jinja["moved"] == ["jinja2 3.1.3 -> 3.1.4"]
+    assert (jinja["moved"], jinja["along"]) == (["jinja2 3.1.3 -> 3.1.4"], ["sqlparse"])
     assert jinja["branch"].startswith("bot/deps-jinja2-")
-    pulls = {pull.issue.title: pull for pull in shop.pulls("shop")}
-    assert set(pulls) == {
+    [pull] = shop.pulls("shop")
+    assert pull.issue.title == "Update jinja2 from 3.1.3 to 3.1.4 and sqlparse"
+    assert jinja["url"].endswith(f"/pull/{pull.issue.number}")
+    assert (sqlparse["result"], sqlparse["run"]) == ("fixed", jinja["run"])
+    assert sqlparse["text"] == f"It went along with jinja2: {jinja['url']}"
+    assert done.json["totals"]["tokens"] == 0
+
+
+async def test_each_group_is_mended_one_after_the_other(shop):
+    policy = FILES[".github/fettle.yml"] + "remediation: {group: package}\n"
+    await shop.repository("shop", ["jinja2", "sqlparse"], {".github/fettle.yml": policy})
+    await shop.install()
+
+    done = await shop.run("remediate", NAME)
+
+    assert done.code == 0, done.err
+    assert {pull.issue.title for pull in shop.pulls("shop")} == {
         "Update jinja2 from 3.1.3 to 3.1.4",
         "Update sqlparse from 0.4.4 to 0.5.0",
     }
-    assert jinja["url"].endswith(f"/pull/{pulls['Update jinja2 from 3.1.3 to 3.1.4'].issue.number}")
-    assert done.json["totals"]["tokens"] == 0
 
 
 async def test_options_reach_the_run(shop):
