@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.alerts import Affected
 
 BASE = "/repos/forge/anvil"
@@ -40,9 +41,28 @@ async def raise_alerts(scene):
     return first
 
 
+async def make_release_calls(scene):
+    """Read the tags and releases of a repository: plain, annotated, absent."""
+    git, call = GitDir(scene.repository.gitdir), scene.call
+    who = {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com"}
+    await git.run("tag", "v1.0.0", "main")
+    await git.run("tag", "-a", "-m", "v1.1.0", "v1.1.0", "main", extra=who)
+    scene.repository.releases["v1.0.0"] = datetime(2026, 1, 1, tzinfo=UTC)
+    assert len(await call("GET", f"{BASE}/tags?per_page=1")) == 1
+    await call("GET", f"{BASE}/git/ref/tags/v1.0.0")
+    tag = (await call("GET", f"{BASE}/git/ref/tags/v1.1.0"))["object"]
+    assert tag["type"] == "tag"
+    about = await call("GET", f"{BASE}/git/tags/{tag['sha']}")
+    assert about["object"]["type"] == "commit"
+    await call("GET", f"{BASE}/git/tags/{'0' * 40}")
+    await call("GET", f"{BASE}/releases/tags/v1.0.0")
+    await call("GET", f"{BASE}/releases/tags/v1.1.0")
+
+
 async def make_alert_calls(scene):
     """Make each of them, most in more than one way."""
     call, github = scene.call, scene.github
+    await make_release_calls(scene)
     await raise_alerts(scene)
     for query in ("", "?per_page=1", "?state=open&ecosystem=pip&sort=updated&direction=asc"):
         await call("GET", f"{ALERTS}{query}")

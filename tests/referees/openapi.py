@@ -15,7 +15,7 @@ from openapi_core.testing import MockRequest, MockResponse
 from app.simulator.github.faults import Exchange
 from app.simulator.github.limits import RateLimits, limit_routes
 from app.simulator.github.rest.routes import SUBJECTS
-from app.simulator.github.routing import Route
+from app.simulator.github.routing import OF_REPOSITORY, Route
 from app.simulator.github.state.world import World
 
 HOST = "https://api.github.com"
@@ -133,7 +133,7 @@ def every_route() -> list[Route]:
 
 
 def _full_path(route: Route) -> str:
-    root = "/repos/{owner}/{repo}" if route.scope == "repository" else ""
+    root = "/repos/{owner}/{repo}" if route.scope in OF_REPOSITORY else ""
     return root + (f"{CONTENTS}/{{path}}" if route.path == CONTENTS else route.path)
 
 

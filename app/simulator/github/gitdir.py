@@ -125,6 +125,12 @@ class GitDir:
         lines = await self.text("for-each-ref", "--format=%(refname) %(objectname)", prefix)
         return dict(line.split(" ") for line in lines.splitlines())
 
+    async def commits_of(self, prefix: str) -> dict[str, str]:
+        """Return the commit of each ref, also of those that lead to it by a tag of its own."""
+        lines = (await self.text("ls-remote", "--quiet", ".", f"{prefix}*")).splitlines()
+        pairs = [line.split("\t") for line in lines]  # what a tag leads to comes after it
+        return {ref.removesuffix("^{}"): sha for sha, ref in pairs}
+
     async def resolve(self, revision: str) -> str | None:
         """Return the commit that a sha, branch or ref names; a branch wins over other readings."""
         for reading in (f"refs/heads/{revision}", revision):

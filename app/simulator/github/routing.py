@@ -15,7 +15,12 @@ from app.simulator.github.state.world import Repository, World
 from app.simulator.github.tokens import bearer_of
 
 Json = Any
-Scope = Literal["open", "anyone", "app", "token", "repository"]
+Scope = Literal["open", "anyone", "app", "token", "repository", "public"]
+"""`public`: like `repository`, but every token reads what is public, wherever its App is installed.
+
+https://docs.github.com/rest/authentication/permissions-required-for-github-apps
+"""
+OF_REPOSITORY = ("repository", "public")
 Handler = Callable[[Call], Awaitable[Json]]
 
 
@@ -50,7 +55,7 @@ def register(app: web.Application, parts: Parts, routes: Sequence[Route]) -> Non
     """Put the calls on the server; repositories answer by name and by id."""
     for route in routes:
         roots = [""]
-        if route.scope == "repository":
+        if route.scope in OF_REPOSITORY:
             roots = ["/repos/{owner}/{repo}", "/repositories/{repository_id}"]
         for root in roots:
             app.router.add_route(
@@ -81,16 +86,22 @@ def _admit(parts: Parts, route: Route, request: web.Request) -> Call:
         call.app = parts.tokens.app_of(credential)
         return call
     call.token = request[TOKEN] = parts.tokens.find(credential)
-    if route.scope == "repository":
-        call.found = _visible(call)
-        _check_permission(call, route.needs)
+    if route.scope in OF_REPOSITORY:
+        call.found = _visible(call, to_all=route.scope == "public")
+        if call.token.sees(call.found):
+            _check_permission(call, route.needs)
     return call
 
 
-def _visible(call: Call) -> Repository:
+def _visible(call: Call, *, to_all: bool) -> Repository:
     assert call.token
-    named = find_repository(call.world, call.request, call.token.sees)
-    if not call.token.sees(named):
+    token = call.token
+
+    def sees(repository: Repository) -> bool:
+        return token.sees(repository) or (to_all and not repository.private)
+
+    named = find_repository(call.world, call.request, sees)
+    if not sees(named):
         raise not_found()
     if named.archived and call.request.method != "GET":
         raise ApiError(403, "Repository was archived so is read-only.")

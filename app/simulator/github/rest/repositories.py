@@ -89,12 +89,13 @@ async def get_branch(call: Call) -> Json:
     return branch_json(call.world, call.repository, name, commit)
 
 
-@routes.add("GET", "/git/ref/{ref:.+}", needs="contents=read")
+@routes.add("GET", "/git/ref/{ref:.+}", scope="public", needs="contents=read")
 async def get_ref(call: Call) -> Json:
     """Return one ref, named without `refs/`."""
     ref = f"refs/{call.request.match_info['ref']}"
     sha = require_found((await call.git.refs("refs/")).get(ref))
-    return ref_json(call.world, call.repository, ref, sha)
+    kind = "commit" if (await call.git.commits_of(ref)).get(ref) == sha else "tag"
+    return ref_json(call.world, call.repository, ref, sha, kind=kind)
 
 
 @routes.add("DELETE", "/git/refs/{ref:.+}", needs="contents=write")
@@ -158,7 +159,7 @@ async def list_branches_of_head(call: Call) -> Json:
     ]
 
 
-@routes.add("GET", "/compare/{base}...{head}", needs="contents=read")
+@routes.add("GET", "/compare/{base}...{head}", scope="public", needs="contents=read")
 async def compare(call: Call) -> Json:
     """Return how far two commits are apart, without what differs."""
     base = await commit_of(call, call.request.match_info["base"])

@@ -128,14 +128,75 @@ def file_json(world: World, repository: Repository, change: FileChange, sha: str
     return shape
 
 
-def ref_json(world: World, repository: Repository, ref: str, sha: str) -> Json:
-    """Return `git-ref`."""
+def ref_json(
+    world: World, repository: Repository, ref: str, sha: str, *, kind: str = "commit"
+) -> Json:
+    """Return `git-ref`; `kind`: what it leads to, a commit or a tag of its own."""
     root = root_of(world, repository)
     return {
         "ref": ref,
         "node_id": f"REF_{repository.id}_{ref}",
         "url": f"{root}/git/{ref}",
-        "object": {"type": "commit", "sha": sha, "url": f"{root}/git/commits/{sha}"},
+        "object": {"type": kind, "sha": sha, "url": f"{root}/git/{kind}s/{sha}"},
+    }
+
+
+def tag_json(world: World, repository: Repository, name: str, sha: str) -> Json:
+    """Return `tag`."""
+    root = root_of(world, repository)
+    return {
+        "name": name,
+        "node_id": f"REF_{repository.id}_{name}",
+        "commit": {"sha": sha, "url": f"{root}/commits/{sha}"},
+        "zipball_url": f"{root}/zipball/refs/tags/{name}",
+        "tarball_url": f"{root}/tarball/refs/tags/{name}",
+    }
+
+
+def annotated_tag_json(
+    world: World, repository: Repository, tag: tuple[str, str], commit: Commit
+) -> Json:
+    """Return `git-tag`; `tag`: its name and the id of its own object."""
+    root, who = root_of(world, repository), commit.committer
+    return {
+        "node_id": f"TA_{tag[1]}",
+        "tag": tag[0],
+        "sha": tag[1],
+        "url": f"{root}/git/tags/{tag[1]}",
+        "message": tag[0],
+        "tagger": {"name": who.name, "email": who.email, "date": _utc(who.date)},
+        "object": {
+            "type": "commit",
+            "sha": commit.sha,
+            "url": f"{root}/git/commits/{commit.sha}",
+        },
+        "verification": UNVERIFIED,
+    }
+
+
+def release_json(world: World, repository: Repository, tag: str, published: datetime) -> Json:
+    """Return `release`, by the repository's owner, without files."""
+    root, page = root_of(world, repository), f"{world.url}/{repository.full_name}"
+    ident = sorted(repository.releases).index(tag) + 1
+    return {
+        "id": ident,
+        "node_id": f"RE_{repository.id}_{ident}",
+        "url": f"{root}/releases/{ident}",
+        "html_url": f"{page}/releases/tag/{tag}",
+        "assets_url": f"{root}/releases/{ident}/assets",
+        "upload_url": f"{root}/releases/{ident}/assets{{?name,label}}",
+        "tarball_url": f"{root}/tarball/{tag}",
+        "zipball_url": f"{root}/zipball/{tag}",
+        "tag_name": tag,
+        "target_commitish": repository.default_branch,
+        "name": tag,
+        "body": "",
+        "draft": False,
+        "prerelease": False,
+        "created_at": moment(published),
+        "published_at": moment(published),
+        "author": account_json(world, repository.owner),
+        "assets": [],
     }
 
 

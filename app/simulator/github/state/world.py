@@ -209,6 +209,8 @@ class Repository(Thing):
     alerts: dict[int, Alert] = field(default_factory=dict)
     alerts_enabled: bool = True
     archived: bool = False
+    releases: dict[str, datetime] = field(default_factory=dict)
+    """When the release of each tag was published."""
     signed: set[str] = field(default_factory=set)
     """Commits that this GitHub made and signed."""
     signing_keys: list[str] = field(default_factory=list)
