@@ -102,6 +102,7 @@ class WorkTree(Protocol):
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
         proposes_policy: bool = False,
+        moves_action: str = "",
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; `merging` is its second parent.
 
@@ -111,6 +112,8 @@ class WorkTree(Protocol):
         neither parent so: what `merging` brings as it stands there is not judged, nor counted.
         `proposes_policy`: code alone has written the files, and where the policy file is one of
         the `permitted` paths, this commit may hold it, for people to merge.
+        `moves_action`: code alone has changed which release of this action (`owner/name`) is used,
+        and this commit may hold that of workflows, too, but then nothing else at all.
         """
         ...
 

@@ -228,7 +228,13 @@ class StageContext(RunWorkspace):
         return secret_check.SecretCheck(look, objection)
 
     async def commit(
-        self, subject: str, body: str = "", *, onto: str = "", credit: Person | None = None
+        self,
+        subject: str,
+        body: str = "",
+        *,
+        onto: str = "",
+        credit: Person | None = None,
+        moves_action: str = "",
     ) -> str | None:
         """Commit the files as the stage left them; None when nothing changed.
 
@@ -238,7 +244,9 @@ class StageContext(RunWorkspace):
         found = await secret_check.list_secrets(await self.tree(files), self.head, files)
         if found:
             await self._agree_to_secrets(found, files)
-        return await super().commit(subject, body, onto=onto, credit=credit)
+        return await super().commit(
+            subject, body, onto=onto, credit=credit, moves_action=moves_action
+        )
 
     async def _agree_to_secrets(self, found: Sequence[Finding], files: str) -> None:
         why = "nobody could be asked"

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, Field
 
 from agents.ports import (
+    ActionReleases,
     Alerts,
     Approvals,
     Checking,
@@ -165,6 +166,8 @@ class Ports:
     """None: there is no GitHub whose checks could be read."""
     alerts: Alerts | None = None
     """None: there is no GitHub whose alerts could be read."""
+    actions: ActionReleases | None = None
+    """None: there is no GitHub where releases of actions could be read."""
     signer: Signer | None = None
     """None: there is nobody who could sign commits."""
     flaky_tests: FlakyTests | None = None

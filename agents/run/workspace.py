@@ -194,12 +194,19 @@ class RunWorkspace:
         self._tree_at = await tree.snapshot()
 
     async def commit(
-        self, subject: str, body: str = "", *, onto: str = "", credit: Person | None = None
+        self,
+        subject: str,
+        body: str = "",
+        *,
+        onto: str = "",
+        credit: Person | None = None,
+        moves_action: str = "",
     ) -> str | None:
         """Commit the files as the stage left them; None when nothing changed.
 
         `onto`: an earlier commit of the run; the new one takes the place of all since then.
-        `credit`: whose change it is, where that is not who asked for the run.
+        `credit`: whose change it is, where that is not who asked for the run. `moves_action`: the
+        action of which code alone has changed the release that is used, and nothing else.
         """
         files = self.left
         tree = await self.tree(files)
@@ -212,7 +219,9 @@ class RunWorkspace:
             )
         subject = one_line(await self.format_subject(subject), 72)
         message = self.message(subject, commit_text(body), credit)
-        commit = await tree.commit(files, onto or self.head, message, permitted=permitted)
+        commit = await tree.commit(
+            files, onto or self.head, message, permitted=permitted, moves_action=moves_action
+        )
         self.stands(head=commit)
         self._tree_at = commit
         return commit

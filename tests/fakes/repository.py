@@ -117,7 +117,15 @@ class MemoryTree:
         self.files.update(self.history.files(tree), **kept)
 
     async def commit(
-        self, tree, parent, message, *, permitted=None, merging="", proposes_policy=False
+        self,
+        tree,
+        parent,
+        message,
+        *,
+        permitted=None,
+        merging="",
+        proposes_policy=False,
+        moves_action="",
     ):
         trees = (permitted or {}).items()
         self.permitted.append({p: self.history.files(at).get(p) for p, at in trees})

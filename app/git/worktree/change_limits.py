@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from agents.analysis.action_refs import (
+    LARGEST,
+    UnreadableWorkflow,
+    find_other_change,
+    is_action_file,
+)
 from agents.errors import RunError
-from agents.policy import NEVER, POLICY_PATH, Policy
+from agents.policy import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
 from app.git.mirror.merge import merge
 from app.git.objects import GitObjects, TreeChange
 from app.git.worktree.inward_links import leads_outside
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
+_FILES = {"100644", "100755"}
 _MODES = {_ABSENT, "100644", "100755", _SYMLINK}
 _LONGEST_LINK = 4096
+_NOT_REFS = (
+    "The change touches `{path}`, and code may change nothing there but which release of"
+    " `{action}` is used: {why}. Nothing was committed: change it by hand."
+)
 
 # Characters that some file systems drop from names, so that `.g<zero width>it` becomes `.git`.
 _IGNORED = dict.fromkeys(
@@ -43,12 +55,15 @@ async def require_harmless(
     permitted: Mapping[str, str] | None = None,
     merging: str = "",
     proposes_policy: bool = False,
+    moves_action: str = "",
 ) -> None:
     """Raise RunError, for people, when the change from `old` to `new` must not be committed.
 
     `permitted` maps protected paths that people approved to a tree with the approved content; any
     other content there is refused. In a commit that is `merging` another, only differences from
     git's own merge count. With `proposes_policy`, the policy file may be among the permitted paths.
+    With `moves_action`, the name of an action, nothing but refs of that action may differ, in files
+    that use actions; those of workflows as well then.
     """
     changes = await _made_here(objects, old, new, merging)
     if len(changes) > limits.files:
@@ -58,6 +73,10 @@ async def require_harmless(
         )
     approved = await _as_approved(objects, new, permitted or {})
     opened = {POLICY_PATH} & approved if proposes_policy else set[str]()
+    if moves_action:
+        for change in changes:
+            await _require_refs_alone(objects, policy, old, change, moves_action)
+        opened = approved = {change.path for change in changes}
     for change in changes:
         _require_permitted(change, policy, approved, opened)
     await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
@@ -86,6 +105,37 @@ async def _as_approved(objects: GitObjects, new: str, permitted: Mapping[str, st
         differing = await objects.list_changed_paths(tree, new)
         found -= {path for path in differing if permitted.get(path) == tree}
     return found
+
+
+async def _require_refs_alone(
+    objects: GitObjects, policy: Policy, old: str, change: TreeChange, action: str
+) -> None:
+    """Raise RunError for a change of anything but refs of this action in a file that uses actions.
+
+    What the owners protect beside the usual paths stays protected.
+    """
+    path, why = change.path, ""
+    own = [each for each in policy.protected_paths if each not in PROTECTED_PATHS]
+    if protected := next((each for each in own if matches_path(each.lower(), path.lower())), None):
+        why = f"`{protected}` in `protected_paths` protects it"
+    elif not is_action_file(path) or change.mode != change.old_mode or change.mode not in _FILES:
+        why = "it is no file that stays a workflow, or the description of an action"
+    else:
+        why = await _find_other_change(objects, old, change, action)
+    if why:
+        raise RunError(_NOT_REFS.format(path=path, action=action, why=why))
+
+
+async def _find_other_change(objects: GitObjects, old: str, change: TreeChange, action: str) -> str:
+    before = await objects.show(old, change.path)
+    if before is None or max(len(before), *await objects.sizes([change.oid])) > LARGEST:
+        return f"it has more than {LARGEST:,} bytes"
+    after = await objects.blob(change.oid)
+    try:
+        texts = before.decode(), after.decode()
+        return await asyncio.to_thread(find_other_change, *texts, action)
+    except (UnicodeDecodeError, UnreadableWorkflow) as error:
+        return str(error)
 
 
 def _require_permitted(

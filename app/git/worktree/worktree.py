@@ -152,6 +152,7 @@ class GitWorkTree:
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
         proposes_policy: bool = False,
+        moves_action: str = "",
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; equal arguments give an equal id."""
         ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message, merging)
@@ -159,7 +160,7 @@ class GitWorkTree:
         if commit is None:
             judged = partial(require_harmless, self._mirror, self._policy, parent, tree)
             judged = partial(judged, self._limits, permitted=permitted, merging=merging)
-            await judged(proposes_policy=proposes_policy)
+            await judged(proposes_policy=proposes_policy, moves_action=moves_action)
             await self._require_no_bait(parent, tree, message)
             words = self._conceal(message)  # an issue may hold a token, and the model repeat it
             make = partial(self._mirror.commit, ref, tree, parent, message=words)

@@ -83,6 +83,7 @@ class Committed:
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
         proposes_policy: bool = False,
+        moves_action: str = "",
     ) -> str:
         """Refuse."""
         _refuse()
