@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from datetime import date
 from typing import Annotated, Literal, get_args
@@ -13,6 +14,9 @@ _ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/
 
 Severity = Literal["low", "medium", "high", "critical"]
 """How bad an advisory says that it is, in GitHub's words."""
+
+ACTIONS = "actions"
+"""GitHub's name of the ecosystem of actions, which workflows use."""
 
 WAITING_LABEL = "bot:waiting"
 """The label that a run's issue carries while the run waits for people."""
@@ -192,6 +196,15 @@ class Told(Frozen):
     severity: Severity
     scope: Literal["runtime", "development", ""] = ""
     """Who needs the package; empty: GitHub does not say, which counts as runtime."""
+
+
+def folder_of_manifest(ecosystem: str, manifest: str) -> str:
+    """Return the folder of a file that an alert names; empty for the repository's root.
+
+    Workflows use actions for the repository as a whole, wherever the file lies; Dependabot says so,
+    too: https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference
+    """
+    return "" if ecosystem == ACTIONS else posixpath.dirname(manifest.strip("/"))
 
 
 def lane_of_alerts(repository: Repository, ecosystem: str, directory: str, package: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.github.transport.tokens import Profile
+from app.github.transport.tokens import OPTIONAL, Profile
 from handlers import ROUTES
 
 LEVELS = ["read", "write", "admin"]
@@ -50,7 +50,9 @@ def test_it_asks_for_the_permissions_that_tokens_are_made_with_and_no_others(man
         for name, level in profile.value:
             needed[name] = max(needed.get(name, "read"), level, key=LEVELS.index)
 
+    optional = {name: needed.pop(name) for name in OPTIONAL}
     assert manifest["default_permissions"] == needed
+    assert optional == OPTIONAL == {"workflows": "write"}
 
 
 def test_it_is_private_until_its_owner_decides_otherwise(manifest):
@@ -62,7 +64,13 @@ def test_no_token_may_both_read_nothing_but_metadata_or_administer():
         only_metadata = not {name for name, _ in profile.value} - {"metadata"}
         assert only_metadata == (profile is Profile.FIND)  # to learn a repository's id by its name
         assert all(level in {"read", "write"} for _, level in profile.value)
-        assert not {name for name, _ in profile.value} & {"administration", "workflows", "secrets"}
+        assert not {name for name, _ in profile.value} & {"administration", "secrets"}
+
+
+def test_one_kind_of_token_alone_may_write_workflows():
+    holding = [p for p in Profile if "workflows" in dict(p.value)]
+    assert holding == [Profile.PUSH_WORKFLOWS]
+    assert dict(Profile.PUSH_WORKFLOWS.value) == {**dict(Profile.PUSH.value), "workflows": "write"}
 
 
 def test_the_reading_profile_only_reads():

@@ -245,8 +245,11 @@ def _read(text: str) -> tuple[tuple[ActionUse, ...], Shape]:
     try:
         for event in _parse(text):
             walk.take(event)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise UnreadableWorkflow(f"it is no YAML (line {line}: {error.problem})") from error
     except yaml.YAMLError as error:
-        raise UnreadableWorkflow(f"it is not YAML that can be read: {error}") from error
+        raise UnreadableWorkflow(f"it is no YAML: {error}") from error
     return tuple(walk.uses), tuple(walk.shape)
 
 

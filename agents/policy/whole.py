@@ -121,8 +121,9 @@ PROTECTED_PATHS = (
 )
 
 NEVER = (".github/workflows/**", ".github/fettle.yml")
-"""Of those, the ones that no approval opens, nor any list of the owners: the App may not push the
-first, and what a run may do is not for a run to change."""
+"""Of those, the ones that no approval opens, nor any list of the owners: what runs with a
+repository's secrets, and what a run may do, is not for a run to change. Of workflows, code alone
+moves the refs of an action (`moves_action` of `WorkTree.commit`)."""
 
 
 class Policy(Strict):

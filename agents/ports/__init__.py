@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from agents.ports.alerts import Advisory, Alerts, AlertState, Knowledge, OtherPull
+from agents.ports.alerts import (
+    ActionReleases,
+    ActionRepository,
+    Advisory,
+    Alerts,
+    AlertState,
+    Knowledge,
+    OtherPull,
+)
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
 from agents.ports.ci_checks import Checking, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
@@ -52,6 +60,8 @@ from agents.ports.steering import Steer, Steering, SteerKind, SteerVia
 __all__ = [
     "DECISION",
     "STILL_WAITING",
+    "ActionReleases",
+    "ActionRepository",
     "Advisory",
     "AlertState",
     "Alerts",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import date
 from typing import Literal, Protocol
 
-from agents.requests import Frozen, Severity
+from agents.requests import Frozen, Severity, folder_of_manifest
 
 AlertState = Literal["open", "fixed", "dismissed", "auto_dismissed"]
 """https://docs.github.com/rest/dependabot/alerts"""
@@ -39,7 +39,7 @@ class Advisory(Frozen):
     @property
     def directory(self) -> str:
         """Return the folder of the manifest: alerts of one package and folder belong together."""
-        return posixpath.dirname(self.manifest.strip("/"))
+        return folder_of_manifest(self.ecosystem, self.manifest)
 
 
 class OtherPull(Frozen):
@@ -143,4 +143,44 @@ class Alerts(Protocol):
 
         Nobody has declined it thereby: another one does what it did.
         """
+        ...
+
+
+class ActionRepository(Frozen):
+    """A repository whose action workflows use."""
+
+    name: str
+    """What it is called by now, like `actions/checkout`: a former name leads there as well."""
+    tags: Mapping[str, str]
+    """The commit of each of its tags; of an annotated one, the commit that it is about."""
+
+
+class ActionReleases(Protocol):
+    """Reads releases of actions on the GitHub of the run's own repository; all may be repeated.
+
+    What may pass raises TransientError, what GitHub refuses RunError.
+    """
+
+    async def find(self, repository: str) -> ActionRepository | None:
+        """Return the repository with all its tags; None where the App can see none of that name."""
+        ...
+
+    async def find_commit(self, repository: str, tag: str) -> str:
+        """Return the commit that GitHub has for this tag at this moment.
+
+        Empty where it has none, or where a branch has the same name, so that nobody can tell which
+        of the two a workflow would run.
+        """
+        ...
+
+    async def holds(self, repository: str, commit: str, ref: str) -> bool:
+        """Return whether a branch, tag or commit is that commit, or goes on from there."""
+        ...
+
+    async def find_day(self, repository: str, tag: str) -> date | None:
+        """Return the day on which the release of this tag was published; None: nobody says."""
+        ...
+
+    async def may_change_workflows(self) -> bool:
+        """Return whether the owners let the App change the workflows of the run's repository."""
         ...

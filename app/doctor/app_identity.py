@@ -10,6 +10,7 @@ from agents.errors import ConfigError, FettleError, TransientError
 from app.config.allowed_owners import AllowedOwners
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip, report_warning
 from app.doctor.github_client import DoctorClient
+from app.github.transport import OPTIONAL
 from app.registration.manifest import app_manifest
 from handlers.access.permissions import list_lacking
 
@@ -97,7 +98,8 @@ def _asked_for(known: AppState) -> Iterator[Diagnosis]:
     manifest = app_manifest()
     page = f"{known.html_url} → App settings → Permissions & events"
     missing = list_lacking(known.permissions, manifest.default_permissions)
-    more = list_lacking(manifest.default_permissions, known.permissions)
+    used = {n: level for n, level in known.permissions.items() if OPTIONAL.get(n) != level}
+    more = list_lacking(manifest.default_permissions, used)
     if missing:
         remedy = f"Add it at {page}; each installation then has to accept it."
         yield report_failure("permissions", f"The App lacks {_list(missing)}.", remedy)
@@ -105,7 +107,8 @@ def _asked_for(known: AppState) -> Iterator[Diagnosis]:
         remedy = f"Fettle does not use it: take it away at {page}."
         yield report_warning("permissions", f"The App has {_list(more)} beyond app.yml.", remedy)
     if not missing and not more:
-        yield ok("permissions", "as in app.yml")
+        can = not list_lacking(known.permissions, OPTIONAL)
+        yield ok("permissions", _WITH_WORKFLOWS if can else _WITHOUT_WORKFLOWS)
     wanted, heard = set(manifest.default_events), set(known.events)
     if wanted - heard:
         said = f"The App does not hear of {_list(sorted(wanted - heard))}."
@@ -115,6 +118,13 @@ def _asked_for(known: AppState) -> Iterator[Diagnosis]:
         yield report_warning("events", said, f"Unsubscribe at {page}.")
     if wanted == heard:
         yield ok("events", "as in app.yml")
+
+
+_WITH_WORKFLOWS = "as in app.yml, and `workflows: write`: vulnerable actions are moved"
+_WITHOUT_WORKFLOWS = (
+    "as in app.yml; without `workflows: write`, which is optional, an alert about GitHub Actions is"
+    " answered with what to write by hand"
+)
 
 
 def _serves(owners: AllowedOwners, each: InstallationState) -> bool:

@@ -14,6 +14,7 @@ from app.attestation.attestor import TOLD, Attestor
 from app.git import CommitIdentity as Author
 from app.git import Mirror, RunObjects
 from app.git.worktree import GitSource
+from app.github.alerts.action_releases import GitHubActionReleases
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
@@ -101,6 +102,7 @@ class RunPortsFactory:
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
+                actions=GitHubActionReleases(github, request) if alerts else None,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),
                 guidance=self._guidance(run_id, request),
             ),

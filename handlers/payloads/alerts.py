@@ -6,12 +6,11 @@ https://docs.github.com/rest/dependabot/alerts
 
 from __future__ import annotations
 
-import posixpath
 from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from agents.requests import Severity, Told
+from agents.requests import Severity, Told, folder_of_manifest
 from handlers.payloads.common import Account, Id, Installation, RepositoryView, Url, View
 
 MOST_PACKAGE = 300
@@ -71,7 +70,7 @@ class AlertView(View):
     @property
     def directory(self) -> str:
         """Return the folder of the manifest; empty for the repository's root."""
-        return posixpath.dirname(self.dependency.manifest_path.strip("/"))
+        return folder_of_manifest(self.ecosystem, self.dependency.manifest_path)
 
     @property
     def severity_told(self) -> Told:

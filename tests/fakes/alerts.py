@@ -1,10 +1,10 @@
-"""A fake of the port Alerts: alerts and advisories in plain lists."""
+"""Fakes of the ports about alerts: alerts, advisories and releases of actions in plain values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.ports import Knowledge
+from agents.ports import ActionRepository, Knowledge
 
 
 @dataclass
@@ -59,3 +59,41 @@ class MemoryAlerts:
     async def close_pull(self, pull, key, body):
         self.said[pull, key] = body
         self.closed_pulls.append(pull)
+
+
+@dataclass
+class MemoryActionReleases:
+    """The port ActionReleases over plain values."""
+
+    tags: dict = field(default_factory=dict)
+    """The commit of each tag."""
+    name: str | None = None
+    """What a repository is called by now; None: as it was asked for; empty: nobody sees it."""
+    branches: dict = field(default_factory=dict)
+    goes_on: tuple = ()
+    """Pairs of a ref and a commit that it goes on from."""
+    days: dict = field(default_factory=dict)
+    permitted: bool = True
+    now: dict = None
+    """The commits of tags at the moment, where they are others than those that were listed."""
+    asked: list = field(default_factory=list)
+
+    async def find(self, repository):
+        self.asked.append(("find", repository))
+        name = repository if self.name is None else self.name
+        return ActionRepository(name=name, tags=self.tags) if name else None
+
+    async def find_commit(self, repository, tag):
+        self.asked.append(("commit", repository, tag))
+        tags = self.tags if self.now is None else self.now
+        return "" if tag in self.branches else tags.get(tag, "")
+
+    async def holds(self, repository, commit, ref):
+        self.asked.append(("holds", repository, commit, ref))
+        return (ref, commit) in self.goes_on
+
+    async def find_day(self, repository, tag):
+        return self.days.get(tag)
+
+    async def may_change_workflows(self):
+        return self.permitted

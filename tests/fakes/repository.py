@@ -80,6 +80,8 @@ class MemoryTree:
     """The commands that could read from package indexes."""
     permitted: list = field(default_factory=list)
     """The protected paths that each commit was let touch, each with what people said yes to."""
+    moved_actions: list = field(default_factory=list)
+    """The actions whose uses code has moved in a commit, and nothing else."""
 
     async def read(self, path, *, limit=1_000_000):
         if path not in self.files:
@@ -127,6 +129,7 @@ class MemoryTree:
         proposes_policy=False,
         moves_action="",
     ):
+        self.moved_actions += [moves_action] if moves_action else []
         trees = (permitted or {}).items()
         self.permitted.append({p: self.history.files(at).get(p) for p, at in trees})
         return self.history.commit(tree, parent, message, merging)

@@ -76,6 +76,7 @@ class World:
     reviewing: object = None
     checking: object = None
     alerts: object = None
+    actions: object = None
     flaky_tests: object = None
     tainted: bool = False
     efforts: dict = field(default_factory=dict)
@@ -112,6 +113,7 @@ class World:
                     reviewing=self.reviewing,
                     checking=self.checking,
                     alerts=self.alerts,
+                    actions=self.actions,
                     flaky_tests=self.flaky_tests,
                 ),
                 steps=self.steps,

@@ -12,5 +12,6 @@ def test_what_is_used_and_asked_for_is_right():
 def test_what_nothing_uses_is_seen_and_what_is_used_unasked():
     said = fault({("metadata", "read"), ("issues", "read"), ("contents", "read")}, MANIFEST)
 
+    assert fault({*MANIFEST["default_permissions"].items(), ("workflows", "write")}, MANIFEST) == ""
     assert "issues: app.yml asks for write, the flows' calls took read" in said
     assert "contents: app.yml asks for None, the flows' calls took read" in said

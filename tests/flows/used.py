@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.github.transport import OPTIONAL
+
 PROPERTY = "permissions"
 MANIFEST = Path(__file__).parents[2] / "app.yml"
 LEVELS = ["read", "write"]
@@ -62,6 +64,7 @@ def fault(used, manifest):
     for name, level in used:
         most[name] = max(most.get(name, "read"), level, key=LEVELS.index)
     asked = manifest["default_permissions"]
+    most = {name: level for name, level in most.items() if OPTIONAL.get(name) != level}
     wrong = {name for name in {*most, *asked} if most.get(name) != asked.get(name)}
     return "\n".join(
         f"{name}: app.yml asks for {asked.get(name)}, the flows' calls took {most.get(name)}"

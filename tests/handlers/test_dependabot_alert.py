@@ -72,6 +72,13 @@ def test_an_open_alert_asks_for_its_package_to_be_mended(action):
     assert request_of(found.model_dump(mode="json")) == found
 
 
+@pytest.mark.parametrize("manifest", [".github/workflows/ci.yml", "action.yml", "a/b/action.yaml"])
+def test_workflows_use_an_action_for_the_repository_as_a_whole(manifest):
+    about = {"package": {"ecosystem": "actions", "name": "actions/checkout"}}
+    found = route({"dependency": {**about, "manifest_path": manifest}})
+    assert (found.ecosystem, found.directory) == ("actions", "")
+
+
 def test_nobody_asks_and_nobody_can_have_that_name():
     found = route()
     assert (found.asked_by.id, found.author.id) == (0, 0)

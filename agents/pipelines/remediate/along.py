@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from agents.pipelines.remediate.clean_climb import climb_clean
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
-from agents.pipelines.remediate.ladder import Ecosystem, Fix, Ranges, Refusal
+from agents.pipelines.remediate.ladder import Ecosystem, Fix, Group, Ranges, Refusal
 from agents.pipelines.remediate.words import format_message, format_subject
 from agents.pipelines.remediate.work import Bump, Companion, Work
 from agents.ports import WorkTree
+from agents.requests import ACTIONS
 from agents.run import StageContext
 from agents.text import one_line
 
@@ -39,10 +40,11 @@ async def take_along(run: StageContext, work: Work) -> Work:
     return work.model_copy(update=more)
 
 
-async def commit_bump(run: StageContext, bump: Bump, subject: str, body: str) -> Bump:
-    """Commit the files of the move."""
+async def commit_bump(run: StageContext, group: Group, bump: Bump, subject: str, body: str) -> Bump:
+    """Commit the files of the move that the ladder made."""
     await run.tree(bump.tree)
-    commit = await run.commit(subject, body)
+    action = "/".join(group.package.split("/")[:2]) if group.ecosystem == ACTIONS else ""
+    commit = await run.commit(subject, body, moves_action=action)
     assert commit is not None, "a fix changes something: that was checked"
     return bump.model_copy(update={"commit": commit})
 
@@ -62,7 +64,8 @@ async def _move(
         return _LOOK
     words = format_message(found.group, "\n".join(bump.evidence))
     subject = format_subject(found.group, bump.moves)
-    return Companion(found=found, bump=await commit_bump(run, bump, subject, words))
+    bump = await commit_bump(run, found.group, bump, subject, words)
+    return Companion(found=found, bump=bump)
 
 
 async def _climb(

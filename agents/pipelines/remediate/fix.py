@@ -68,8 +68,7 @@ async def _climb(
         return result
     made = await climb_clean(run, tree, ecosystem, group, await make_terms(run, group, majors=True))
     if isinstance(made, Refusal):
-        reason = f"{result.reason} {made.reason}"
-        return result.model_copy(update={"reason": reason, "steps": made.steps})
+        return _join_refusals(result, made)
     bump = Bump.from_fix(made)
     only_development = all(each.scope == "development" for each in group.advisories)
     if made.level is Level.FLOAT or only_development:
@@ -82,12 +81,20 @@ async def _climb(
     return result.model_copy(update={"reason": reason})
 
 
+def _join_refusals(result: Refusal, made: Refusal) -> Refusal:
+    """Return why there is no fix, neither by the same major version nor by another one."""
+    if made.cause == "no_tool":  # there is a way, and what it takes is said whole
+        return made
+    reason = f"{result.reason} {made.reason}"
+    return result.model_copy(update={"reason": reason, "steps": made.steps})
+
+
 async def _commit_bumps(run: StageContext, work: Work, bump: Bump) -> Work:
     """Commit the move, and what goes along with it."""
     group, retires = work.found.group, work.found.retire is not None
     body = format_message(group, "\n".join(bump.evidence), retires=retires)
     title = format_title(work.model_copy(update={"bump": bump}))
-    bump = await commit_bump(run, bump, title, body)
+    bump = await commit_bump(run, group, bump, title, body)
     way = f"{WAYS[bump.level]}: " if bump.level is not None else ""
     run.summarize(f"{way[:1].lower()}{way[1:]}{bump.commit[:10]}")
     work = await take_along(run, work.model_copy(update={"bump": bump}))

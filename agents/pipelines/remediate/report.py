@@ -17,6 +17,7 @@ WORDS = 500
 ROWS = 8  # of each table
 LINES = 6  # of each list
 LINE = 280  # characters of one line
+REASON = 700  # and of why there is no fix, with what people can do
 PROSE = 1_200
 SUMMARY, VERSION, NAME = 140, 30, 60
 ADDRESS = re.compile(r"\S*(?:://|www\.|\w\.[a-z]{2,}/)\S*", re.IGNORECASE)
@@ -286,12 +287,12 @@ def _list_ways(work: Work, repository_url: str) -> list[str]:
     """Return the ways that were tried and not taken, each with its reason."""
     steps = work.bump.steps if work.bump else work.refusal.steps if work.refusal else ()
     lines = [f"- {WAYS[step.level]}: {step.why}" for step in steps if not step.done]
-    if work.refusal and not work.bump:
-        lines.insert(0, f"- {work.refusal.reason}")
     if work.skipped:
         lines.append(f"- An engineer (a model) looked for a way and left it: {work.skipped}")
     lines += [f"- Made, found wrong and taken back: {e.verdict.feedback}" for e in work.failed]
-    return _safe(lines, repository_url)
+    why = work.refusal.reason if work.refusal and not work.bump else ""
+    first = [f"- {_words(why, repository_url, REASON)}"] if why else []
+    return [*first, *_safe(lines, repository_url)][:LINES]
 
 
 def _format_verification(work: Work, repository_url: str) -> list[str]:

@@ -11,7 +11,7 @@ from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality import CheckComparison
 from agents.ports import OtherPull, SetupResult
 from agents.remediation import Result
-from agents.requests import Frozen, Overruled, Severity
+from agents.requests import ACTIONS, Frozen, Overruled, Severity
 
 MECHANICAL = (Level.FLOAT, Level.BUMP)
 """Rungs that move the package alone, within what the repository allows itself."""
@@ -168,6 +168,8 @@ class Work(Frozen):
     def wants_engineer(self) -> bool:
         """Return whether the ladder cannot, and somebody else may."""
         refusal = self.refusal
+        if self.found.group.ecosystem == ACTIONS:  # no model changes what runs with secrets
+            return False
         return self.bump is None and refusal is not None and refusal.cause in BY_ENGINEER
 
     @property

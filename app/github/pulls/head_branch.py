@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.errors import RunError
-from agents.requests import Repository
+from agents.requests import ACTIONS, RemediateAlert, Repository, Request
 from agents.text import code_span
 from app.git import any_branch
+from app.github.transport import Profile
 
 PULL = "/repos/{owner}/{repo}/pulls/{number}"
 
@@ -21,6 +22,15 @@ _OTHER = (
     " asked about, which is {now} by now, not {branch}. Nothing was pushed."
 )
 _WHY_NOT = "Fettle cannot push to the branch of #{number}: {why} Nothing was pushed."
+
+
+def choose_push_profile(request: Request) -> Profile:
+    """Return what a token for the run's pushes may do: only fixes of actions change workflows.
+
+    Where the owners have not granted that, the token is made without it, and GitHub refuses.
+    """
+    moves_action = isinstance(request, RemediateAlert) and request.ecosystem == ACTIONS
+    return Profile.PUSH_WORKFLOWS if moves_action else Profile.PUSH
 
 
 def is_foreign(pull: Mapping[str, Any], repository: Repository) -> bool:

@@ -12,7 +12,7 @@ from agents.requests import OnPull, RemediateAlert, Request
 from agents.text import code_span
 from app.git import BRANCH_PREFIX, Mirror, branch_ref, pull_ref
 from app.github.pulls.attention import NOT_ASKED, Attention
-from app.github.pulls.head_branch import PULL, require_pushable
+from app.github.pulls.head_branch import PULL, choose_push_profile, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
 from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
 from app.github.pulls.stack import PullStack
@@ -102,7 +102,8 @@ class GitHubPublisher:
         self, branch: str, commit: str, expected: str | None, vouched: str | None
     ) -> None:
         request = self._request
-        scope = Scope.for_one(request.installation_id, request.repository.id, Profile.PUSH)
+        place = (request.installation_id, request.repository.id)
+        scope = Scope.for_one(*place, choose_push_profile(request))
         async with self._github.broker.lease(scope) as token:
             name = await self._github.installed.full_name(request.repository)
             url = self._github.urls.clone(name)  # git follows no redirect from an older one

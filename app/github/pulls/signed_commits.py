@@ -18,8 +18,9 @@ from agents.requests import Request
 from app.git import Mirror, RunObjects, aside_ref, signed_ref
 from app.git.commit_key import CommitKey
 from app.git.objects import CommitParts
+from app.github.pulls.head_branch import choose_push_profile
 from app.github.pulls.publisher import RecordPush
-from app.github.transport import GitHub, InstallationClient, Profile, Scope
+from app.github.transport import GitHub, InstallationClient, Scope
 
 COMMITS = "/repos/{owner}/{repo}/git/commits"
 _OTHER = (
@@ -87,9 +88,10 @@ class CommitSigner:
         """Make the commits at GitHub and fetch them; nothing of it is left there but these."""
         request, aside = self._request, aside_ref(self._run_id)
         place = (request.installation_id, request.repository.id)
+        profile = choose_push_profile(request)
         async with (
-            self._github.broker.lease(Scope.for_one(*place, Profile.PUSH)) as token,
-            self._github.lease_client(*place, Profile.PUSH) as client,
+            self._github.broker.lease(Scope.for_one(*place, profile)) as token,
+            self._github.lease_client(*place, profile) as client,
         ):
             url = self._github.urls.clone(
                 await self._github.installed.full_name(request.repository)

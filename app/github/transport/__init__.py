@@ -35,13 +35,14 @@ from app.github.transport.texts import (
     describe_left_out,
     join_sections,
 )
-from app.github.transport.tokens import Profile, Scope, TokenBroker, every_permission
+from app.github.transport.tokens import OPTIONAL, Profile, Scope, TokenBroker, every_permission
 from app.github.transport.urls import Urls
 
 __all__ = [
     "BODY",
     "COMMENT",
     "COMMENTS",
+    "OPTIONAL",
     "SETTLE",
     "BotIdentity",
     "ConversationThread",

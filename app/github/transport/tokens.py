@@ -51,15 +51,20 @@ class Profile(Enum):
     ALERTS = (("vulnerability_alerts", "read"),)
     REPORT = (("checks", "write"), ("issues", "write"), ("pull_requests", "write"))
     PUSH = (("contents", "write"),)
+    PUSH_WORKFLOWS = (("contents", "write"), ("workflows", "write"))
     PULLS = (("contents", "write"), ("pull_requests", "write"))
 
 
+OPTIONAL = {"workflows": "write"}
+"""Permissions that Fettle uses where an App has them, and app.yml does not ask for."""
+
+
 def every_permission() -> dict[str, str]:
-    """Return all permissions that any token uses, which an owner has to grant."""
+    """Return all permissions that any token needs, which an owner has to grant."""
     every: dict[str, str] = {}
     for profile in Profile:
         for name, level in profile.value:
-            if every.get(name) != "write":
+            if name not in OPTIONAL and every.get(name) != "write":
                 every[name] = level
     return every
 

@@ -76,6 +76,16 @@ async def test_the_clock(scene, seconds, level, words):
     assert level == "ok" or "timedatectl" in found.remedy
 
 
+async def test_a_permission_that_is_optional_is_no_fault_either_way(scene):
+    found = by_subject(await examine_app(scene))["permissions"]
+    assert (found.level, "without `workflows: write`" in found.said) == ("ok", True)
+    scene.app.permissions = {**scene.app.permissions, "workflows": "write"}
+    found = by_subject(await examine_app(scene))
+    assert found["permissions"].level == "ok"
+    assert "vulnerable actions are moved" in found["permissions"].said
+    assert found["installation ada"].said == "It has still to accept `workflows: write`."
+
+
 async def test_missing_and_superfluous_permissions_and_events(scene):
     scene.app.permissions = {**scene.app.permissions, "issues": "read", "secrets": "write"}
     scene.app.events = [*[each for each in scene.app.events if each != "issues"], "push"]

@@ -27,7 +27,8 @@ _PARTLY = "Only the first {most} of {count} source files were searched for impor
 
 async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
     """Return what knows the files that the alerts are about; None: an engineer has to."""
-    return ecosystem_of(frozenset(await run.ports.source.files(run.base)), group)
+    paths = frozenset(await run.ports.source.files(run.base))
+    return ecosystem_of(paths, group, run.ports.actions)
 
 
 async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
@@ -48,6 +49,7 @@ def with_copies(
 ) -> AlertGroup:
     """Return it with its copies and their reach; `over` where all of them are safe."""
     versions = ", ".join(copy.version for copy in copies)
+    over = " ".join([_SAFE.format(package=found.name, versions=versions), *notes[:1]]).strip()
     safe = bool(copies) and not any(copy.vulnerable for copy in copies)
     advisories: Sequence[Advisory] = found.group.advisories
     return found.model_copy(
@@ -56,7 +58,7 @@ def with_copies(
             "copies": copies,
             "triage": triage(advisories, copies, reach, located=bool(copies)),
             "note": " ".join(each for each in notes if each),
-            "over": _SAFE.format(package=found.name, versions=versions) if safe else "",
+            "over": over if safe else "",
         }
     )
 
@@ -76,7 +78,7 @@ async def read_copies(
     return tuple(
         FoundCopy(version=copy.version, vulnerable=ranges.hold(copy.version), paths=copy.paths)
         for copy in copies
-    ), ""
+    ), " ".join(locked.notes)
 
 
 async def measure_reach(run: StageContext, groups: Sequence[Group]) -> tuple[list[Reach], str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from agents.pipelines.remediate.findings.found import Affected, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Advisory
-from agents.requests import Severity
+from agents.requests import ACTIONS, Severity
 
 SHOWN = 6  # places of each alert
 LONGEST = 400_000  # characters of a file that are searched
@@ -65,6 +65,7 @@ _UNUSED = "The code imports the package, but nothing that the advisory names was
 _THROUGH = "The code does not import it; it comes in through {parents}."
 _DIRECT = "The code asks for it, but no import of it was found."
 _UNSEARCHED = "Fettle cannot search the code of this ecosystem for imports."
+_RUN = "Workflows or actions of the repository run it."
 _NO_CODE = "The repository has no code that could import it: no file of its language was found."
 
 
@@ -211,6 +212,8 @@ def _judge_advisory(
 ) -> tuple[Affected, str, list[CodeLocation]]:
     if located and not any(copy.vulnerable for copy in copies):
         return "no", _NO_COPY, []
+    if reach.ecosystem == ACTIONS and located:
+        return "yes", _RUN, []
     if not reach.searchable:
         return "unsure", _NO_CODE if reach.ecosystem in SUFFIXES else _UNSEARCHED, []
     if not reach.imported:

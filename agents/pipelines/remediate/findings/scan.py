@@ -23,7 +23,7 @@ from agents.pipelines.remediate.ladder import (
     targets_of,
 )
 from agents.ports import Alerts
-from agents.requests import RemediateAlert, Retire
+from agents.requests import ACTIONS, RemediateAlert, Retire
 from agents.run import StageContext, stage
 from agents.text import one_line
 
@@ -166,7 +166,8 @@ def _has_asked(request: RemediateAlert, group: Group) -> bool:
 
 
 def _place(request: RemediateAlert) -> tuple[str, str, str]:
-    return request.ecosystem, request.package, request.directory.strip("/")
+    folder = "" if request.ecosystem == ACTIONS else request.directory.strip("/")
+    return request.ecosystem, request.package, folder
 
 
 def _format_summary(found: AlertGroup) -> str:

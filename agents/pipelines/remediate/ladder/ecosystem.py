@@ -132,6 +132,14 @@ class Aimed(Protocol):
 
 
 @runtime_checkable
+class Proving(Protocol):
+    """An Ecosystem whose `verify_lock` proves something else than that packages install."""
+
+    proof: str
+    """What is proved, for people."""
+
+
+@runtime_checkable
 class Indexed(Protocol):
     """An Ecosystem whose repositories may name the index that they take packages from."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from agents.pipelines.remediate.ladder.actions import adapter as actions
 from agents.pipelines.remediate.ladder.bundler import adapter as bundler
 from agents.pipelines.remediate.ladder.cargo import adapter as cargo
 from agents.pipelines.remediate.ladder.composer import adapter as composer
@@ -19,6 +20,7 @@ from agents.pipelines.remediate.ladder.python import pdm, pip, pipenv, poetry, u
 from agents.pipelines.remediate.ladder.python import unlocked as unlocked_python
 from agents.pipelines.remediate.ladder.values import Group
 from agents.pipelines.remediate.ladder.yarn import adapter as yarn
+from agents.ports import ActionReleases
 
 
 class Find(Protocol):
@@ -44,11 +46,18 @@ FINDERS: tuple[Find, ...] = (
     bundler.find,
     unlocked_python.find,
     unlocked_npm.find,
+    actions.find,
 )
 """Asked in turn; the first that knows the files has them."""
 
 
-def ecosystem_of(paths: frozenset[str], group: Group) -> Ecosystem | None:
-    """Return what knows the files that the alerts are about, or None: then it is for a model."""
+def ecosystem_of(
+    paths: frozenset[str], group: Group, releases: ActionReleases | None = None
+) -> Ecosystem | None:
+    """Return what knows the files that the alerts are about, or None: then it is for a model.
+
+    `releases`: the way to those that lie on GitHub alone; None: there is none.
+    """
     found = (find(paths, group) for find in FINDERS)
-    return next((each for each in found if each is not None), None)
+    ecosystem = next((each for each in found if each is not None), None)
+    return ecosystem.read_from(releases) if isinstance(ecosystem, actions.Actions) else ecosystem

@@ -62,6 +62,8 @@ class Locked(Frozen):
     own: tuple[Own, ...] = ()
     tells_needs: bool = True
     """Whether it says which package needs which."""
+    notes: tuple[str, ...] = ()
+    """What people should know of how versions were told."""
 
     @cached_property
     def by_key(self) -> dict[str, Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from agents.pipelines.remediate.ladder.checked import LISTED, check
-from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, find_young
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Proving, find_young
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Group, Move, Stuck, Terms
@@ -43,6 +43,7 @@ async def prove(footing: Footing, named: Collection[str]) -> Proof:
     notes = await ecosystem.verify_lock(tree, footing.before, after)
     await tree.restore(result)  # what the proof left behind is no part of the fix
     proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)
+    proved = ecosystem.proof if isinstance(ecosystem, Proving) else proved
     return Proof(
         moves=found.moves,
         files=tuple(sorted(changed)),

@@ -11,7 +11,7 @@ from agents.errors import ConfigError, RunError, TransientError
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone, NotPermitted, Suspended
-from app.github.transport.tokens import MARGIN, Profile, Scope
+from app.github.transport.tokens import MARGIN, OPTIONAL, Profile, Scope
 
 MINT = "access_tokens"
 
@@ -30,6 +30,7 @@ def scope(scene):
 async def test_a_token_opens_one_repository_for_one_use(scene, broker, profile):
     other = await scene.server.create_repository(scene.people["ada"], "other")
     scene.installation.repositories.append(other)
+    scene.installation.permissions.update(OPTIONAL)
     token = await broker.token(Scope.for_one(scene.installation.id, scene.repository.id, profile))
     held = scene.server.tokens.find(token.value)
 
@@ -58,6 +59,7 @@ async def test_a_cancelled_caller_does_not_take_the_token_from_the_others(scene,
 
 
 async def test_other_uses_get_other_tokens(scene, broker):
+    scene.installation.permissions.update(OPTIONAL)
     tokens = {
         (
             await broker.token(Scope.for_one(scene.installation.id, scene.repository.id, profile))

@@ -1,0 +1,1 @@
+"""GitHub Actions in the ladder: workflows and composite actions, and releases as tags."""
