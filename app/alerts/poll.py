@@ -158,8 +158,9 @@ class AlertPoll:
         pause = DAY if open_now else _pause(tried, DAY)  # some lock files change every day
         if now < last.ended_at + pause:
             return False
+        folder, _ = posixpath.split(group[0].dependency.manifest_path.strip("/"))
         names = {posixpath.basename(each.dependency.manifest_path) for each in group}
-        place = (due.installation_id, due.repository, last.commit, group[0].directory)
+        place = (due.installation_id, due.repository, last.commit, folder)
         return await self._alerts.has_changed_files(*place, names)
 
 

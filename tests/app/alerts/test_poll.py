@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import lz4.frame
 import orjson
@@ -214,6 +215,23 @@ async def test_what_failed_is_tried_again_when_the_lock_file_is_another_one(
     await alerted.server.commit(
         alerted.repository, files, author=ada, message="Ask more", branch="main"
     )
+    assert len(await look(after=2 * DAY)) == 2
+
+
+async def test_an_action_is_tried_again_when_its_workflow_is_another_one(alerted, look):
+    ci, ada = ".github/workflows/ci.yml", alerted.scene.people["ada"]
+    write = partial(alerted.server.commit, alerted.repository, author=ada, message="CI")
+    commit = await write({ci: "on: push\n"})
+    alert = await alerted.alert(ci, affected=Affected("actions", "actions/x", "< 2", "2"))
+    [first] = await look()
+    same = {"ecosystem": "actions", "package": "actions/x", "directory": first.directory}
+    run_id, about = await alerted.create_run("tried", told=first.told, via=first.via, **same)
+    await alerted.runs.record_end(run_id, Outcome(kind="failed", text="No fix was found."))
+    found = {alert.number: mark("high", "< 2", "2")}
+    more = {"number": 0, "cancelled": False, "commit": commit}
+    await Remediations(alerted.database).remember(run_id, about, found=found, **more)
+    assert len(await look(after=2 * DAY)) == 1
+    await write({ci: "on: pull_request\n"})
     assert len(await look(after=2 * DAY)) == 2
 
 
