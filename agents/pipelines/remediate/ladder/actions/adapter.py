@@ -23,6 +23,7 @@ from agents.pipelines.remediate.ladder.actions.releases import (
     SCHEME,
     ReleaseTags,
     UsedRelease,
+    is_action,
     read_version,
 )
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
@@ -35,10 +36,13 @@ from agents.requests import ACTIONS
 
 MOST_FILES = 400
 MOST_NAMED = 3  # lines that are named to people
-MOST_ASKED = 20  # refs that are at no release, and of which GitHub is asked what they hold
+MOST_ASKED = 20  # refs that are no release themselves, and of which GitHub is asked
 OTHERS = frozenset({"node_modules", "vendor"})
 """Folders of what other people have made."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+
+_HEX = re.compile(r"[0-9a-f]{7,40}")
+"""A commit may be one of a fork, which GitHub finds here as well: what it goes on from says nothing
+of who made it. https://docs.github.com/actions/reference/security/secure-use"""
 
 _NO_WAY = (
     "Releases of actions are read on GitHub, and there is no way to it here. By hand: in {places}"
@@ -77,7 +81,8 @@ def find(paths: frozenset[str], group: Group) -> Actions | None:
     files = tuple(
         sorted(p for p in paths if is_action_file(p) and not OTHERS.intersection(p.split("/")))
     )
-    return Actions(files, group) if group.ecosystem == ACTIONS and files else None
+    known = group.ecosystem == ACTIONS and is_action(group.package)
+    return Actions(files, group) if known and files else None
 
 
 class Actions(WithoutOverrides):
@@ -104,7 +109,7 @@ class Actions(WithoutOverrides):
         self._tags: ReleaseTags | None = None
         self._original: Mapping[str, str] = {}
         self._aims: Mapping[str, str] = {}
-        self._versions: dict[str, str] = {}
+        self._versions: dict[tuple[str, str], str] = {}
         self._told: dict[str, str] = {}
         self._untold: tuple[str, ...] = ()
 
@@ -119,7 +124,7 @@ class Actions(WithoutOverrides):
 
     def name_of(self, package: str) -> str:
         """Return the name in small letters, which GitHub does not tell from others."""
-        if not _NAME.fullmatch(package):
+        if not is_action(package):
             raise Unfit("unsafe", f"`{package[:100]}` cannot be the name of an action.")
         return package.lower()
 
@@ -235,7 +240,8 @@ class Actions(WithoutOverrides):
         return (short if safe else tag), ""
 
     def _list_vulnerable(self, uses: Sequence[UsedRelease]) -> list[UsedRelease]:
-        return [each for each in uses if each.version and self._ranges.hold(each.version)]
+        ranges = self._ranges
+        return [each for each in uses if each.version and ranges.hold(each.version)]
 
     @property
     def _ranges(self) -> Ranges:
@@ -284,9 +290,10 @@ class Actions(WithoutOverrides):
         use, tags = each.use, self._tags
         if tags is None or not use.ref:
             return read_version(use.claim)
-        if use.ref not in self._versions:
-            self._versions[use.ref] = await self._resolve(each, tags)
-        return self._versions[use.ref]
+        key = (use.ref, use.version)
+        if key not in self._versions:
+            self._versions[key] = await self._resolve(each, tags)
+        return self._versions[key]
 
     async def _resolve(self, each: UsedRelease, tags: ReleaseTags) -> str:
         """Return the release of a ref, as far as GitHub tells it."""
@@ -295,6 +302,8 @@ class Actions(WithoutOverrides):
         version = tags.find_version(use.ref)
         if version and (use.is_pinned or tags.names_release(use.ref)):
             return version
+        if len(self._versions) >= MOST_ASKED:
+            return ""
         about = {"name": each.name, "ref": use.ref, "place": each.place}
         if version:  # it moves, and a branch may be called the same
             if await releases.find_commit(name, use.ref) != tags.repository.tags[use.ref]:
@@ -302,7 +311,7 @@ class Actions(WithoutOverrides):
             self._told[use.ref] = _STANDS.format(**about, version=version)
             return version
         patched = tags.find_newest(each.first_patched for each in self._group.advisories)
-        if patched and len(self._versions) < MOST_ASKED:
+        if patched and not _HEX.fullmatch(use.ref):
             commit = tags.repository.tags[tags.name_tag(patched, "v")]
             if await releases.holds(name, commit, use.ref):
                 self._told[use.ref] = _HOLDS.format(**about, version=patched)

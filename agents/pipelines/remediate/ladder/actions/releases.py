@@ -14,6 +14,7 @@ from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.ports import ActionRepository
 
 SCHEME = Scheme("github", SemverVersion)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
 TAG = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,2}(?:-[0-9A-Za-z.-]{1,40})?)")
 
 
@@ -80,6 +81,11 @@ class ReleaseTags:
         """Return the tag of a version, with a `v` where the other one has one, if there is such."""
         tags = self.versions[version]
         return next((tag for tag in tags if tag.startswith("v") == like.startswith("v")), tags[0])
+
+
+def is_action(name: str) -> bool:
+    """Return whether it can be the name of an action, and nothing that leads elsewhere."""
+    return _NAME.fullmatch(name) is not None and not {".", ".."} & set(name.split("/"))
 
 
 def read_version(text: str) -> str:

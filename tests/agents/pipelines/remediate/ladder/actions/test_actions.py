@@ -145,9 +145,11 @@ async def test_where_it_stands_at_a_vulnerable_one_the_release_is_named(tree):
     assert text_of(tree) == workflow(uses("v4.1.3"), uses("v4.1.3"))
 
 
-async def test_a_branch_or_commit_that_goes_on_from_the_fix_is_safe_and_another_is_left(tree):
-    lay(tree, workflow(uses("main"), uses("v4.1.2"), uses("old"), uses(PIN, " # v4.2.0")))
-    releases = MemoryActionReleases(TAGS, goes_on=(("main", THREE),))
+async def test_a_branch_that_goes_on_from_the_fix_is_safe_and_what_else_is_at_none_is_left(tree):
+    steps = (uses("main"), uses("v4.1.2"), uses("old"), uses(PIN, " # v4.2.0"), uses("abcdef0"))
+    lay(tree, workflow(*steps))
+    forked = ((PIN, THREE), ("abcdef0", THREE))  # GitHub has the commits of forks here as well
+    releases = MemoryActionReleases(TAGS, goes_on=(("main", THREE), *forked))
 
     fix = await mend(tree, releases)
 
@@ -156,6 +158,7 @@ async def test_a_branch_or_commit_that_goes_on_from_the_fix_is_safe_and_another_
     assert fix.notes == (
         f"which release `actions/checkout` at `old` in `{CI}:9` is could not be told.",
         f"which release `actions/checkout` at `{PIN}` in `{CI}:10` is could not be told, {CLAIM}.",
+        f"which release `actions/checkout` at `abcdef0` in `{CI}:11` is could not be told.",
     ), "what the comment says is not believed where it says that all is well"
 
 
@@ -364,8 +367,17 @@ async def test_references_are_not_followed(tree):
 
 async def test_no_name_of_an_action_is_passed_on_that_cannot_be_one(tree):
     lay(tree, workflow(uses("v4.1.2")))
-    wanted = about(package="actions/../admin")
     with pytest.raises(Unfit, match="cannot be the name"):
-        ecosystem_of(tree.paths, wanted).name_of("actions/checkout;id")
-    refused = await mend(tree, group=wanted)
-    assert refused.cause == "nothing_to_do"
+        ecosystem_of(tree.paths, about()).name_of("actions/checkout;id")
+    for name in ("actions/../admin", "actions/..", "actions", "a//b", "https://evil.example/a"):
+        assert ecosystem_of(tree.paths, about(package=name)) is None
+
+
+async def test_github_is_asked_about_a_few_refs_alone(tree):
+    lay(tree, workflow(uses("v4.1.2"), *(uses(f"branch-{n}") for n in range(50))))
+    releases = MemoryActionReleases(TAGS)
+
+    fix = await mend(tree, releases)
+
+    assert len(fix.notes) == 50
+    assert sum(each[0] == "holds" for each in releases.asked) < 25
