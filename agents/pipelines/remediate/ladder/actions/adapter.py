@@ -187,14 +187,19 @@ class Actions(WithoutOverrides):
     async def require(
         self, tree: WorkTree, _package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
-        """Change the refs of vulnerable releases. Raises Unfit where the App may not."""
-        if widen:
-            raise Stuck(_UNBOUND)
+        """Change the refs of vulnerable releases. Raises Unfit where the App may not.
+
+        With `widen`, tags like `v4` do not move to `v5`, but to the release itself.
+        """
         texts = await self._read_files(tree)
+        vulnerable = self._list_vulnerable(await self._list_uses(texts))
+        if widen and not any(map(self._is_moving, vulnerable)):
+            raise Stuck(_UNBOUND)
         changes: dict[str, dict[ActionUse, tuple[str, str]]] = defaultdict(dict)
         lines = []
-        for each in self._list_vulnerable(await self._list_uses(texts)):
-            ref, said = self._choose_ref(each, self._aims.get(each.version, version))
+        for each in vulnerable:
+            new = self._aims.get(each.version, version)
+            ref, said = self._choose_ref(each, new, moving=not widen)
             changes[each.file][each.use] = (ref, said)
             lines.append(_LINE.format(place=each.place, name=each.name, ref=ref))
         _, releases = self._require_way()
@@ -223,16 +228,23 @@ class Actions(WithoutOverrides):
                     raise Stuck(_UNRESOLVED.format(**about))
         return [f"{each}." for each in dict.fromkeys(self._untold)]
 
-    def _choose_ref(self, each: UsedRelease, version: str) -> tuple[str, str]:
+    def _is_moving(self, each: UsedRelease) -> bool:
+        """Return whether its ref is no commit and no release, but moves along with releases."""
+        tags, _ = self._require_way()
+        return not each.use.is_pinned and not tags.names_release(each.use.ref)
+
+    def _choose_ref(self, each: UsedRelease, version: str, *, moving: bool) -> tuple[str, str]:
         """Return the new ref, and the version for the comment beside a commit.
 
-        A tag that moves within a major or minor version stays one, where that one is safe.
+        `moving`: a tag that moves along with releases stays one, where that one is safe.
         """
         tags, _ = self._require_way()
         use = each.use
         tag = tags.name_tag(version, use.version if use.is_pinned else use.ref)
         if use.is_pinned:
             return tags.repository.tags[tag], tag if use.version else ""
+        if not moving or not self._is_moving(each):
+            return tag, ""
         numbers = use.ref.removeprefix("v").split(".")
         short = ".".join(tag.split(".")[: len(numbers)])
         at = tags.find_version(short) if short in tags.repository.tags else ""

@@ -145,6 +145,22 @@ async def test_where_it_stands_at_a_vulnerable_one_the_release_is_named(tree):
     assert text_of(tree) == workflow(uses("v4.1.3"), uses("v4.1.3"))
 
 
+@pytest.mark.parametrize(
+    "more", [{"branches": {"v5": "a branch"}}, {"days": {"v5.0.0": date(2026, 1, 1)}}]
+)
+async def test_where_the_next_tag_that_moves_cannot_be_taken_the_release_is_named(tree, more):
+    """A branch is called the same, or what it stands at by now is too young."""
+    lay(tree, workflow(uses("v4")))
+    tags = {"v4.2.0": FOUR, "v4": FOUR, "v5.0.0": FIVE, "v5.1.0": THREE, "v5": THREE}
+    terms = MAJORS.model_copy(update={"min_days": 7 if "days" in more else 0})
+
+    fix = await mend(tree, MemoryActionReleases(tags, **more), about("< 5.0.0"), terms)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.WIDEN
+    assert text_of(tree) == workflow(uses("v5.0.0"))
+
+
 async def test_a_branch_that_goes_on_from_the_fix_is_safe_and_what_else_is_at_none_is_left(tree):
     steps = (uses("main"), uses("v4.1.2"), uses("old"), uses(PIN, " # v4.2.0"), uses("abcdef0"))
     lay(tree, workflow(*steps))
