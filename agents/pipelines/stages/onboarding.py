@@ -131,7 +131,7 @@ async def read_instructions(
     room = FILES_LIMIT
     folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
     nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
-    for path in (*(() if nearby_alone else FILES), *await _list_there(run, nearby)):
+    for path in await _list_there(run, [*(() if nearby_alone else FILES), *nearby]):
         text = await read_text(run, path)
         if not text or text in texts or text in FILES:  # a link to one of the others is its name
             continue

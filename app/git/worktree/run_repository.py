@@ -20,6 +20,9 @@ from app.git.worktree.worktree import GitWorkTree, open_work_tree
 from app.sandbox.port import HOME, Sandbox
 from app.secrets.bait import RunBait
 
+_LISTED = 2
+"""Of so many commits the files are known at a time: stages ask for those of base and head."""
+
 
 class GitSource:
     """The port `Source` over a mirror and the run's checkpoints.
@@ -64,6 +67,7 @@ class GitSource:
         self._conceal = conceal
         self._on_command = on_command
         self._here: set[str] = set()
+        self._listed: dict[str, list[str]] = {}
 
     @property
     def folder(self) -> Path:
@@ -128,7 +132,12 @@ class GitSource:
     async def files(self, revision: str) -> list[str]:
         """Return the paths of all files of a commit."""
         await self._hold(revision)
-        return await self._mirror.paths(revision)
+        if revision not in self._listed:
+            paths = await self._mirror.paths(revision)
+            if len(self._listed) == _LISTED:
+                del self._listed[next(iter(self._listed))]
+            self._listed[revision] = paths
+        return list(self._listed[revision])
 
     async def mentions(self, revision: str, text: str) -> bool:
         """Return whether any text file of a commit or tree holds these words."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -102,13 +102,10 @@ class UntrustedGit:
         """Check out the files of `tree`, with HEAD of the agent's git directory at `head`."""
         await self._run("checkout", tree, head, writable=True, agent=True, timeout=600)
 
-    async def restore(self, tree: str) -> None:
-        """Reset the files to `tree`."""
-        await self._run("restore", tree, writable=True, agent=True, timeout=600)
-
-    async def scrub(self) -> None:
-        """Delete all untracked files, ignored ones included."""
-        await self._run("scrub", writable=True, agent=False, timeout=600)
+    async def restore(self, tree: str, *, pristine: bool = False) -> None:
+        """Reset the files to `tree`; with `pristine` delete ignored ones as well."""
+        then = ("scrub",) if pristine else ()
+        await self._run("restore", tree, then=then, writable=True, agent=True, timeout=600)
 
     async def advance(self, commit: str) -> None:
         """Move the agent's branch to `commit`."""
@@ -127,7 +124,13 @@ class UntrustedGit:
         return object_id(found[-1])
 
     async def _run(
-        self, script: str, *ids: str, writable: bool, agent: bool, timeout: float
+        self,
+        script: str,
+        *ids: str,
+        then: Sequence[str] = (),
+        writable: bool,
+        agent: bool,
+        timeout: float,
     ) -> str:
         places = self._places
         mounts = [
@@ -136,7 +139,7 @@ class UntrustedGit:
             Mount(places.quarantine, "/q", writable=True),
             Mount(places.exclude, "/exclude"),
         ]
-        text = _script(script)
+        text = "".join(map(_script, (script, *then)))
         if agent:
             text = _script("unlock") + text
             mounts.append(Mount(places.agent_git, "/agent", writable=True))

@@ -136,9 +136,8 @@ class GitWorkTree:
         Ignored files stay, unless `pristine` is set.
         """
         async with self._index:
-            await self._inside.restore(tree)
+            await self._inside.restore(tree, pristine=pristine)
             if pristine:
-                await self._inside.scrub()
                 for folder in self._places.kept:
                     await asyncio.to_thread(remove_tree, folder)
                 self._lay_copies(await self._furnish())

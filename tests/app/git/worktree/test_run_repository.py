@@ -341,6 +341,13 @@ async def test_what_is_read_of_a_lost_mirror_is_fetched_again(estate, make):
     assert await lose().commits(estate.base, head) == [(head, "theirs")]
 
 
+async def test_the_files_of_a_commit_are_listed_once(estate, make):
+    made = make()
+    (await made.files(estate.base)).clear()
+    shutil.rmtree(estate.mirror.gitdir)
+    assert "src/a.py" in await made.files(estate.base)
+
+
 async def test_no_file_is_told_of_a_commit_that_is_not_here(estate, make):
     """A mirror that another run fetched may be older than what this run stands on."""
     head = grow(estate, "main", estate.base)
