@@ -69,7 +69,7 @@ class Redactor:
         self._clock = clock
         self._lock = Lock()
         self._ends: dict[str, float] = {}
-        self._index = _Index(())
+        self._built: _Index | None = None
         for secret in secrets:
             self.add(secret)
 
@@ -83,8 +83,17 @@ class Redactor:
             ends = {value: end for value, end in self._ends.items() if end > now}
             ends[secret] = max(ends.get(secret, 0), now + (lifetime or float("inf")))
             if ends.keys() != self._ends.keys():
-                self._index = _Index(ends)
+                self._built = None  # several are often added before the next text is cleaned
             self._ends = ends
+
+    @property
+    def _index(self) -> _Index:
+        """Return what finds the secrets, built for those that are known now."""
+        index = self._built
+        if index is None:
+            with self._lock:
+                index = self._built = self._built or _Index(self._ends)
+        return index
 
     def clean(self, text: str) -> str:
         """Return the text with `[redacted]` in the place of every secret in it.
