@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["app.wiring.serve", "anthropic", __name__, "tests.flows.frozen"])
+_forking.set_forkserver_preload(["tests.flows.frozen"])
 
 
 class ForkedServer(ServerProcess):

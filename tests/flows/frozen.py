@@ -1,27 +1,35 @@
 """The code that servers are forked from, warm and frozen.
 
 What a server imports when its first run comes is here, and a model's answer was read, for which
-the SDK builds its types. No server does that again, and none collects garbage in it.
+the SDK builds its types. What a process makes once is made: prompts, definitions of tools, patterns
+of protected paths. No server does that again, and none collects garbage in it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+from importlib import import_module
 from pathlib import Path
 
-import agents.pipelines.registry  # noqa: F401 a server imports it when its first run comes
-import app.cli.serve
-import app.runs.conductor  # noqa: F401 a server imports it when its first run comes
-from agents.loop.access import AnthropicAccess
-from agents.loop.model import ClaudeModel
-from agents.ports import Query
-from app.simulator.model import LocalModel
-
 SCRIPT = Path(__file__).with_name("calc.yml")
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = ("app.cli.serve", "app.wiring.serve", "app.runs.conductor", "tests.flows.forked")
+
+
+def _read_code():
+    """Import it without looking for garbage: all of it stays."""
+    gc.disable()
+    for name in FIRST:
+        import_module(name)
 
 
 async def _ask_once():
+    from agents.loop.access import AnthropicAccess  # noqa: PLC0415 - read meanwhile
+    from agents.loop.model import ClaudeModel  # noqa: PLC0415 - the same
+    from agents.ports import Query  # noqa: PLC0415 - the same
+    from app.simulator.model import LocalModel  # noqa: PLC0415 - the same
+
     server = await LocalModel.start(SCRIPT)
     model = ClaudeModel(AnthropicAccess("none", server.url))
     question = {"role": "user", "content": "# Triage"}
@@ -30,6 +38,21 @@ async def _ask_once():
     await server.stop()
 
 
+def _make_once():
+    from agents.loop.conversation import _environment, tool_list  # noqa: PLC0415 - the same
+    from agents.pipelines.registry import PIPELINES  # noqa: PLC0415 - the same
+    from agents.policy import Policy  # noqa: PLC0415 - the same
+
+    for pipeline in PIPELINES.values():
+        tool_list(pipeline.conversations)
+    for prompt in (ROOT / "agents").rglob("*.md"):
+        _environment(prompt.parent).get_template(prompt.name)
+    Policy().protects("README.md")
+
+
+_read_code()
 asyncio.run(_ask_once())
+_make_once()
 gc.collect()
 gc.freeze()
+gc.enable()
