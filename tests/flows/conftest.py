@@ -44,6 +44,8 @@ CALC = {
     ),
 }
 ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
+LOOK = 0.1
+"""Seconds between two looks into the server's database, each of which costs it a millisecond."""
 UNFINISHED = {"queued", "running", "parked"}
 SCRIPT = Path(__file__).with_name("calc.yml")
 _CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")
@@ -123,7 +125,7 @@ class Place:
                 if len(found) == len(states) and not {run.state for run in found} & UNFINISHED:
                     assert [run.state for run in found] == list(states), self.comments()
                     return found
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(LOOK)
 
     async def wait_for_end(self):
         """Wait for the run to end, whichever process ends it; return its outcome."""
@@ -132,7 +134,7 @@ class Place:
                 run = await Runs(self.database()).latest()
                 if run is not None and run[1] is not None:
                     return run[1]
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(LOOK)
 
     async def ends(self, kind):
         """Wait for the run to end in this way; return its outcome."""
@@ -144,7 +146,7 @@ class Place:
         """Wait until the newest run waits for people; return its id."""
         async with asyncio.timeout(PATIENCE):
             while not (found := await self.runs()) or found[-1].state != "parked":
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(LOOK)
         return found[-1].id
 
     async def wait_until(self, true):
@@ -209,7 +211,7 @@ class Place:
                         return body
                 over = runs and runs[-1].state not in UNFINISHED
                 assert not over, f"{text!r} in none of {self.comments()}"
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(LOOK)
 
     def progress(self):
         """Return the progress comment of the newest run."""
