@@ -8,7 +8,6 @@ this one, in which operators keep secrets; who asks gets an answer in any case.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import pickle
@@ -18,16 +17,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout, suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from agents.text.characters import without_hidden
 from agents.text.incoming import Cleaned, clean
 from agents.text.outgoing import LIMIT, fence_all, publish
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 SHORT = 4_096
 """What a text weighs at most that is read at once: the worst takes a few milliseconds."""
@@ -64,6 +65,8 @@ async def run_apart(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.
 
     The work is a function of a module; what it takes and returns can be pickled.
     """
+    import asyncio  # noqa: PLC0415 - the processes have no loop, and begin in half the time
+
     if weigh(text) <= SHORT:
         return work(*args, **kwargs)
     job = _Job(partial(work, *args, **kwargs))
@@ -124,7 +127,7 @@ class _Process:
     def __init__(self) -> None:
         self.idle_since = 0.0
         self._child = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
+            [sys.executable, "-S", "-c", _SERVE],  # its path is sent to it
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -171,8 +174,14 @@ class _Pool:
     """The processes at rest, and the threads that wait for those at work."""
 
     def __init__(self) -> None:
-        self.threads = ThreadPoolExecutor(PROCESSES, "text")
         self._idle: list[_Process] = []
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Return what waits for the processes; they themselves have none."""
+        from concurrent.futures import ThreadPoolExecutor as Threads  # noqa: PLC0415 - as above
+
+        return Threads(PROCESSES, "text")
 
     def take(self) -> _Process:
         """Return a process that has nothing to do."""
