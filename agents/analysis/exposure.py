@@ -136,6 +136,11 @@ def find_secrets(diff: str) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def holds_secret(line: str) -> bool:
+    """Return whether a line has in it what has the form of a secret."""
+    return any(_name_secrets(line))
+
+
 def find_exposures(diff: str) -> tuple[tuple[Finding, ...], tuple[NewHost, ...]]:
     """Return where the change switches protection off, and which hosts its code names anew.
 

@@ -46,6 +46,7 @@ _NOT_PEOPLES = (
     " {today}. The rest of it is kept for what people ask for; open alerts are looked at again by"
     " their schedule."
 )
+_SHARE = "It took ${used:.2f}, and may take {share:.0%} of the run's ${limit:.2f}."
 _TOMORROW = (
     "That day ends at midnight UTC; to go on, write `/bot retry` then, or raise"
     " `budget.usd_per_day` in `.github/fettle.yml` (or the operator's limit) before."
@@ -125,6 +126,13 @@ class Spent:
             raise DayOver(
                 f"The runs on this repository used up the budget of the day: {today}. {_TOMORROW}"
             )
+
+
+def check_share(turns: Sequence[Turn], share: float, limits: RunLimits) -> None:
+    """Raise ModelRefused once these turns took this share of the run's dollars, if it is a part."""
+    used = sum(turn.cost_usd for turn in turns)
+    if share < 1 and used >= share * limits.usd:
+        raise ModelRefused(_SHARE.format(used=used, share=share, limit=limits.usd))
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ class Conversation(Generic[S_co]):
     effort: Effort = "medium"
     """How hard the model thinks, where nobody has said it."""
     max_turns: int = 40
+    tools: tuple[str, ...] | None = None
+    """The only tools that it may use, beside its submission, by name. Its session lists these alone
+    and reads no other one's cache. None: those of all conversations."""
+    usd_share: float = 1.0
+    """The share of the run's dollars that it may use up."""
 
 
 AnyConversation = Conversation[Submission]
@@ -147,12 +152,18 @@ def tool_list(
     tools of other servers), then the submissions of all stages, each sorted by name. The gate, not
     this list, decides what a stage may use, and only its own submission ends it.
     """
-    submissions = {conversation.output for conversation in among}
+    submissions = {each.output for each in among if each.tools is None}
     return [
         *_by_name(tool.definition() for tool in TOOLS),
         *_by_name(more),
         *_by_name(submission.definition() for submission in submissions),
     ]
+
+
+def list_own_tools(conversation: AnyConversation) -> list[Mapping[str, Any]]:
+    """Return the tool definitions of a conversation that lists its own."""
+    tools = (tool for tool in TOOLS if tool.name in (conversation.tools or ()))
+    return [*_by_name(tool.definition() for tool in tools), conversation.output.definition()]
 
 
 def begin_query(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from agents.errors import ModelRefused, ToolError
-from agents.loop.budget import RunLimits, Spent, StageProgress
+from agents.loop.budget import RunLimits, Spent, StageProgress, check_share
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
 from agents.loop.transcript import CUT_OFF, REFUSED, Transcript, refuse_cut_calls
@@ -90,6 +90,7 @@ class Session(Generic[S]):
         await self.boundary()
         self._seen = look = await self.look()
         look.spent.check(look.limits)
+        check_share(self.transcript.own, self.conversation.usd_share, look.limits)
         if last_call := self._progress().check():
             await self.transcript.say("notice", last_call)
         if new := await make_remarks(look.steers, self.turns, self.fenced):

@@ -92,6 +92,7 @@ SessionName = Literal[
     "assess",
     "summarize",
     "find_lessons",
+    "second_look",
     "comment_draft",
     "craft_decision_pr",
     "infeasible_comment",
@@ -265,6 +266,10 @@ class Setup(Strict):
     run: tuple[str, ...] | None = None
     """Commands for bash, in the repository's root, with network to package indexes alone.
     Absent: found by looking at the repository. Empty: nothing is installed."""
+    second_look: bool = True
+    """Whether the fast model may propose such commands where `run` is absent, and a check cannot
+    run with what was found. They are tried in a sandbox, hold for that run if they help, and are
+    offered for this file in a pull request."""
     timeout: float = Field(default=900, gt=0, le=7200)
     """Seconds for all of them."""
 

@@ -140,6 +140,24 @@ class SetupCommand(Frozen):
     """The end of what it wrote, as plain text with secrets taken out; untrusted."""
 
 
+class SetupProposal(Frozen):
+    """Commands that a model proposed where the set-up left a check without what it needs."""
+
+    reason: str
+    """What speaks for other commands: what failed, as one line; untrusted."""
+    commands: tuple[str, ...] = ()
+    """The last ones that were tried, untrusted; empty: none came of it."""
+    fault: str = ""
+    """What speaks against them, untrusted; empty: the run goes on with what they install."""
+    asked: bool = True
+    """Whether a model was asked; else an earlier run had found them."""
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the run is set up by them."""
+        return bool(self.commands) and not self.fault
+
+
 class SetupResult(Frozen):
     """What came of installing the repository's dependencies before the agent begins."""
 
@@ -154,6 +172,10 @@ class SetupResult(Frozen):
     """Whether an earlier run had installed it."""
     seconds: float = 0.0
     """How long installing took, whenever that was."""
+    changed: tuple[str, ...] = ()
+    """Files of the commit that the commands changed, in the copy that they worked on."""
+    proposal: SetupProposal | None = None
+    """What came of asking a model for other commands; None: none was asked."""
 
 
 class Merged(Frozen):

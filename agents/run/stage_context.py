@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from agents.errors import (
 from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import begin_query, render, root_of, tier_of
+from agents.loop.conversation import begin_query, list_own_tools, render, root_of, tier_of
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
@@ -301,7 +301,9 @@ class StageContext(RunWorkspace):
 
     async def _bench(self, conversation: AnyConversation, left: str | None) -> Bench:
         changing = conversation.capability is Capability.CHANGE
-        return await self.bench(conversation.capability, await self.tree(left, changing=changing))
+        tree = await self.tree(left, changing=changing)
+        bench = await self.bench(conversation.capability, tree)
+        return replace(bench, tools=conversation.tools)
 
     def _session_id(self, conversation: Conversation[S]) -> str:
         sessions, resumed = self.standing.sessions, conversation.resumes
@@ -316,7 +318,9 @@ class StageContext(RunWorkspace):
         head = conversation if self._asks_another(conversation) else root
         effort = self.efforts.get(head.name) or self.efforts.get("*", head.effort)
         tier = tier_of(head, self.conversations, self.tiers)
-        return begin_query(self.models[tier], self.conversations, more, effort=effort)
+        query = begin_query(self.models[tier], self.conversations, more, effort=effort)
+        own = root.tools is not None
+        return replace(query, tools=list_own_tools(root)) if own else query
 
     def asks_alike(self, one: AnyConversation, other: AnyConversation) -> bool:
         """Return whether both begin with the same model that thinks equally hard."""

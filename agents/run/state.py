@@ -23,6 +23,7 @@ from agents.ports import (
     PullRequest,
     Reporter,
     Reviewing,
+    SetupProposal,
     Signer,
     Source,
     Steering,
@@ -91,6 +92,8 @@ class Standing(Frozen):
     foreign: bool = False
     """It stands on commits of a fork. They are never pushed to this repository, whose own checks
     would run a stranger's code with its secrets."""
+    setup: SetupProposal | None = None
+    """What came of a second look at its set-up; None: nobody had to look."""
     signed: Mapping[str, str] = Field(default_factory=dict)
     """Its commits that were made again to be signed: the id of each signed one by the other's."""
     pushed: bool = False

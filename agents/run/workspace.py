@@ -128,12 +128,19 @@ class RunWorkspace:
         self.standing = self.standing.model_copy(update=changes)
 
     async def policy(self) -> Policy:
-        """Return the policy as of the run's start: the one that it was admitted under."""
+        """Return the policy as of the run's start: the one that it was admitted under.
+
+        Set-up commands that a second look found stand in it, where it names none.
+        """
         if self._policy is None and self.given is not None:
             self._policy = self.given.policy()
         if self._policy is None:
             self._policy = parse_policy(await self.ports.source.show(self.trunk, POLICY_PATH))
-        return self._policy
+        found = self.standing.setup
+        if found is None or not found.holds or self._policy.setup.run is not None:
+            return self._policy
+        setup = self._policy.setup.model_copy(update={"run": found.commands})
+        return self._policy.model_copy(update={"setup": setup})
 
     async def find_known_packages(self) -> KnownPackages:
         """Return the packages that the default branch names, which need no person's yes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -51,6 +52,8 @@ class Bench:
     """The packages that the default branch names: the gate lets them be installed."""
     grant: PlanGrant | None = None
     """What people granted this run with its plan."""
+    tools: Sequence[str] | None = None
+    """The names of the tools that the session may use; None: all."""
     network: Network = "none"
     """What a command reaches. The gate alone says so, call by call."""
     web: Web | None = None

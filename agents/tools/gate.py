@@ -260,9 +260,10 @@ def _require(
 
 
 def _validate(name: str, arguments: Any, bench: Bench) -> Tool:
-    tool = tool_named(name) or _find_on_servers(name, bench)
+    offered = bench.tools is None or name in bench.tools
+    tool = (tool_named(name) or _find_on_servers(name, bench)) if offered else None
     if tool is None:
-        names = ", ".join(known.name for known in TOOLS)
+        names = ", ".join(bench.tools or (known.name for known in TOOLS))
         raise ToolError(f"There is no tool {name!r}. The tools are: {names}.")
     try:
         return tool.model_validate(arguments)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -14,14 +14,21 @@ from typing import Protocol
 from agents.analysis.failure_cause import add_cause, shorten_cause
 from agents.analysis.languages import TOOLS, VENV, InstallPlan, InstallRecipe
 from agents.analysis.languages.unavailable import find_unavailable
-from agents.errors import RunError
+from agents.errors import RunError, ToolError
 from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
 from app.dependencies.cache_entry import Leavings, Manifest, take_over
 from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
 from app.git import CommitIdentity, Mirror, RunObjects
-from app.git.worktree import CommandMounts, GitWorkTree, open_work_tree, remove_tree
+from app.git.worktree import (
+    CommandMounts,
+    GitWorkTree,
+    open_file,
+    open_work_tree,
+    read_file,
+    remove_tree,
+)
 from app.sandbox.port import HOME, Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
 from app.toolchains.choose import NOTHING_CHOSEN, ToolchainChoice
@@ -55,6 +62,7 @@ _LEFT_OUT = (
     "`{name}` is left out: no index that is in reach has it as the repository's files ask for it."
 )
 _MOST_UNAVAILABLE = 8
+_MOST_CHANGED = 50  # files that are named
 _WORTH_A_TRY = 2.0  # seconds that have to be left
 
 
@@ -168,7 +176,10 @@ class Builder:
         async with self.open_way(plan.tools) as way:
             tree = await self._checkout(mirror, folder, base, way, toolchains)
             try:
+                blobs = await mirror.blobs(base)
+                before = await asyncio.to_thread(_mark, tree.files, blobs)
                 await self._follow_all(tree, plan.recipes, record)
+                changed = await _list_changed(mirror, tree, blobs, before)
                 leavings = await self._taken_over(folder, tree)
             finally:
                 await tree.close()
@@ -181,6 +192,7 @@ class Builder:
             problems=tuple(record.problems),
             notes=tuple(map(printable, (*record.notes, *leavings.notes))),
             seconds=round(time.monotonic() - began, 1),
+            changed=changed,
         )
         return Manifest(
             result=result,
@@ -353,6 +365,42 @@ async def _available(tree: GitWorkTree, recipe: InstallRecipe) -> InstallRecipe 
             return tried
         tried = tried.instead
     return None
+
+
+_Marks = Mapping[str, tuple[int, ...]]
+"""What tells whether somebody wrote to a file, by its path."""
+
+
+def _mark(root: Path, paths: Iterable[str]) -> _Marks:
+    """Return the marks of the regular files among these paths; the kernel keeps the last one."""
+    marks: dict[str, tuple[int, ...]] = {}
+    for path in paths:
+        with suppress(ToolError), open_file(root, path) as file:
+            about = os.fstat(file)
+            marks[path] = (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    return marks
+
+
+async def _list_changed(
+    mirror: Mirror, tree: GitWorkTree, blobs: Mapping[str, str], before: _Marks
+) -> tuple[str, ...]:
+    """Return the files of the commit that hold something else now, or are gone."""
+    after = await asyncio.to_thread(_mark, tree.files, before)
+    changed = []
+    for path in (path for path, mark in before.items() if after.get(path) != mark):
+        data = await mirror.blob(blobs[path])
+        if await asyncio.to_thread(_read, tree.files, path, len(data)) != data:
+            changed.append(printable(path))
+        if len(changed) == _MOST_CHANGED:
+            break
+    return tuple(changed)
+
+
+def _read(root: Path, path: str, limit: int) -> bytes | None:
+    try:
+        return read_file(root, path, limit)
+    except ToolError:  # gone, longer, or no file any more
+        return None
 
 
 def _make(folder: Path, owner: tuple[int, int]) -> None:

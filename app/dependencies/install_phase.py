@@ -22,7 +22,7 @@ from agents.analysis.languages import InstallPlan, list_read_paths, make_plan
 from agents.analysis.repository_files import LONGEST, RepositoryFiles
 from agents.analysis.toolchains import list_version_files
 from agents.errors import ConfigError, RunError, ToolError, TransientError
-from agents.policy import Policy
+from agents.policy import Policy, Setup
 from agents.ports import Kit, SetupResult
 from agents.text import printable
 from app.dependencies.add_package import Adder, Copy
@@ -75,9 +75,9 @@ class RunSetUp:
         self._mirror = mirror
         self._owner = hashlib.sha256(run_id.encode()).hexdigest()[:12]
         self._turn = asyncio.Lock()
-        self._plans: dict[str, tuple[InstallPlan, str]] = {}
+        self._plans: dict[tuple[str, Setup], tuple[InstallPlan, str]] = {}
         self._chosen: dict[str, ToolchainChoice] = {}
-        self._found: dict[str, tuple[Entry, CommandMounts]] = {}
+        self._found: dict[tuple[str, Setup], tuple[Entry, CommandMounts]] = {}
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install the dependencies as of `base`, and report on it."""
@@ -105,7 +105,7 @@ class RunSetUp:
         """
         async with self._turn:
             chosen = await self._choose(base)
-            known = self._found.get(base)
+            known = self._found.get((base, policy.setup))
             if known is None or not known[0].there:
                 known = await self._looked_up(base, policy)
         return chosen.extend(known[1] if known else CommandMounts())
@@ -124,7 +124,8 @@ class RunSetUp:
             raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
         await self.find_mounts(base, policy)
         plan, key = await self._plan(base, policy)
-        entry = self._found[base][0] if base in self._found else None
+        found = self._found.get((base, policy.setup))
+        entry = found[0] if found else None
         manifest = entry.manifest if entry else _make_empty_manifest(base, plan)
         folder = self._all.store.make_addition_folder(self._name, self._owner)
         async with replace(self._all.adder, sandbox=sandbox).open_copy(
@@ -135,7 +136,7 @@ class RunSetUp:
             argv,
             toolchains=await self._choose(base),
         ) as copy:
-            yield RunAddition(self, copy, base, key)
+            yield RunAddition(self, copy, (base, policy.setup), key)
 
     @asynccontextmanager
     async def lend_kits(
@@ -166,7 +167,7 @@ class RunSetUp:
         except RecursionError as error:
             raise ToolError("What it installed is nested too deep to be kept.") from error
         entry = await self._all.store.keep(copy.folder, addition.key, manifest, self._owner)
-        self._remember(addition.base, entry)
+        self._remember(addition.about, entry)
 
     async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, CommandMounts] | None:
         plan, key = await self._plan(base, policy)
@@ -174,18 +175,18 @@ class RunSetUp:
             return None
         if not plan.recipes:
             added = self._all.store.find(self._name, key, base, self._owner)
-            return self._remember(base, added) if added else None
+            return self._remember((base, policy.setup), added) if added else None
         entry, cached = await self._ensure_entry(base, plan, key)
         if not cached:
             log.info("set up again", problems=entry.manifest.result.problems)
             if entry.manifest.result.problems:
                 await self.forget()  # the next try must not take it for what it was left with
                 raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
-        return self._remember(base, entry)
+        return self._remember((base, policy.setup), entry)
 
-    def _remember(self, base: str, entry: Entry) -> tuple[Entry, CommandMounts]:
-        self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
-        return self._found[base]
+    def _remember(self, about: tuple[str, Setup], entry: Entry) -> tuple[Entry, CommandMounts]:
+        self._found[about] = (entry, furnishing_of(entry.folder, entry.manifest))
+        return self._found[about]
 
     async def _ensure_entry(self, base: str, plan: InstallPlan, key: str) -> tuple[Entry, bool]:
         """Return the entry, and whether it was there already; two runs never build one twice."""
@@ -224,7 +225,8 @@ class RunSetUp:
             )
 
     async def _plan(self, base: str, policy: Policy) -> tuple[InstallPlan, str]:
-        if base not in self._plans:
+        about = (base, policy.setup)
+        if about not in self._plans:
             blobs = await self._mirror.blobs(base)
             read = await asyncio.to_thread(list_read_paths, blobs)
             texts = {path: await self._text(base, path) for path in read}
@@ -232,8 +234,8 @@ class RunSetUp:
             plan = await asyncio.to_thread(make_plan, files, policy)
             origins = await self._all.origins(plan.tools) if plan.recipes else ()
             key = self._key(blobs, plan, [*origins, (await self._choose(base)).key])
-            self._plans[base] = (plan, key)
-        return self._plans[base]
+            self._plans[about] = (plan, key)
+        return self._plans[about]
 
     async def _choose(self, base: str) -> ToolchainChoice:
         """Return the toolchains as of `base`; what was lost meanwhile is fetched again.
@@ -251,7 +253,8 @@ class RunSetUp:
             if known is not None and len(chosen.problems) > len(known.problems):
                 raise TransientError(_LOST.format(problem=chosen.problems[-1]))
             self._chosen[base] = chosen
-            self._plans.pop(base, None)
+            for about in [each for each in self._plans if each[0] == base]:
+                del self._plans[about]
         return chosen
 
     def _key(self, blobs: Mapping[str, str], plan: InstallPlan, origins: Sequence[str]) -> str:
@@ -276,7 +279,8 @@ class RunAddition:
 
     run: RunSetUp
     copy: Copy
-    base: str
+    about: tuple[str, Setup]
+    """What it is an addition to: a commit, as installed by the policy's section `setup`."""
     key: str
 
     @property

@@ -167,6 +167,12 @@ class MemorySource:
     installed: SetupResult = field(
         default_factory=lambda: SetupResult(source="found in the repository's files")
     )
+    by_commands: dict = field(default_factory=dict)
+    """What comes of the policy's own set-up commands."""
+    set_up_by: tuple = ()
+    """The commands that made what the newest work tree is given."""
+    tried: list = field(default_factory=list)
+    """The policy's set-up commands that were run, in order."""
 
     async def fetch(self):
         return self.base
@@ -228,10 +234,14 @@ class MemorySource:
         return [(commit, subjects[commit]) for commit in reversed(new)]
 
     async def set_up(self, base, policy):
+        if policy.setup.run is not None:
+            self.tried.append(policy.setup.run)
+            return self.by_commands.get(policy.setup.run, self.installed)
         assert base not in self.bases, "the agent's files were there before its dependencies"
         return self.installed
 
     async def open(self, base, policy):
+        self.set_up_by = policy.setup.run or ()
         tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
         self.bases.append(base)
         self.opened.append(tree)

@@ -7,6 +7,7 @@ from agents.analysis.check_failures.compare import (
     Verdict,
     compare,
     confirm_failures,
+    explain_no_start,
     list_names,
 )
 from agents.analysis.check_failures.junit import read_junit
@@ -20,6 +21,7 @@ __all__ = [
     "Verdict",
     "compare",
     "confirm_failures",
+    "explain_no_start",
     "list_names",
     "read_failures",
     "read_junit",

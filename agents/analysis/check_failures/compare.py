@@ -22,6 +22,9 @@ _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
 
 _NOTHING_RAN = "it ran no test"
+_CANNOT_START = "it could not be started"
+_CANNOT_READ = "the tests in {names} could not be run"
+_RAN_NONE = "it failed and ran no test"
 _WHEN = ("before the change", "with the change")
 _NO_START = "{when}, the command could not be started"
 _STOPPED = "{when}, it was stopped before it had ended"
@@ -52,6 +55,11 @@ class CheckEnding(Protocol):
     @property
     def failures(self) -> FailuresByProgram:
         """Return what failed by name."""
+        ...
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """Return the modules that it says are not there."""
         ...
 
 
@@ -118,6 +126,26 @@ def _consists_of(ending: CheckEnding, names: Collection[str]) -> bool:
     failed = {name for each in told.values() for name in each.names}
     whole = all(_said_all(each) for each in told.values()) and not ending.stopped
     return whole and bool(failed) and failed <= {*names}
+
+
+def explain_no_start(ending: CheckEnding) -> str:
+    """Return why a check that failed came to run no test, or not all of them; nothing if it did.
+
+    That is what an incomplete set-up does to checks. Of one that was stopped nobody can tell.
+    """
+    if not ending.exit_code or ending.stopped:
+        return ""
+    [told] = _comparable([ending])
+    unread = [name for each in told.values() for name in each.unread]
+    tests = ending.failures.of_tests
+    reasons = (
+        (ending.exit_code in _NOT_STARTED, _CANNOT_START),
+        (bool(unread), _CANNOT_READ.format(names=list_names(unread))),
+        (tests and ending.failures.ran == 0, _RAN_NONE),
+        (tests and told.keys() == {FINDINGS.name}, _RAN_NONE),
+        (tests and not told and bool(ending.missing), _RAN_NONE),
+    )
+    return next((why for holds, why in reasons if holds), "")
 
 
 Told = Mapping[str, ReportedFailures]

@@ -22,14 +22,19 @@ from agents.pipelines.stages.measurement import Measurement
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import judge, land, measure, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
-from agents.pipelines.stages.quality import VerifiedChange, check_quality, measure_base
+from agents.pipelines.stages.quality import (
+    SECOND_LOOK,
+    VerifiedChange,
+    check_quality,
+    measure_base,
+)
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.ports import SetupResult
 from agents.requests import AddressReview
 from agents.run import Outcome, PartResult, Run
 
 CONVERSATIONS = (
-    *(ANALYZE_FEEDBACK, IMPLEMENT, EVALUATION, REVISE),
+    *(SECOND_LOOK, ANALYZE_FEEDBACK, IMPLEMENT, EVALUATION, REVISE),
     *(QUALITY_FIX, PUT_BACK, CRAFT_UPDATE),
 )
 

@@ -11,13 +11,13 @@ from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine, land
-from agents.pipelines.stages.quality import measure_base
+from agents.pipelines.stages.quality import SECOND_LOOK, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.ports import SetupResult
 from agents.requests import FixChecks
 from agents.run import Outcome, Run
 
-CONVERSATIONS = (IMPLEMENT, QUALITY_FIX, PUT_BACK)
+CONVERSATIONS = (SECOND_LOOK, IMPLEMENT, QUALITY_FIX, PUT_BACK)
 
 MOVED = "Somebody pushed before the work began."
 

@@ -24,11 +24,11 @@ from agents.pipelines.remediate.verify import VERIFY, verify
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.quality import Baseline, check_quality, measure_base
+from agents.pipelines.stages.quality import SECOND_LOOK, Baseline, check_quality, measure_base
 from agents.requests import RemediateAlert
 from agents.run import Outcome, Run
 
-CONVERSATIONS = (ASSESS, ENGINEER, ADAPT, VERIFY, SUMMARIZE)
+CONVERSATIONS = (SECOND_LOOK, ASSESS, ENGINEER, ADAPT, VERIFY, SUMMARIZE)
 
 
 async def remediate(run: Run, request: RemediateAlert) -> Outcome:

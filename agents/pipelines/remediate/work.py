@@ -206,7 +206,10 @@ class Work(Frozen):
         """Return whether no token was spent on the fix that stands."""
         by_code = self.verdict is None or self.verdict.by != "model"
         by_ladder = self.bump is None or self.bump.by != "engineer"
-        return by_code and by_ladder and not self.adapted and not self.failed
+        looked = self.setup.proposal if self.setup is not None else None
+        set_up_by_code = looked is None or not looked.asked
+        unchanged = not self.adapted and not self.failed
+        return by_code and by_ladder and set_up_by_code and unchanged
 
     def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return it with what installing and the checks say of it."""

@@ -45,7 +45,7 @@ from agents.pipelines.stages.known_facts import KnownFacts
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import examine, judge, measure
 from agents.pipelines.stages.prepare import prepare
-from agents.pipelines.stages.quality import Baseline, measure_base
+from agents.pipelines.stages.quality import SECOND_LOOK, Baseline, measure_base
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
 from agents.pipelines.stages.repair_checks import QUALITY_FIX, quality_fix
 from agents.requests import ResolveIssue
@@ -70,6 +70,7 @@ CONVERSATIONS = (
     PUT_BACK,
     CRAFT_PR,
     CRAFT_DRAFT_PR,
+    SECOND_LOOK,
 )
 
 

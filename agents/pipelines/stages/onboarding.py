@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from agents.analysis.failure_cause import read_cause
+from agents.pipelines.stages.quality import (
+    hold_to,
+    look_again,
+    look_at_checks,
+    may_look_again,
+)
 from agents.ports import SetupCommand, SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean_apart, one_line, printable
@@ -71,6 +78,10 @@ _CUT = "\n[cut here: read the file itself for the rest]"
 async def set_up(run: StageContext) -> SetupResult:
     """Install dependencies."""
     result = await run.ports.source.set_up(run.foundation, await run.policy())
+    result = hold_to(run.standing.setup, result)
+    if result.problems and await may_look_again(run):
+        look = partial(look_at_checks, run)
+        result = await look_again(run, result, await look(), look)
     run.summarize(one_line(_summary(result), SUMMARY))
     return result
 
@@ -106,6 +117,8 @@ def _failure(command: SetupCommand) -> str:
 
 
 def _summary(setup: SetupResult) -> str:
+    if setup.proposal is not None and setup.proposal.holds and not setup.problems:
+        return "installed by commands that a model proposed"
     if setup.problems:
         more = len(setup.problems) - 1
         return f"failed: {setup.problems[0]}" + (f" (and {more} more)" if more else "")

@@ -6,7 +6,13 @@ from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, put_back
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.pipeline import land, mend
-from agents.pipelines.stages.quality import Baseline, VerifiedChange, check_quality, measure_base
+from agents.pipelines.stages.quality import (
+    SECOND_LOOK,
+    Baseline,
+    VerifiedChange,
+    check_quality,
+    measure_base,
+)
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
 from agents.pipelines.update.inspect_merge import inspect_merge
 from agents.pipelines.update.merge import BaseMerge
@@ -17,7 +23,7 @@ from agents.pipelines.update.tell import keep_back, report, say_why_not
 from agents.requests import UpdateBranch
 from agents.run import Outcome, Run
 
-CONVERSATIONS = (IMPLEMENT, QUALITY_FIX, PUT_BACK)
+CONVERSATIONS = (SECOND_LOOK, IMPLEMENT, QUALITY_FIX, PUT_BACK)
 
 
 async def update(run: Run, request: UpdateBranch) -> Outcome:

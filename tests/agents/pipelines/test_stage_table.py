@@ -30,6 +30,7 @@ OURS = {
     "revise": "implement",
     "prove_again": "implement",
     "put_back": "implement",
+    "second_look": None,
 }
 """What we add to it."""
 NAMES = {"implementation": "implement", "new": None}
@@ -76,6 +77,7 @@ def test_the_sessions_of_address_are_those_of_its_specification():
     resumed = {each.name: each.resumes for each in address.CONVERSATIONS}
 
     assert resumed == {
+        "second_look": None,
         "analyze_feedback": None,
         "implement": None,
         "evaluation": None,

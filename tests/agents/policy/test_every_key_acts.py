@@ -63,6 +63,8 @@ ACTS = {
     "::test_once_outsiders_were_heard_what_carries_something_out_is_asked",
     "setup.run": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
     "setup.timeout": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
+    "setup.second_look": "tests/agents/pipelines/stages/quality/test_second_look.py"
+    "::test_owners_decide",
     "mcp[].server": f"{TOOLSETS}"
     "::test_the_servers_are_asked_once_and_their_tools_stand_in_their_place",
     "mcp[].tools": f"{TOOLSETS}"

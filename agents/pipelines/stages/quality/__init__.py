@@ -8,19 +8,28 @@ from agents.pipelines.stages.quality.run import (
     check_quality,
     compare_checks,
     format_output,
+    look_at_checks,
     measure_base,
     some_names,
     tally,
     to_code,
 )
+from agents.pipelines.stages.quality.second_look import (
+    SECOND_LOOK,
+    hold_to,
+    look_again,
+    may_look_again,
+)
 from agents.pipelines.stages.quality.verification import (
     VerifiedChange,
     checks_table,
+    format_proposed_setup,
     format_untold,
     headline,
 )
 
 __all__ = [
+    "SECOND_LOOK",
     "Baseline",
     "CheckComparison",
     "CheckResult",
@@ -30,8 +39,13 @@ __all__ = [
     "compare_checks",
     "format_known",
     "format_output",
+    "format_proposed_setup",
     "format_untold",
     "headline",
+    "hold_to",
+    "look_again",
+    "look_at_checks",
+    "may_look_again",
     "measure_base",
     "some_names",
     "tally",

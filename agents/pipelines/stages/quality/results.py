@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from agents.analysis.check_failures import FailuresByProgram, Verdict
+from agents.analysis.check_failures import FailuresByProgram, Verdict, explain_no_start
+from agents.analysis.failure_cause import shorten_cause
 from agents.analysis.services import Service
 from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
 from agents.ports import FlakyTest, SetupResult
@@ -15,6 +17,7 @@ NAME_LIMIT, COMMAND_LIMIT = 60, 120  # characters of a check's name, and of its 
 COMMANDS_SHOWN = 4
 REASON_LIMIT = 400
 
+NOT_THERE = "its program is not there"
 NO_CHECKS = "no check of the repository was found"
 _NOT_HERE = "{commands} cannot run here"
 
@@ -46,6 +49,27 @@ class CheckResult(Frozen):
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""
     """Why it could not be told what it says of the change: Markdown that is safe to publish."""
+
+
+class CheckStart(Frozen):
+    """Whether a check comes to say anything."""
+
+    runs: bool
+    why: str = ""
+    """Why it cannot; empty where it does, or where nobody can tell."""
+
+
+Starts = Mapping[str, CheckStart]
+"""The repository's checks, by their commands."""
+
+
+def read_start(run: CheckResult) -> CheckStart:
+    """Return whether the check came to say anything in that run."""
+    why = explain_no_start(run)
+    if why:
+        return CheckStart(runs=False, why=f"{why}: {shorten_cause(run.output)}")
+    silent = run.failures.of_tests and run.failures.ran == 0
+    return CheckStart(runs=not (run.stopped or silent))
 
 
 class Baseline(Frozen):

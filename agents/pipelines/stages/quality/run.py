@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from agents.analysis.check_failures import (
     FailuresByProgram,
@@ -30,10 +31,15 @@ from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifes
 from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
+    NOT_THERE,
     Baseline,
     CheckComparison,
     CheckResult,
+    CheckStart,
+    Starts,
+    read_start,
 )
+from agents.pipelines.stages.quality.second_look import look_again, may_look_again
 from agents.policy import Check
 from agents.ports import CommandResult, FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
@@ -49,6 +55,9 @@ NEW_TOLD = 40  # names in a prompt
 
 GO_ON = "--continue-on-collection-errors --maxfail=0"
 """Has pytest run what can be run, whatever cannot be collected or failed before."""
+
+COLLECT_ONLY = {"PYTEST_ADDOPTS": "--collect-only"}
+LOOK_SECONDS = 300.0  # for one check that is only to show whether it starts
 
 REPORT_READ = 8_000_000  # bytes of reports for programs; cut ones cannot be read
 _REPORTERS = ("pytest", "Maven", "Gradle")
@@ -84,6 +93,18 @@ _WROTE = "What the check wrote:"
 @stage
 async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     """Run the checks as things were before."""
+    baseline = await _measure_base(run, setup)
+    if not await may_look_again(run):
+        return baseline
+    looked = await look_again(
+        run, baseline.setup, _read_starts(baseline), partial(look_at_checks, run)
+    )
+    if looked.proposal is not None and looked.proposal.holds:
+        return await _measure_base(run, looked)
+    return baseline.model_copy(update={"setup": looked})
+
+
+async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     checks, unavailable, source = await find_checks(run)
     services, unstarted = await find_running_services(run) if checks else ((), ())
     runs = await _measure(run, run.base, checks, services)
@@ -104,6 +125,24 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
         form=3,
         divides=True,
     )
+
+
+def _read_starts(baseline: Baseline) -> Starts:
+    gone = dict.fromkeys(baseline.unavailable, CheckStart(runs=False, why=NOT_THERE))
+    return gone | {each.command: read_start(each) for each in baseline.runs}
+
+
+async def look_at_checks(run: StageContext) -> Starts:
+    """Tell which checks of the base come to say anything; pytest collects and runs nothing."""
+    checks, unavailable, _ = await find_checks(run)
+    services, _ = await find_running_services(run) if checks else ((), ())
+    starts = dict.fromkeys(unavailable, CheckStart(runs=False, why=NOT_THERE))
+    for number, check in enumerate(checks):
+        tree = await run.tree(run.base, changing=True, pristine=not number)
+        short = check.model_copy(update={"timeout": min(check.timeout, LOOK_SECONDS)})
+        ended = await _run_check(tree, short, services, COLLECT_ONLY)
+        starts[check.run] = read_start(ended)
+    return starts
 
 
 @stage

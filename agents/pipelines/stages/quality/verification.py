@@ -9,7 +9,9 @@ from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import tally, to_code
+from agents.ports import SetupResult
 from agents.requests import Frozen
+from agents.text import code_span, one_line, publish
 
 if TYPE_CHECKING:  # it holds what the checks say, so it imports this package
     from agents.pipelines.stages.push_update import PushResult
@@ -25,6 +27,25 @@ _UNTOLD = (
     "**Not verified:** nothing here can tell whether the change makes anything worse. {reasons}."
     " Check that before you merge; `quality` in `.github/fettle.yml` says which commands count."
 )
+
+
+_HELPS = (
+    "**Set up by commands that a model proposed:** {commands}. They were tried because the set-up"
+    " that Fettle found left a check unable to run: {reason}. `setup.run` in `.github/fettle.yml`"
+    " makes them the repository's own, or other ones."
+)
+_HELPED = (
+    "**Set up by commands that a model proposed in an earlier run:** {commands}. They are used"
+    " because the set-up that Fettle found left a check unable to run: {reason}. `setup.run` in"
+    " `.github/fettle.yml` makes them the repository's own, or other ones."
+)
+_NO_HELP = (
+    "A check cannot run with the set-up that Fettle found: {reason}. A model was asked for other"
+    " commands, and that did not help: {fault} (it proposed {commands}). `setup.run` in"
+    " `.github/fettle.yml` can name the right ones."
+)
+_SET_UP = " A model proposed the commands of the set-up."
+COMMAND, REASON = 120, 300  # characters of a command and of a reason
 
 
 class VerifiedChange(Frozen):
@@ -61,16 +82,33 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
 
     `other`: what to call the other branch of a merge.
     """
+    setup = format_proposed_setup(quality.baseline.setup)
     if not quality.runs:
-        return format_untold(quality)
+        return "\n\n".join(part for part in (format_untold(quality), setup) if part)
     others = quality.baseline.other if other else ()
     heads = ("Check", "Before", *((other,) if others else ()), "After")
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
-    parts = ("\n".join(rows), format_known(quality), format_untold(quality))
+    parts = ("\n".join(rows), format_known(quality), format_untold(quality), setup)
     return "\n\n".join(part for part in parts if part)
+
+
+def format_proposed_setup(setup: SetupResult) -> str:
+    """Return what came of a model's set-up commands, as Markdown; empty where none was asked."""
+    proposal = setup.proposal
+    if proposal is None:
+        return ""
+    commands = ", ".join(code_span(one_line(each, COMMAND)) for each in proposal.commands)
+    said = {
+        "reason": publish(one_line(proposal.reason, REASON)).rstrip("."),
+        "fault": publish(one_line(proposal.fault, REASON)).rstrip("."),
+        "commands": commands or "nothing",
+    }
+    if not proposal.holds:
+        return _NO_HELP.format_map(said)
+    return (_HELPS if proposal.asked else _HELPED).format_map(said)
 
 
 def format_untold(quality: CheckComparison) -> str:
@@ -81,6 +119,12 @@ def format_untold(quality: CheckComparison) -> str:
 
 def headline(quality: CheckComparison) -> str:
     """Return in a sentence what was run and what came of it, for comments and the terminal."""
+    proposal = quality.baseline.setup.proposal
+    said = _SET_UP if proposal is not None and proposal.holds else ""
+    return f"{_sum_up(quality)}{said}"
+
+
+def _sum_up(quality: CheckComparison) -> str:
     if quality.failing:
         return f"Worse than before: {_names(quality.failing)}."
     passed = _names([r for r in quality.runs if not r.exit_code and r.verdict != "unknown"])

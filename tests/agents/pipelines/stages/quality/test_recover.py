@@ -32,7 +32,7 @@ def measure(make_world, request_):
 
     async def measure(*ends, install=(0, ""), check="make test"):
         left = list(ends)
-        policy = f"quality: [{{name: tests, run: '{check}'}}]\n"
+        policy = f"quality: [{{name: tests, run: '{check}'}}]\nsetup: {{second_look: false}}\n"
         commands = {check: lambda _files: left.pop(0), INSTALL: install}
         world = make_world({POLICY_PATH: policy, "pyproject.toml": PROJECT}, (), commands=commands)
         run = world.run(request_)

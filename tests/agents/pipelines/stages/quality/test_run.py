@@ -45,7 +45,8 @@ def measured(make_world, request_):
 
     async def measure(*ends, memory=None, **standing):
         left = list(ends)
-        policy = {POLICY_PATH: "quality: [{name: tests, run: make test}]\n"}
+        quality = "quality: [{name: tests, run: make test}]\n"
+        policy = {POLICY_PATH: f"{quality}setup: {{second_look: false}}\n"}
         commands = {"make test": lambda _files: left.pop(0)}
         world = make_world(policy, (), commands=commands, flaky_tests=memory)
         run = world.run(request_)
