@@ -297,14 +297,12 @@ class RemediateAlert(Asked):
         return f"{self.package} in {where}"
 
 
-class ProposeGuidance(Asked):
-    """Propose to write down what people said more than once, so that they need not again.
+class ProposalRequest(Asked):
+    """Something to propose that nobody asks for: `number` is 0, and `asked_by` has the id 0.
 
-    Nobody asks for it: `number` is 0, and `asked_by` has the id 0. It ends with a pull request, or
-    without a word.
+    It ends with a pull request, or without a word.
     """
 
-    kind: Literal["propose_guidance"] = "propose_guidance"
     via: Literal["clock"] = "clock"
 
     @property
@@ -312,10 +310,27 @@ class ProposeGuidance(Asked):
         """Return whether no person asked for it."""
         return True
 
+
+class ProposeGuidance(ProposalRequest):
+    """Propose to write down what people said more than once, so that they need not again."""
+
+    kind: Literal["propose_guidance"] = "propose_guidance"
+
     @property
     def lane(self) -> str:
         """Return the queue key: one live run for each repository."""
         return f"{self.repository.key}/guidance"
+
+
+class OfferSetup(ProposalRequest):
+    """Offer the owners set-up commands that a model found, for the repository's policy."""
+
+    kind: Literal["offer_setup"] = "offer_setup"
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one live run for each repository."""
+        return f"{self.repository.key}/setup"
 
 
 def name_asker(via: str, asked_by: Person) -> str:
@@ -406,7 +421,7 @@ OnMerge = RevertChange | SuspectMerge
 """What can be asked about a merged one."""
 
 Request = Annotated[
-    ResolveIssue | OnPull | OnMerge | RemediateAlert | ProposeGuidance,
+    ResolveIssue | OnPull | OnMerge | RemediateAlert | ProposeGuidance | OfferSetup,
     Field(discriminator="kind"),
 ]
 """What starts a run."""
@@ -432,7 +447,7 @@ def command_of(value: object) -> Command:
 RUN_KINDS: frozenset[str] = frozenset(
     each.model_fields["kind"].default
     for each in (
-        *(ResolveIssue, RemediateAlert, ProposeGuidance),
+        *(ResolveIssue, RemediateAlert, ProposeGuidance, OfferSetup),
         *get_args(OnPull),
         *get_args(OnMerge),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.requests import ProposeGuidance, RemediateAlert, Request, request_of
+from agents.requests import OfferSetup, ProposeGuidance, RemediateAlert, Request, request_of
 from handlers.ignored import Ignored
 
 TERMINAL, TERMINAL_ACTION = "fettle.terminal", "asked"
@@ -38,10 +38,12 @@ def handle_page(payload: Mapping[str, Any]) -> Request | Ignored:
     return request
 
 
-def handle_schedule(payload: Mapping[str, Any]) -> RemediateAlert | ProposeGuidance | Ignored:
+def handle_schedule(
+    payload: Mapping[str, Any],
+) -> RemediateAlert | ProposeGuidance | OfferSetup | Ignored:
     """Return the request that is due by the clock. Raises pydantic.ValidationError."""
     request = request_of(payload["request"])
-    if isinstance(request, ProposeGuidance):
+    if isinstance(request, ProposeGuidance | OfferSetup):
         return request
     if not isinstance(request, RemediateAlert) or request.via != "schedule":
         return Ignored("it was not asked for by the clock")

@@ -14,6 +14,7 @@ from agents.pipelines.watch import pipeline as watching
 from agents.requests import (
     AddressReview,
     FixChecks,
+    OfferSetup,
     ProposeGuidance,
     RemediateAlert,
     Request,
@@ -32,5 +33,6 @@ PIPELINES: dict[type[Request], Pipeline] = {
     SuspectMerge: Pipeline(watching.look_into, ()),
     RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
     ProposeGuidance: Pipeline(guiding.propose, guiding.CONVERSATIONS),
+    OfferSetup: Pipeline(guiding.propose, ()),
 }
 """The registration: one line for each kind of request."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.policy.additions import add_to_policy
+from agents.policy.additions import add_setup, add_to_policy
 from agents.policy.changes import describe_changes
 from agents.policy.document import PolicyFault
 from agents.policy.found import (
@@ -67,6 +67,7 @@ __all__ = [
     "Web",
     "Who",
     "WorkPath",
+    "add_setup",
     "add_to_policy",
     "describe_changes",
     "examine",

@@ -1,4 +1,4 @@
-"""Add rules to the text of a policy file; every other character stays as its owners wrote it."""
+"""Add rules and commands to the text of a policy file; all else stays as its owners wrote it."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ def add_to_policy(
     if not isinstance(after, Policy) or after.model_copy(update={"deny": ()}) != wanted:
         return None
     return made if _is_more(after.deny, before.deny, denied) else None
+
+
+def add_setup(data: bytes, commands: Sequence[str]) -> bytes | None:
+    """Return the file with these commands as `setup.run`; None where it says that already.
+
+    None also where that cannot be done by adding to the text, as with rules.
+    """
+    before = examine(data)
+    if not isinstance(before, Policy) or before.setup.run is not None:
+        return None
+    made = (
+        _set_key(data.decode("utf-8"), "setup", "run", json.dumps(list(commands))) or ""
+    ).encode()
+    setup = before.setup.model_copy(update={"run": tuple(commands)})
+    wanted = before.model_copy(update={"setup": setup})
+    return made if examine(made) == wanted else None
 
 
 def _is_more(after: Sequence[Rule], before: Sequence[Rule], added: Sequence[Rule]) -> bool:

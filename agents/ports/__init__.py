@@ -16,7 +16,13 @@ from agents.ports.ci_checks import Checking, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
 from agents.ports.external import Forge, Manner, Page, Toolsets, Web
 from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
-from agents.ports.guidance import DeniedCall, GatheredEvidence, GuidanceEvidence, GuidanceRecords
+from agents.ports.guidance import (
+    DeniedCall,
+    GatheredEvidence,
+    GuidanceEvidence,
+    GuidanceRecords,
+    SetupMemory,
+)
 from agents.ports.issues import (
     DECISION,
     EarlierPull,
@@ -114,6 +120,7 @@ __all__ = [
     "Reviewing",
     "Ruling",
     "SetupCommand",
+    "SetupMemory",
     "SetupProposal",
     "SetupResult",
     "Signer",

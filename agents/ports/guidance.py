@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from agents.ports.repository import SetupProposal
 from agents.requests import Frozen
 
 
@@ -66,5 +67,24 @@ class GuidanceRecords(Protocol):
         """Keep for good what a pull request proposes; said again, nothing changes.
 
         `used`: the evidence behind it, by `GuidanceEvidence.about`.
+        """
+        ...
+
+
+class SetupMemory(Protocol):
+    """What a second look at the set-up of the run's repository came to, in this run or another."""
+
+    async def recall(self) -> SetupProposal | None:
+        """Return what the last one came to, if it helped, or was lately; None: look again."""
+        ...
+
+    async def note(self, proposal: SetupProposal) -> None:
+        """Keep what came of this one, in the place of what was known."""
+        ...
+
+    async def settle(self, number: int) -> None:
+        """Note that the owners were asked, in the pull request of that number, for good.
+
+        0: there was nothing to ask.
         """
         ...

@@ -149,8 +149,12 @@ class SetupProposal(Frozen):
     """The last ones that were tried, untrusted; empty: none came of it."""
     fault: str = ""
     """What speaks against them, untrusted; empty: the run goes on with what they install."""
+    checks: tuple[str, ...] = ()
+    """Checks that can run with them and could not before, by their commands."""
+    base: str = ""
+    """The commit that they were tried on."""
     asked: bool = True
-    """Whether a model was asked; else an earlier run had found them."""
+    """Whether a model was asked in this run; else an earlier one had."""
 
     @property
     def holds(self) -> bool:

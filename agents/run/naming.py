@@ -34,8 +34,7 @@ def to_conventional(subject: str, *, request: str, stage: str, about: str) -> st
         kind = "fix(deps)"
     if request in ("revert_change", "suspect_merge"):
         kind = "revert"
-    if request == "propose_guidance":
-        kind = "docs"
+    kind = {"propose_guidance": "docs", "offer_setup": "chore"}.get(request, kind)
     plain = subject[1:2].islower() or subject[1:2] == " "
     return f"{kind}: {subject[:1].lower() if plain else subject[:1]}{subject[1:]}"
 

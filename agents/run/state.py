@@ -23,6 +23,7 @@ from agents.ports import (
     PullRequest,
     Reporter,
     Reviewing,
+    SetupMemory,
     SetupProposal,
     Signer,
     Source,
@@ -177,3 +178,5 @@ class Ports:
     """None: nobody remembers which tests fail now and then."""
     guidance: GuidanceRecords | None = None
     """None: the run proposes nothing of what people said."""
+    setups: SetupMemory | None = None
+    """None: nobody remembers what set the repository up."""

@@ -26,6 +26,7 @@ from app.store.tables import (
     deliveries,
     ended_pulls,
     flaky_tests,
+    found_setups,
     installations,
     missed,
     repositories,
@@ -35,7 +36,7 @@ from app.store.tables import (
 ROWS_AT_ONCE = 500
 RUNS_AT_ONCE = 10
 """Runs deleted in one transaction: each may have megabytes, overwritten under the lock."""
-OF_A_REPOSITORY = (alert_looks, boards, ended_pulls, flaky_tests, missed)
+OF_A_REPOSITORY = (alert_looks, boards, ended_pulls, flaky_tests, found_setups, missed)
 """Tables that hold something of a repository, apart from its runs."""
 WITH_INPUTS = ("workflow_status", "workflow_input")
 

@@ -157,6 +157,16 @@ flaky_tests = Table(  # no key of `runs`: on clones they outlive the run and its
 )
 Index("flaky_tests_of_repository", flaky_tests.c.repository_id, flaky_tests.c.at)
 
+found_setups = Table(
+    "found_setups",
+    metadata,
+    Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("proposal", SealedText, nullable=False),  # JSON of agents.ports.SetupProposal
+    Column("helps", Boolean, nullable=False),  # else it was asked for in vain
+    Column("at", Float, nullable=False),  # unix seconds
+    Column("number", Integer),  # of the pull request that offers it, or did; 0: there is none
+)
+
 ended_pulls = Table(
     "ended_pulls",
     metadata,

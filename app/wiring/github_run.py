@@ -14,7 +14,7 @@ from agents.requests import (
     WAITING_LABEL,
     OnMerge,
     OnPull,
-    ProposeGuidance,
+    ProposalRequest,
     RemediateAlert,
     Request,
     ResolveIssue,
@@ -128,7 +128,7 @@ class GitHubRun:
         request = self.request
         if isinstance(request, RemediateAlert):
             return await self._check_alerts(request)
-        if isinstance(request, ProposeGuidance):
+        if isinstance(request, ProposalRequest):
             return await self._check_policy(AskerFacts(), tainted=False)
         client = await self.github.installation(
             request.installation_id, request.repository.id, Profile.READ

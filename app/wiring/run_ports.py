@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 
 from agents.ports import Reporter, Steps
-from agents.requests import OnPull, ProposeGuidance, RemediateAlert, Request, request_of
+from agents.requests import (
+    OnPull,
+    ProposalRequest,
+    ProposeGuidance,
+    RemediateAlert,
+    Request,
+    request_of,
+)
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
 from app.alerts.earlier_runs import StoredEarlierRuns
@@ -37,6 +44,7 @@ from app.runs.steering import RunSteering, SteerSignals
 from app.sandbox.select import build_caution
 from app.secrets.bait import RunBait
 from app.store.flaky_tests import StoredFlakyTests
+from app.store.found_setups import StoredSetups
 from app.store.handled_feedback import Batches
 from app.store.proposals import Proposals
 from app.store.runs import History, StoredCheckpoints, StoredJournal, StoredSteers
@@ -70,7 +78,7 @@ class RunPortsFactory:
         parts, github = self._parts, self._github
         request = await self._as_seen(request)
         mirror = parts.mirrors.open_mirror(request.repository.id)
-        alerts, guiding = self._alerts(run_id, request), isinstance(request, ProposeGuidance)
+        alerts, guiding = self._alerts(run_id, request), isinstance(request, ProposalRequest)
         place = await self._place(run_id, request, alerts)
         reporter = await self._make_reporter(run_id, request, place)
         objects = self._objects(run_id, mirror)
@@ -105,6 +113,7 @@ class RunPortsFactory:
                 actions=GitHubActionReleases(github, request) if alerts else None,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),
                 guidance=self._guidance(run_id, request),
+                setups=StoredSetups(parts.database, request.repository.id),
             ),
             self._retry(run_id, request, objects),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
@@ -177,7 +186,7 @@ class RunPortsFactory:
         self, run_id: str, request: Request, alerts: GitHubAlerts | None
     ) -> ConversationThread:
         """Return where the run speaks to people; about alerts they talk where none was before."""
-        if isinstance(request, ProposeGuidance):
+        if isinstance(request, ProposalRequest):
             return NoConversation(request)
         if not isinstance(request, RemediateAlert) or alerts is None:
             return ConversationThread(request)

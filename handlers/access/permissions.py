@@ -16,7 +16,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     "update_branch": CHANGING,
     "revert_change": CHANGING,
     "suspect_merge": CHANGING,
-    "propose_guidance": CHANGING,
+    **dict.fromkeys(("propose_guidance", "offer_setup"), CHANGING),
     "fix_checks": {**CHANGING, "checks": "read"},
     "remediate_alert": {**CHANGING, "vulnerability_alerts": "read"},
 }

@@ -140,6 +140,16 @@ def guidance_wanted(request: Request, rules: Rules) -> str | None:
     )
 
 
+def setup_wanted(request: Request, rules: Rules) -> str | None:
+    """Refuse to offer set-up commands of a model where the owners want none of them."""
+    if request.kind != "offer_setup" or rules.policy.setup.second_look:
+        return None
+    return (
+        f"the policy of `{request.repository.full_name}` wants no set-up commands of a model"
+        f" (`setup.second_look` in `{POLICY_PATH}`)."
+    )
+
+
 def updates_adapted(request: Request, rules: Rules) -> str | None:
     """Refuse other bots' updates where the owners do not want code adapted to them."""
     facts = rules.asker
@@ -190,5 +200,5 @@ _STARTS = {
 Rule = Callable[[Request, Rules], str | None]
 RULES: tuple[Rule, ...] = (
     *(trigger_on, asker_among, models_allowed),
-    *(guidance_wanted, updates_adapted),
+    *(guidance_wanted, setup_wanted, updates_adapted),
 )

@@ -10,6 +10,7 @@ from agents.requests import (
     AddressReview,
     Command,
     FixChecks,
+    OfferSetup,
     Person,
     ProposeGuidance,
     RemediateAlert,
@@ -104,6 +105,12 @@ def build_propose_guidance(**changes):
         "url": "https://example.org/octo/lib/pulls",
     }
     return ProposeGuidance(**about | changes)
+
+
+def build_offer_setup(**changes):
+    """Nobody asks for it but the clock, either."""
+    about = build_propose_guidance(title="Say how it is set up").model_dump(exclude={"kind"})
+    return OfferSetup(**about | changes)
 
 
 def build_command(**changes):

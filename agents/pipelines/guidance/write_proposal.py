@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agents.errors import RunError
 from agents.pipelines.guidance.find_lessons import BackedLine, Lessons
@@ -63,7 +63,7 @@ async def write_proposal(
     else:
         files[POLICY_PATH] = made
     if files:
-        await _commit(run, files)
+        await commit_files(run, SUBJECT, files)
     proposal = Proposal(file=path, lines=lines, rules=rules)
     run.summarize(f"{len(lines)} lines, {len(rules)} rules")
     return proposal
@@ -78,7 +78,7 @@ async def _write_policy(run: StageContext, rules: Sequence[BackedRule]) -> bytes
     return add_to_policy(data, denied, refuse_dependencies=len(denied) < len(rules))
 
 
-async def _commit(run: StageContext, files: dict[str, bytes]) -> None:
+async def commit_files(run: StageContext, subject: str, files: Mapping[str, bytes]) -> None:
     """Commit these files and nothing else. Raises RunError."""
     await run.tree(pristine=True)
     await run.write(files)
@@ -87,7 +87,7 @@ async def _commit(run: StageContext, files: dict[str, bytes]) -> None:
         raise RunError(_OTHERS.format(paths=", ".join(f"`{path}`" for path in sorted(others))))
     if await secret_check.list_secrets(tree, run.head, made):
         raise RunError(_SECRET)
-    subject = await run.format_subject(SUBJECT)
+    subject = await run.format_subject(subject)
     commit = await tree.commit(
         made,
         run.head,

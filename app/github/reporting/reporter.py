@@ -13,7 +13,7 @@ import structlog
 
 from agents.errors import RunError, TransientError
 from agents.ports import Usage
-from agents.requests import ProposeGuidance, RemediateAlert, Request
+from agents.requests import ProposalRequest, RemediateAlert, Request
 from agents.run import Outcome
 from app.github.approvals.comment import comment_key
 from app.github.reporting.progress_text import Progress, render
@@ -101,7 +101,7 @@ class GitHubReporter:
     def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Show the totals with the next update, or once in a while without one."""
         self._progress = self._progress.with_spent(usage, cost_usd, answers)
-        if self._quiet and not isinstance(self._request, RemediateAlert | ProposeGuidance):
+        if self._quiet and not isinstance(self._request, RemediateAlert | ProposalRequest):
             self._speak()
         if time.monotonic() - self._sent_at > SPEND_INTERVAL:
             self._show(self._progress)

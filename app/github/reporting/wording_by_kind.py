@@ -77,10 +77,13 @@ WORDS: Mapping[str, KindWording] = {
         answered="Looked at.",
         link="what was found out",
     ),
-    "propose_guidance": KindWording(
-        next="The pull request that proposes it will be linked here.",
-        answered="Looked through.",
-        link="the result",
+    **dict.fromkeys(
+        ("propose_guidance", "offer_setup"),
+        KindWording(
+            next="The pull request that proposes it will be linked here.",
+            answered="Looked through.",
+            link="the result",
+        ),
     ),
     "remediate_alert": KindWording(
         next="The result will be linked here.",

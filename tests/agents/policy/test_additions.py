@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.policy import Rule, parse_policy
-from agents.policy.additions import add_to_policy
+from agents.policy.additions import add_setup, add_to_policy
 
 RULE = Rule(path="db/schema.sql", reason='They said "no".')
 ENTRY = '{path: "db/schema.sql", reason: "They said \\"no\\"."}'
@@ -56,3 +56,30 @@ def test_dependencies_are_refused_in_their_own_key(before, after):
 )
 def test_what_cannot_be_added_to_is_left_alone(before):
     assert add_to_policy(before.encode(), [RULE]) is None
+
+
+COMMANDS = ("cd web && npm ci", "pip install -e '.[test]' \"x\"")
+RUN = 'run: ["cd web && npm ci", "pip install -e \'.[test]\' \\"x\\""]'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", f"setup: {{{RUN}}}\n"),
+        ("# ours\npath: fast", f"# ours\npath: fast\nsetup: {{{RUN}}}\n"),
+        ("setup: {timeout: 60}  # s\n", f"setup: {{{RUN}, timeout: 60}}  # s\n"),
+        ("setup:\n  timeout: 60\n", f"setup:\n  {RUN}\n  timeout: 60\n"),
+        ("{path: fast}", f"{{setup: {{{RUN}}}, path: fast}}"),
+    ],
+)
+def test_set_up_commands_are_added_and_nothing_else_changes(before, after):
+    made = add_setup(before.encode(), COMMANDS)
+    assert made.decode() == after
+    assert parse_policy(made).setup.run == COMMANDS
+
+
+@pytest.mark.parametrize(
+    "text", ["setup: {run: [npm ci]}\n", "setup: {run: []}\n", "setup: 5\n", "nobody: knows\n"]
+)
+def test_set_up_commands_of_the_owners_stay(text):
+    assert add_setup(text.encode(), COMMANDS) is None

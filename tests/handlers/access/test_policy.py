@@ -20,6 +20,7 @@ from tests.fakes.requests import (
     build_address_review,
     build_command,
     build_fix_checks,
+    build_offer_setup,
     build_propose_guidance,
     build_remediate_alert,
     build_resolve_issue,
@@ -173,3 +174,13 @@ def test_owners_can_do_without_proposals():
     for text in ("guidance: monthly", "", "triggers: {commands: false}", "who: {role: admin}"):
         assert judge(request, text, AskerFacts()) is None
     assert judge(LABELLED, "guidance: never") is None
+
+
+def test_owners_can_do_without_set_up_commands_of_a_model():
+    request = build_offer_setup()
+    refusal = judge(request, "setup: {second_look: false}", AskerFacts())
+    assert (refusal.rule, refusal.silent) == ("setup-wanted", True)
+    assert "(`setup.second_look` in `.github/fettle.yml`)" in refusal.text
+    for text in ("", "guidance: never", "who: {role: admin}"):
+        assert judge(request, text, AskerFacts()) is None
+    assert judge(LABELLED, "setup: {second_look: false}") is None

@@ -86,6 +86,33 @@ async def look_again(
     if not blind:
         return setup
     trials = _Trials(run, _give_reason(setup, blind), before, look)
+    proposal = await _recall(run, trials)
+    if proposal is None:
+        proposal = await _ask(run, setup, before, trials)
+    run.stands(setup=proposal)
+    run.let_go()
+    made = trials.results.get(proposal.commands) if proposal.holds else None
+    return hold_to(proposal, made or setup)
+
+
+async def _recall(run: StageContext, trials: _Trials) -> SetupProposal | None:
+    """Return what an earlier run's second look came to, where it holds here as well."""
+    if run.ports.setups is None or await run.ports.journal.turns(run.current):
+        return None  # a conversation under way goes on, whatever others found meanwhile
+    earlier = await run.ports.setups.recall()
+    if earlier is None:
+        return None
+    if earlier.holds:
+        now = await trials.judge(earlier.commands)
+        return now.model_copy(update={"asked": False}) if now.holds else None
+    vain = earlier.reason == trials.reason
+    return earlier.model_copy(update={"asked": False}) if vain else None
+
+
+async def _ask(
+    run: StageContext, setup: SetupResult, before: Starts, trials: _Trials
+) -> SetupProposal:
+    """Have a model propose commands; what came of it is kept for later runs."""
     states = "\n\n".join(f"`{c}`: {s.why or _FINE}" for c, s in before.items())
     try:
         said = await run.converse(
@@ -96,12 +123,11 @@ async def look_again(
             checks=run.fence(printable(states), limit=SHOWN),
         )
         proposal = await trials.judge(said.commands)
-    except (*WORDLESS, ConfigError) as error:
-        proposal = SetupProposal(reason=trials.reason, fault=one_line(str(error), REASON))
-    run.stands(setup=proposal)
-    run.let_go()
-    made = trials.results.get(proposal.commands) if proposal.holds else None
-    return hold_to(proposal, made or setup)
+    except (*WORDLESS, ConfigError) as error:  # it came to no end, so another run may try
+        return SetupProposal(reason=trials.reason, fault=one_line(str(error), REASON))
+    if run.ports.setups is not None:
+        await run.ports.setups.note(proposal)
+    return proposal
 
 
 def hold_to(proposal: SetupProposal | None, setup: SetupResult) -> SetupResult:
@@ -121,7 +147,7 @@ class _Trials:
     before: Starts
     look: Callable[[], Awaitable[Starts]]
     results: dict[tuple[str, ...], SetupResult] = field(default_factory=dict)
-    _faults: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _judged: dict[tuple[str, ...], SetupProposal] = field(default_factory=dict)
     _began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -138,38 +164,43 @@ class _Trials:
         """Return the proposal with what speaks against it."""
         if not commands:
             return SetupProposal(reason=self.reason, fault=_FOUND_NONE)
-        if commands not in self._faults:
-            fault = await find_fault(commands)
-            if not fault and self._is_late():
-                fault = _UNTRIED
-            self._faults[commands] = fault or await self._try(commands)
-        fault = printable(self._faults[commands])[:TOLD]
-        return SetupProposal(reason=self.reason, commands=commands, fault=fault)
+        if commands not in self._judged:
+            fault = await find_fault(commands) or (_UNTRIED if self._is_late() else "")
+            proposal = SetupProposal(reason=self.reason, commands=commands, base=self.run.base)
+            if not fault:
+                proposal, fault = await self._try(proposal)
+            fault = printable(fault)[:TOLD]
+            self._judged[commands] = proposal.model_copy(update={"fault": fault})
+        return self._judged[commands]
 
-    async def _try(self, commands: tuple[str, ...]) -> str:
-        """Set the repository up by them, look at its checks, and return what speaks against it."""
+    async def _try(self, proposal: SetupProposal) -> tuple[SetupProposal, str]:
+        """Set the repository up by it and look at the checks; return what speaks against it."""
         run = self.run
-        run.stands(setup=SetupProposal(reason=self.reason, commands=commands))
+        run.stands(setup=proposal)
         run.let_go()
         try:
             made = await run.ports.source.set_up(run.foundation, await run.policy())
-            self.results[commands] = made
-            return _find_fault_of(made) or self._compare(await self.look())
+            self.results[proposal.commands] = made
+            if fault := _find_fault_of(made):
+                return proposal, fault
+            after = await self.look()
         finally:
             run.stands(setup=None)
             run.let_go()
+        return self._compare(proposal, after)
 
-    def _compare(self, after: Starts) -> str:
-        """Return why the checks are no better off; empty where one runs that could not."""
+    def _compare(self, proposal: SetupProposal, after: Starts) -> tuple[SetupProposal, str]:
+        """Return it with the checks that run now and could not, or why they are no better off."""
         none = CheckStart(runs=False)
         lost = [c for c, start in self.before.items() if start.runs and not after.get(c, none).runs]
         if lost:
-            return "\n".join(_LOST.format(command=f"`{command}`") for command in lost)
+            return proposal, "\n".join(_LOST.format(command=f"`{command}`") for command in lost)
         blind = [command for command, start in self.before.items() if start.why]
-        if any(after.get(command, none).runs for command in blind):
-            return ""
+        gained = tuple(command for command in blind if after.get(command, none).runs)
+        if gained:
+            return proposal.model_copy(update={"checks": gained}), ""
         still = [f"`{c}`: {after.get(c, none).why or 'nobody can tell'}" for c in blind]
-        return _NO_GAIN.format(still="\n".join(still))
+        return proposal, _NO_GAIN.format(still="\n".join(still))
 
     def _is_late(self) -> bool:
         return self.run.clock() - self._began > PATIENCE

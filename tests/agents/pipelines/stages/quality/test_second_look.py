@@ -1,6 +1,7 @@
 """A model proposes set-up commands, our process tries them, and only what helps holds."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from agents.loop.no_model import NONE
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.quality import format_proposed_setup, measure_base
 from agents.policy import POLICY_PATH
-from agents.ports import SetupCommand, SetupResult
+from agents.ports import SetupCommand, SetupProposal, SetupResult
 from agents.run import Standing
 from tests.fakes.model import Killed, use
 
@@ -254,3 +255,67 @@ async def test_a_hostile_cause_cannot_break_out_of_words(scene):
 def test_records_of_older_versions_are_read():
     assert Standing.model_validate({"trunk": "a"}).setup is None
     assert SetupResult.model_validate({"source": "s"}).proposal is None
+
+
+class Memory:
+    """The port `SetupMemory`, as other runs left it."""
+
+    def __init__(self, proposal=None):
+        self.proposal, self.noted = proposal, []
+
+    async def recall(self):
+        return self.proposal
+
+    async def note(self, proposal):
+        self.noted.append(proposal)
+
+
+def remember(it, proposal=None):
+    it.run.context.ports = replace(it.run.context.ports, setups=(memory := Memory(proposal)))
+    return memory
+
+
+async def test_what_comes_of_it_is_kept_for_other_runs(scene):
+    it = scene(propose(*GOOD))
+    memory = remember(it)
+    setup = await it.set_up()
+    assert memory.noted == [setup.proposal]
+    assert (setup.proposal.checks, setup.proposal.base) == ((CHECK,), it.world.base)
+
+
+async def test_what_helped_an_earlier_run_is_tried_before_a_model_is_asked(scene):
+    it = scene()
+    memory = remember(it, SetupProposal(reason="It failed.", commands=GOOD))
+    setup = await it.set_up()
+    assert (setup.proposal.holds, setup.proposal.asked) == (True, False)
+    assert (it.asked, memory.noted) == ([], [])
+    assert "proposed in an earlier run:** `pip install" in format_proposed_setup(setup)
+
+
+async def test_where_it_helps_no_more_a_model_is_asked(scene):
+    it = scene(propose(*GOOD))
+    memory = remember(it, SetupProposal(reason="It failed.", commands=("npm install",)))
+    setup = await it.set_up()
+    assert it.source.tried[0] == ("npm install",)
+    assert memory.noted == [setup.proposal]
+    assert setup.proposal.commands == GOOD
+
+
+async def test_what_was_asked_in_vain_is_not_asked_again_for_the_same_reason(scene):
+    it = scene(propose(*GOOD))
+    vain = SetupProposal(reason=BROKEN.problems[0], commands=("yarn",), fault="no lock file")
+    remember(it, vain)
+    setup = await it.set_up()
+    assert setup.proposal == vain.model_copy(update={"asked": False})
+    assert it.asked == []
+
+    other = scene(propose(*GOOD))
+    remember(other, vain.model_copy(update={"reason": "Something else."}))
+    assert (await other.set_up()).proposal.holds
+
+
+async def test_an_end_by_the_budget_is_no_answer_for_other_runs(scene):
+    it = scene(ModelRefused("No."))
+    memory = remember(it)
+    assert (await it.set_up()).proposal.fault == "No."
+    assert memory.noted == []
