@@ -85,6 +85,10 @@ async def test_what_works_holds_survives_a_kill_and_is_offered_once(make_place):
         assert "- `make deps`" in offer.issue.body
         assert "`sh check.sh` could run" in offer.issue.body
 
+        seen = [path.read_text() for path in place.server.data.rglob("vendor*/**/seen")]
+        seen += [path.read_text() for path in place.server.data.rglob("tree/*/seen")]
+        assert seen, "what the commands found in their environment"
+        assert not [secret for secret in place.secrets() if any(secret in each for each in seen)]
         await place.github.close_issue(place.repository, offer.issue.number, place.people["mara"])
         await asyncio.sleep(3)  # as long as several looks by the clock take
         assert len(await list_kinds(place)) == 2

@@ -208,3 +208,35 @@ async def test_the_indexes_of_this_machine_serve_a_set_up(ground):
         output = result.commands[-1].output if result.commands else ""
         pytest.skip(f"no package could be had from this machine's index: {output[-300:]}")
     assert (await bash(tree, "python3 -c 'import idna'")).exit_code == 0
+
+
+async def test_files_of_the_commit_that_commands_change_are_named(ground):
+    names = ("same", "touched", "edited", "gone", "longer", "linked", "kept/a", "moved/b")
+    ground.commit({name: f"{name}\n" for name in names})
+    result, tree = await ground.run(
+        "echo same >same; touch touched; chmod +x touched",
+        "sed -i s/e/f/ edited && touch -d @0 edited; rm gone; echo more >>longer",
+        "ln -sf /etc/passwd linked; mv moved elsewhere && ln -s elsewhere moved",
+        "mkdir -p node_modules && echo 1 >node_modules/x; echo new >untracked",
+    )
+    assert result.problems == ()
+    assert sorted(result.changed) == ["edited", "gone", "linked", "longer", "moved/b"]
+    assert await tree.read("edited") == b"edited\n", "it was a copy of theirs"
+    again, _ = await ground.run("true", run_id="run-2")
+    assert again.changed == ()
+
+
+async def test_a_run_that_is_set_up_otherwise_sees_what_that_installs(ground):
+    """And another time what the first had installed, whichever it asks for."""
+    one, two = (
+        Policy.model_validate(
+            {"setup": {"run": [f"mkdir -p node_modules && touch node_modules/{n}"]}}
+        )
+        for n in ("one", "two")
+    )
+    source = ground.source()
+    for policy, name in ((one, "one"), (two, "two"), (one, "one")):
+        await source.set_up(ground.base, policy)
+        tree = await source.open(ground.base, policy)
+        seen = await bash(tree, "ls node_modules")
+        assert seen.output.split() == [name]
