@@ -1,4 +1,7 @@
-"""The guidance pipeline: what people said more than once becomes a proposal to write it down."""
+"""The guidance pipeline: what was learnt of a repository becomes a proposal to write it down.
+
+That is what people said more than once, or with which commands the repository could be set up.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from agents.run import Outcome, Run
 CONVERSATIONS = (FIND_LESSONS,)
 LITTLE = "People have said too little to have said anything more than once."
 NOTHING = "People have said nothing more than once that a line would have said before."
+"""Why nothing is proposed."""
 
 
 async def propose(run: Run, request: ProposalRequest) -> Outcome:

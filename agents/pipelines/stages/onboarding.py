@@ -80,7 +80,7 @@ async def set_up(run: StageContext) -> SetupResult:
     result = await run.ports.source.set_up(run.foundation, await run.policy())
     result = hold_to(run.standing.setup, result)
     if result.problems and await may_look_again(run):
-        look = partial(look_at_checks, run)
+        look = partial(look_at_checks, run, broken=True)
         result = await look_again(run, result, await look(), look)
     run.summarize(one_line(_summary(result), SUMMARY))
     return result

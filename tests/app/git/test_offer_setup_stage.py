@@ -28,7 +28,7 @@ GOOD = SetupProposal(
 )
 
 
-class Memory:
+class KnownSetup:
     """The port, with what an earlier run had found."""
 
     def __init__(self, proposal):
@@ -47,7 +47,7 @@ def offer(estate, make):  # noqa: F811 - the fixture
     async def run(proposal=GOOD, files=None, given=None):
         Somebody(estate).commits("main", files or {"a.txt": "a"}, "Set up")
         request, pipeline = build_offer_setup(), PIPELINES[OfferSetup]
-        publisher, memory, model = Publisher(estate), Memory(proposal), ListModel([])
+        publisher, memory, model = Publisher(estate), KnownSetup(proposal), ListModel([])
         ports = Ports(
             model=model,
             journal=MemoryJournal(),

@@ -18,6 +18,7 @@ COMMANDS_SHOWN = 4
 REASON_LIMIT = 400
 
 NOT_THERE = "its program is not there"
+_SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
 _NOT_HERE = "{commands} cannot run here"
 
@@ -63,13 +64,17 @@ Starts = Mapping[str, CheckStart]
 """The repository's checks, by their commands."""
 
 
-def read_start(run: CheckResult) -> CheckStart:
-    """Return whether the check came to say anything in that run."""
-    why = explain_no_start(run)
+def read_start(run: CheckResult, *, broken: bool = False) -> CheckStart:
+    """Return whether the check came to say anything in that run.
+
+    `broken`: the set-up failed, which is then taken for the reason why tests that fail say nothing.
+    """
+    silent = run.failures.of_tests and bool(run.exit_code) and not run.failures.told
+    why = explain_no_start(run) or (_SAYS_NOTHING if silent and broken and not run.stopped else "")
     if why:
         return CheckStart(runs=False, why=f"{why}: {shorten_cause(run.output)}")
-    silent = run.failures.of_tests and run.failures.ran == 0
-    return CheckStart(runs=not (run.stopped or silent))
+    ran_none = run.failures.of_tests and run.failures.ran == 0
+    return CheckStart(runs=not (run.stopped or silent or ran_none))
 
 
 class Baseline(Frozen):

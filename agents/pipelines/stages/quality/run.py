@@ -96,9 +96,8 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     baseline = await _measure_base(run, setup)
     if not await may_look_again(run):
         return baseline
-    looked = await look_again(
-        run, baseline.setup, _read_starts(baseline), partial(look_at_checks, run)
-    )
+    look = partial(look_at_checks, run, broken=bool(baseline.setup.problems))
+    looked = await look_again(run, baseline.setup, _read_starts(baseline), look)
     if looked.proposal is not None and looked.proposal.holds:
         return await _measure_base(run, looked)
     return baseline.model_copy(update={"setup": looked})
@@ -129,11 +128,15 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
 
 def _read_starts(baseline: Baseline) -> Starts:
     gone = dict.fromkeys(baseline.unavailable, CheckStart(runs=False, why=NOT_THERE))
-    return gone | {each.command: read_start(each) for each in baseline.runs}
+    broken = bool(baseline.setup.problems)
+    return gone | {each.command: read_start(each, broken=broken) for each in baseline.runs}
 
 
-async def look_at_checks(run: StageContext) -> Starts:
-    """Tell which checks of the base come to say anything; pytest collects and runs nothing."""
+async def look_at_checks(run: StageContext, *, broken: bool) -> Starts:
+    """Tell which checks of the base come to say anything; pytest collects and runs nothing.
+
+    `broken`: the set-up failed.
+    """
     checks, unavailable, _ = await find_checks(run)
     services, _ = await find_running_services(run) if checks else ((), ())
     starts = dict.fromkeys(unavailable, CheckStart(runs=False, why=NOT_THERE))
@@ -141,7 +144,7 @@ async def look_at_checks(run: StageContext) -> Starts:
         tree = await run.tree(run.base, changing=True, pristine=not number)
         short = check.model_copy(update={"timeout": min(check.timeout, LOOK_SECONDS)})
         ended = await _run_check(tree, short, services, COLLECT_ONLY)
-        starts[check.run] = read_start(ended)
+        starts[check.run] = read_start(ended, broken=broken)
     return starts
 
 

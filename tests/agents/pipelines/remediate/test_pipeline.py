@@ -386,7 +386,7 @@ def test_its_sessions_are_all_fresh_so_nobody_judges_their_own_work():
 
     assert all(each.resumes is None for each in conversations)
     reading = {each.name for each in conversations if each.capability.value == "read-only"}
-    assert reading == {"assess", "verify", "summarize"}
+    assert reading == {"assess", "verify", "summarize", "second_look"}
 
 
 def test_one_lane_for_each_package_of_each_folder(scene):

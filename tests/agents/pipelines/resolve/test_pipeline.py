@@ -240,7 +240,8 @@ async def test_what_failed_before_is_not_held_against_the_change(make_world, req
 )
 async def test_what_could_not_be_told_is_never_ready(make_world, request_, talk, said, why):
     answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
-    world = make_world(FILES, answers, commands={CHECK: said})
+    policy = {".github/fettle.yml": "setup: {second_look: false}"}
+    world = make_world(FILES | policy, answers, commands={CHECK: said})
 
     outcome = await world.resolve(request_)
 

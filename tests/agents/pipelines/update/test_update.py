@@ -221,4 +221,5 @@ def test_it_is_registered():
 def test_whoever_settled_it_mends_it_as_well():
     resumed = {each.name: each.resumes for each in PIPELINES[UpdateBranch].conversations}
 
-    assert resumed == {"implement": None, "quality_fix": "implement", "put_back": "implement"}
+    mending = {"quality_fix": "implement", "put_back": "implement"}
+    assert resumed == {"second_look": None, "implement": None, **mending}

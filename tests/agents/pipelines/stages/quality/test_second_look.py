@@ -166,6 +166,19 @@ async def test_a_check_that_starts_without_a_test_is_no_gain(scene):
     assert not (await it.set_up()).proposal.holds
 
 
+async def test_tests_that_fail_without_a_word_count_where_the_set_up_failed(scene):
+    silent = (1, "[ERROR] Plugin could not be resolved")
+    it = scene(propose(*GOOD), ends={(): silent})
+    assert (await it.set_up()).proposal.holds
+
+    calm = scene(ends={(): silent}, installed=SetupResult(source="found"))
+    await calm.run.stage(measure_base, await calm.set_up())
+    assert calm.asked == [], "some suites are red, and write in ways that nobody reads"
+
+    vain = scene(propose(*GOOD), propose(), ends={GOOD: silent})
+    assert not (await vain.set_up()).proposal.holds, "that says as little as before"
+
+
 async def test_no_model_is_asked_where_every_check_runs_all_the_same(scene):
     it = scene(ends={(): SEES})
     assert await it.set_up() == BROKEN
@@ -257,7 +270,7 @@ def test_records_of_older_versions_are_read():
     assert SetupResult.model_validate({"source": "s"}).proposal is None
 
 
-class Memory:
+class KnownSetup:
     """The port `SetupMemory`, as other runs left it."""
 
     def __init__(self, proposal=None):
@@ -271,7 +284,7 @@ class Memory:
 
 
 def remember(it, proposal=None):
-    it.run.context.ports = replace(it.run.context.ports, setups=(memory := Memory(proposal)))
+    it.run.context.ports = replace(it.run.context.ports, setups=(memory := KnownSetup(proposal)))
     return memory
 
 
