@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agents.errors import ModelRefused, RunError
+from agents.errors import ModelRefused, RunError, TransientError
 from agents.loop.budget import RunLimits
 from agents.loop.no_model import NONE
 from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy
-from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence
+from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence, SetupResult
 from agents.requests import ProposeGuidance
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
@@ -51,6 +51,25 @@ class Records:
         self.proposed.append((number, list(lines), list(used)))
 
 
+class SetUpFirst:
+    """A source whose dependencies cannot be installed: files lie there once that is known."""
+
+    def __init__(self, source):
+        self.source, self.known = source, set()
+
+    def __getattr__(self, name):
+        return getattr(self.source, name)
+
+    async def set_up(self, base, policy):
+        self.known.add(base)
+        return SetupResult(source="found", problems=("`npm ci` failed.",))
+
+    async def open(self, base, policy):
+        if base not in self.known:
+            raise TransientError("What was installed for this run is gone")
+        return await self.source.open(base, policy)
+
+
 @pytest.fixture
 def propose(estate, make):  # noqa: F811 - the fixture
     async def run(evidence, *submissions, declined=(), files=FILES):
@@ -74,7 +93,7 @@ def propose(estate, make):  # noqa: F811 - the fixture
                 ports=Ports(
                     model=model,
                     journal=MemoryJournal(),
-                    source=make(run_id="0006-run"),
+                    source=SetUpFirst(make(run_id="0006-run")),
                     publisher=publisher,
                     reporter=RecordingReporter(),
                     guidance=records,
