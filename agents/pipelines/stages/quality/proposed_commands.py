@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents.analysis.exposure import holds_secret
+from agents.analysis.known_packages import KnownPackages
 from agents.text.apart import Exhausted, run_apart
 from agents.tools.shell.command import Command
+from agents.tools.shell.known_install import find_known_install
 from agents.tools.shell.options import word_set
+from agents.tools.shell.programs import rule_of
 from agents.tools.shell.script import read
 
 MOST_COMMANDS, LONGEST = 12, 400  # commands, and characters of each
@@ -23,6 +27,8 @@ _INSTALLERS = word_set(
     " gradle gradlew bundle bundler gem composer mix dotnet cmake meson ninja make configure"
 )
 _BESIDES = word_set("cd export mkdir command [ test")
+_INSTALLED_WITH = frozenset(("pip", name) for name in ("pip", "setuptools", "wheel"))
+"""What packages are built and installed with, whatever names them."""
 _IN_PYTHON = word_set("setup.py venv ensurepip build")  # as what `python` runs is named
 _PYTHONS = re.compile(r"python3?(?:\.\d{1,2})?")
 _MODULES = word_set("pip venv ensurepip build tox nox poetry pdm pipenv hatch")
@@ -52,31 +58,45 @@ _ADDRESSES = (
     "`{command}` names an address or an index. The set-up reaches the package indexes of this"
     " machine and nothing else: name packages."
 )
+_FOREIGN = (
+    "`{command}` would bring in what the default branch does not name, and people are asked for"
+    " that. Install from its manifests and lock files (`-r`, `.[extra]`, `npm ci`), or packages"
+    " that they name, in one `pip install` or `npm install` of their own."
+)
 _NAMES_SECRETS = (
     "`{command}` names what may be a secret. There are none where it runs, and the command would"
     " be shown to everybody."
 )
 
 
-async def find_fault(commands: Sequence[str]) -> str:
-    """Return why these may not be tried, for the model; empty where they may."""
+async def find_fault(commands: Sequence[str], known: KnownPackages) -> str:
+    """Return why these may not be tried, for the model; empty where they may.
+
+    `known`: the packages that the default branch names. Others are for people to say yes to.
+    """
     if len(commands) > MOST_COMMANDS or any(len(each) > LONGEST for each in commands):
         return _MANY
     if not all(_PLAIN.fullmatch(each) for each in commands):
         return _ODD
     try:
-        return await run_apart("\n".join(commands), _look_through, tuple(commands))
+        return await run_apart("\n".join(commands), _look_through, tuple(commands), known)
     except Exhausted:
         return _HARD.format(command="\n".join(commands)[:LONGEST])
 
 
-def _look_through(commands: Sequence[str]) -> str:
+def _look_through(commands: Sequence[str], known: KnownPackages) -> str:
+    known = replace(known, names=known.names | _INSTALLED_WITH)
     installs = False
     for command in commands:
         analysis = read(command)
         if not analysis.readable or analysis.bomb or not analysis.commands:
             return _HARD.format(command=command)
-        faults = (_judge_text(command), *(_judge(each, command) for each in analysis.commands))
+        # Packages by name in a command of their own: that is one that can be read to the letter.
+        own = find_known_install(command, known) is not None
+        faults = (
+            _judge_text(command),
+            *(_judge(each, command, own=own) for each in analysis.commands),
+        )
         if fault := next((fault for fault in faults if fault), ""):
             return fault
         installs = installs or any(each.name not in _BESIDES for each in analysis.commands)
@@ -91,13 +111,18 @@ def _judge_text(command: str) -> str:
     return ""
 
 
-def _judge(simple: Command, command: str) -> str:
-    """Return what speaks against one simple command of this one."""
+def _judge(simple: Command, command: str, *, own: bool) -> str:
+    """Return what speaks against one simple command of this one.
+
+    `own`: it installs packages that the default branch names, and does nothing else.
+    """
     if any(path != _NULL for path in simple.writes) or simple.reads or simple.feed:
         return _WRITES.format(command=command)
     name = simple.name
     if _PYTHONS.fullmatch(name):
         return _judge_python(simple.words[1:])
+    if (rule := rule_of(simple)) is not None and not (own and rule == "dependency/new"):
+        return _FOREIGN.format(command=command)
     known = not name or name in _INSTALLERS | _IN_PYTHON | _BESIDES
     return "" if known else _PROGRAM.format(name=name)
 

@@ -165,7 +165,8 @@ class _Trials:
         if not commands:
             return SetupProposal(reason=self.reason, fault=_FOUND_NONE)
         if commands not in self._judged:
-            fault = await find_fault(commands) or (_UNTRIED if self._is_late() else "")
+            known = await self.run.find_known_packages()
+            fault = await find_fault(commands, known) or (_UNTRIED if self._is_late() else "")
             proposal = SetupProposal(reason=self.reason, commands=commands, base=self.run.base)
             if not fault:
                 proposal, fault = await self._try(proposal)
