@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from agents.analysis.failure_cause import read_cause
-from agents.errors import WORDLESS, ConfigError, ModelRefused
+from agents.errors import WORDLESS, ConfigError, ModelRefused, TransientError
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.loop.turns import pair_calls, submits
 from agents.pipelines.stages.quality.proposed_commands import MOST_COMMANDS, find_fault
@@ -67,7 +67,7 @@ async def may_look_again(run: StageContext) -> bool:
         return False
     try:
         await run.ports.model.capabilities(run.models["fast"])
-    except (ModelRefused, ConfigError):  # there is none; whoever needs one says so
+    except (ModelRefused, ConfigError, TransientError):  # whoever cannot do without says so
         return False
     return True
 
@@ -123,6 +123,7 @@ async def _ask(
             checks=run.fence(printable(states), limit=SHOWN),
         )
         proposal = await trials.judge(said.commands)
+        proposal = proposal.model_copy(update={"fault": one_line(proposal.fault, REASON)})
     except (*WORDLESS, ConfigError) as error:  # it came to no end, so another run may try
         return SetupProposal(reason=trials.reason, fault=one_line(str(error), REASON))
     if run.ports.setups is not None:
@@ -156,7 +157,9 @@ class _Trials:
     async def find_objection(self, said: ProposedSetup) -> str | None:
         """Return what the model has to know to do better; None where it has had its tries."""
         proposal = await self.judge(said.commands)
-        if proposal.holds or not proposal.commands or await self._is_last():
+        made = self.results.get(proposal.commands)
+        helpless = made is not None and not made.commands  # no sandbox here can run any
+        if proposal.holds or not proposal.commands or helpless or await self._is_last():
             return None
         return proposal.fault
 

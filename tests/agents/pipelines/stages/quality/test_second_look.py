@@ -139,6 +139,15 @@ async def test_commands_that_change_nothing_are_no_success(scene, command):
     assert not setup.proposal.holds
 
 
+async def test_where_no_sandbox_can_run_any_nobody_goes_on_trying(scene):
+    problem = "The sandbox `none` cannot give set-up commands a network"
+    nowhere = SetupResult(source="found", problems=(problem,))
+    it = scene(propose(*GOOD), installed=nowhere)
+    it.source.by_commands = {}
+    assert problem in (await it.set_up()).proposal.fault
+    assert len(it.asked) == 1
+
+
 async def test_what_changes_files_of_the_commit_is_refused(scene):
     changing = DONE.model_copy(update={"changed": ("tests/test_a.py",)})
     it = scene(propose("make clean"), propose(), ends={("make clean",): SEES})
