@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Work
-from agents.pipelines.stages.quality import checks_table, format_untold, headline, to_code
+from agents.pipelines.stages.quality import (
+    checks_table,
+    format_proposed_setup,
+    format_untold,
+    headline,
+    to_code,
+)
 from agents.ports.publishing import EVIDENCE
 from agents.text import ADVISORIES, clean, is_advisory, one_line, publish
 from agents.text.outgoing import fence_all
@@ -322,10 +328,11 @@ def _tell_checks(work: Work, repository_url: str) -> str:
     parts = [_UNINSTALLED.format(problem=problem) if problem else said]
     if work.verdict is not None:
         by = _UNSEEN if work.verdict.unseen else _BY[work.verdict.by]
-        parts.append(by + (f" {_NO_MODEL}" if work.untouched else ""))
+        parts.append(by + (f" {_NO_MODEL}" if work.spared else ""))
         if work.verdict.unseen:
             parts.append(_words(work.verdict.reasoning, repository_url))
-    return " ".join(parts)
+    parts.append(format_proposed_setup(work.quality.baseline.setup))
+    return " ".join(part for part in parts if part)
 
 
 def _objections(work: Work, repository_url: str) -> str:

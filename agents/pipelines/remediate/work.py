@@ -206,10 +206,13 @@ class Work(Frozen):
         """Return whether no token was spent on the fix that stands."""
         by_code = self.verdict is None or self.verdict.by != "model"
         by_ladder = self.bump is None or self.bump.by != "engineer"
+        return by_code and by_ladder and not self.adapted and not self.failed
+
+    @property
+    def spared(self) -> bool:
+        """Return whether no token was spent on it: neither on the fix nor on its set-up."""
         looked = self.setup.proposal if self.setup is not None else None
-        set_up_by_code = looked is None or not looked.asked
-        unchanged = not self.adapted and not self.failed
-        return by_code and by_ladder and set_up_by_code and unchanged
+        return self.untouched and not (looked is not None and looked.asked)
 
     def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return it with what installing and the checks say of it."""

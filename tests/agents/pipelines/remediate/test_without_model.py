@@ -69,3 +69,17 @@ async def test_no_question_is_answered():
     assert str(raised.value) == NONE
     with pytest.raises(ModelRefused, match="FETTLE_MODELS=none"):
         await model.capabilities("m")
+
+
+async def test_where_a_model_proposed_the_set_up_that_is_said_and_no_other(scene, talk):
+    def check(_files):
+        return (0, "3 passed in 0.1s") if place.world.source.set_up_by else (127, "no make")
+
+    place = scene([[talk.use("submit_setup", commands=["make deps"])]], check=check)
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed", outcome.text
+    assert "**Set up by commands that a model proposed:** `make deps`." in place.pull.body
+    assert "No token was spent." not in place.pull.body
+    assert len(place.world.model.asked) == 1
