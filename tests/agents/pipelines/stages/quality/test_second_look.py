@@ -7,8 +7,17 @@ import pytest
 
 from agents.errors import ModelRefused
 from agents.loop.no_model import NONE
+from agents.pipelines.address.answer_threads import summarize_checks
 from agents.pipelines.stages.onboarding import set_up
-from agents.pipelines.stages.quality import format_proposed_setup, measure_base
+from agents.pipelines.stages.quality import (
+    Baseline,
+    CheckComparison,
+    CheckResult,
+    checks_table,
+    format_proposed_setup,
+    headline,
+    measure_base,
+)
 from agents.policy import POLICY_PATH
 from agents.ports import SetupCommand, SetupProposal, SetupResult
 from agents.run import Standing
@@ -341,3 +350,18 @@ async def test_an_end_by_the_budget_is_no_answer_for_other_runs(scene):
     memory = remember(it)
     assert (await it.set_up()).proposal.fault == "No."
     assert memory.noted == []
+
+
+@pytest.mark.parametrize("tell", [checks_table, summarize_checks])
+@pytest.mark.parametrize("fault", ["", "It fails."])
+def test_every_report_of_checks_says_who_proposed_the_set_up(tell, fault):
+    proposal = SetupProposal(reason="`npm ci` failed.", commands=("make deps",), fault=fault)
+    setup = SetupResult(source="found", proposal=proposal)
+    ran = {"name": "tests", "command": "make test", "timeout": 9, "seconds": 1, "output": ""}
+    for runs in ((), (CheckResult(**ran, exit_code=0),)):
+        quality = CheckComparison(
+            commit="c", runs=runs, baseline=Baseline(runs=runs, source="s", setup=setup)
+        )
+        assert format_proposed_setup(setup) in tell(quality)
+        proposed = "A model proposed the commands of the set-up." in headline(quality)
+        assert proposed is not bool(fault)
