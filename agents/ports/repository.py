@@ -177,7 +177,7 @@ class SetupResult(Frozen):
     seconds: float = 0.0
     """How long installing took, whenever that was."""
     changed: tuple[str, ...] = ()
-    """Files of the commit that the commands changed, in the copy that they worked on."""
+    """Files of the commit that the policy's commands changed, in the copy that they worked on."""
     proposal: SetupProposal | None = None
     """What came of asking a model for other commands; None: none was asked."""
 

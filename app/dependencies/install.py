@@ -176,7 +176,7 @@ class Builder:
         async with self.open_way(plan.tools) as way:
             tree = await self._checkout(mirror, folder, base, way, toolchains)
             try:
-                blobs = await mirror.blobs(base)
+                blobs = await mirror.blobs(base) if plan.watched else {}
                 before = await asyncio.to_thread(_mark, tree.files, blobs)
                 await self._follow_all(tree, plan.recipes, record)
                 changed = await _list_changed(mirror, tree, blobs, before)

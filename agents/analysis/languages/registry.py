@@ -67,6 +67,8 @@ class InstallPlan:
     """Seconds for all of them."""
     notes: tuple[str, ...] = ()
     """What people should know of it."""
+    watched: bool = False
+    """Whether it is looked at which files of the commit its commands change."""
 
     @property
     def tools(self) -> dict[str, str]:
@@ -90,7 +92,7 @@ def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
     setup = policy.setup
     if setup.run is not None:
         own = (_make_policy_recipe(setup.run, files),) if setup.run else ()
-        return InstallPlan(own, f"`{POLICY_PATH}`", setup.timeout)
+        return InstallPlan(own, f"`{POLICY_PATH}`", setup.timeout, watched=True)
     found = find_projects(files, LANGUAGES)
     made = ((each, each.language.recipe(each.files)) for each in found.projects)
     recipes = tuple(_place_recipe(recipe, each.folder) for each, recipe in made if recipe)
