@@ -6,7 +6,7 @@ import hashlib
 import posixpath
 import re
 from datetime import date
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -298,39 +298,34 @@ class RemediateAlert(Asked):
 
 
 class ProposalRequest(Asked):
-    """Something to propose that nobody asks for: `number` is 0, and `asked_by` has the id 0.
-
-    It ends with a pull request, or without a word.
-    """
+    """Something to propose that nobody asks for: `number` and the id of `asked_by` are 0."""
 
     via: Literal["clock"] = "clock"
+    _lane: ClassVar[str]
 
     @property
     def unasked(self) -> bool:
         """Return whether no person asked for it."""
         return True
 
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one live run of the kind for each repository."""
+        return f"{self.repository.key}/{self._lane}"
+
 
 class ProposeGuidance(ProposalRequest):
     """Propose to write down what people said more than once, so that they need not again."""
 
     kind: Literal["propose_guidance"] = "propose_guidance"
-
-    @property
-    def lane(self) -> str:
-        """Return the queue key: one live run for each repository."""
-        return f"{self.repository.key}/guidance"
+    _lane = "guidance"
 
 
 class OfferSetup(ProposalRequest):
     """Offer the owners set-up commands that a model found, for the repository's policy."""
 
     kind: Literal["offer_setup"] = "offer_setup"
-
-    @property
-    def lane(self) -> str:
-        """Return the queue key: one live run for each repository."""
-        return f"{self.repository.key}/setup"
+    _lane = "setup"
 
 
 def name_asker(via: str, asked_by: Person) -> str:
@@ -445,12 +440,7 @@ def command_of(value: object) -> Command:
 
 
 RUN_KINDS: frozenset[str] = frozenset(
-    each.model_fields["kind"].default
-    for each in (
-        *(ResolveIssue, RemediateAlert, ProposeGuidance, OfferSetup),
-        *get_args(OnPull),
-        *get_args(OnMerge),
-    )
+    each.model_fields["kind"].default for each in get_args(get_args(Request)[0])
 )
 """The kinds of requests that this version knows; a newer one may queue others."""
 
