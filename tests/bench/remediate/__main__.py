@@ -55,7 +55,7 @@ LETTERS = "23456789cfghjmpqrvwx"
 WARM = ("pip", "poetry", "uv", "pnpm")
 POLICY = (
     "setup: {run: []}\nquality: [{name: check, run: sh check.sh}]\n"
-    "remediation: {majors: true, overrides: true, tell_failures: false}\n"
+    "remediation: {group: package, majors: true, overrides: true, tell_failures: false}\n"
 )
 MANIFEST = {
     "npm": "package-lock.json",
