@@ -6,8 +6,8 @@ the policy file, and people decide whether it is merged.
 
 from __future__ import annotations
 
+from agents.pipelines.guidance.publish_proposal import open_proposal
 from agents.pipelines.guidance.write_proposal import commit_files
-from agents.pipelines.stages.pull_template import put_into_template
 from agents.policy import POLICY_PATH, add_setup
 from agents.ports import SetupMemory, SetupProposal
 from agents.requests import Frozen
@@ -78,17 +78,7 @@ async def write_setup(run: StageContext) -> SetupOffer:
 async def publish_setup(run: StageContext, offered: SetupOffer) -> Outcome:
     """Offer it."""
     assert offered.proposal is not None, "something was committed"
-    branch = await run.new_branch("setup", run.mark)
-    run.lets_out()
-    await run.push(branch)
-    opened = await run.ports.publisher.open_pull_request(
-        branch=branch,
-        commit=run.head,
-        title=await run.format_subject(SUBJECT),
-        body=await put_into_template(run, describe_offer(offered.proposal)),
-        draft=False,
-        terms=(await run.policy()).pull_requests,
-    )
+    opened = await open_proposal(run, "setup", SUBJECT, describe_offer(offered.proposal))
     await _memory(run).settle(opened.number or 0)
     run.summarize(f"#{opened.number}")
     return Outcome(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agents.pipelines.guidance.write_proposal import SUBJECT, Proposal
 from agents.pipelines.stages.pull_template import put_into_template
 from agents.policy import POLICY_PATH
-from agents.ports import GuidanceEvidence
+from agents.ports import GuidanceEvidence, PullRequest
 from agents.run import Outcome, StageContext, stage
 from agents.text import code_span, one_line, publish
 
@@ -31,17 +31,7 @@ async def publish_proposal(run: StageContext, proposal: Proposal) -> Outcome:
     """Propose it."""
     records = run.ports.guidance
     assert records is not None, "what is proposed was gathered from there"
-    branch = await run.new_branch("guidance", run.mark)
-    run.lets_out()
-    await run.push(branch)
-    opened = await run.ports.publisher.open_pull_request(
-        branch=branch,
-        commit=run.head,
-        title=await run.format_subject(SUBJECT),
-        body=await put_into_template(run, describe_proposal(proposal)),
-        draft=False,
-        terms=(await run.policy()).pull_requests,
-    )
+    opened = await open_proposal(run, "guidance", SUBJECT, describe_proposal(proposal))
     used = [each.about for each in proposal.evidence]
     await records.remember(opened.number or 0, proposal.texts, used)
     run.summarize(f"#{opened.number}")
@@ -50,6 +40,21 @@ async def publish_proposal(run: StageContext, proposal: Proposal) -> Outcome:
         text=f"Proposed in #{opened.number}: {len(proposal.texts)} things people said repeatedly.",
         url=opened.url,
         pull_request=opened,
+    )
+
+
+async def open_proposal(run: StageContext, word: str, subject: str, body: str) -> PullRequest:
+    """Push what was committed to a branch named by the word, and open its pull request."""
+    branch = await run.new_branch(word, run.mark)
+    run.lets_out()
+    await run.push(branch)
+    return await run.ports.publisher.open_pull_request(
+        branch=branch,
+        commit=run.head,
+        title=await run.format_subject(subject),
+        body=await put_into_template(run, body),
+        draft=False,
+        terms=(await run.policy()).pull_requests,
     )
 
 
