@@ -26,9 +26,9 @@ _UNKNOWN = (
 )
 
 
-_ALONE = "{names} went along at first, and then not: {why}"
-_FAILED = "with all of them together it did not stand ({why})."
-_UNSEEN = "somebody has to look at what moves, and no model is there to do so."
+_ALONE = "{names}: made together with this one at first, and left out then, since {why}"
+_FAILED = "together they did not stand. {why}"
+_UNSEEN = "somebody has to look at that move, and no model is there to do so."
 
 
 @stage
@@ -130,7 +130,8 @@ def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) ->
     """Return it with fewer companions, or none: what does not stand may be one of theirs."""
     assert work.bump is not None, "companions went with something"
     fewer = verdict.unseen and work.bump.mechanical and work.along == "all"
-    why = _UNSEEN if verdict.unseen else _FAILED.format(why=one_line(verdict.feedback, 160))
+    said = next((each.description for each in verdict.issues), verdict.feedback)
+    why = _UNSEEN if verdict.unseen else _FAILED.format(why=one_line(said, 160))
     names = ", ".join(one_line(each.found.name, 60) for each in work.companions)
     run.summarize(one_line(f"without {names}: {why}", 120))
     return _begin_again(

@@ -142,7 +142,11 @@ def _tell(work: Work, repository_url: str) -> str:
     return fit_sections(
         _format_retirement(work),
         _format_alerts(found, repository_url),
-        _section("Also moved", _format_companions(work, repository_url)) if work.passed else "",
+        _section(
+            "What else it mends in the same lock file", _format_companions(work, repository_url)
+        )
+        if work.passed
+        else "",
         prose,
         _section("How it comes in", _ways_in(found)),
         _section(made, _format_bumps(work)) if bump and work.passed else "",

@@ -113,7 +113,8 @@ async def test_where_checks_fail_with_all_of_them_it_goes_on_alone_without_a_tok
     assert result_of(outcome.rule) == "fixed"
     assert versions(place) == ALONE
     assert place.pull.title == "Update jinja2 from 3.1.3 to 3.1.4"
-    assert "- flask, click went along at first, and then not: with all of them" in place.pull.body
+    left = "- flask, click: made together with this one at first, and left out then, since"
+    assert f"{left} together they did not stand. The check `tests`" in place.pull.body
     assert place.world.model.asked == []
 
 
@@ -215,7 +216,8 @@ async def test_of_several_earlier_ones_the_newest_is_made_anew_and_the_others_cl
 
 
 async def test_beside_a_draft_the_earlier_one_stays_as_it_is(several):
-    place = several(FLASK, check=(127, "check: command not found"))
+    blind = {"check": (127, "check: command not found"), "policy": "setup: {second_look: false}\n"}
+    place = several(FLASK, **blind)
     earlier = make_own(place, 12, (6,), flask="3.0.4")
     place.world.alerts.pulls = (earlier,)
 
