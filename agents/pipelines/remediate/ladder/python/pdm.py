@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 import tomlkit
+from packaging.utils import canonicalize_name
 
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
@@ -27,11 +27,16 @@ from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import (
+    find_table,
     list_index_hosts,
     list_requirements,
     parse_requirement,
     parse_toml,
     require,
+)
+from agents.pipelines.remediate.ladder.python.toml_overrides import (
+    KeyedOverrides,
+    PyprojectOverrides,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Unfit
@@ -88,35 +93,35 @@ def find(paths: frozenset[str], group: Group) -> Pdm | None:
     return Pdm(directory, group.package) if known and there <= paths else None
 
 
-class Pdm(index.PythonIndex, WithoutOverrides):
+class Pdm(index.PythonIndex, PyprojectOverrides):
     """The port Ecosystem for one `pdm.lock`."""
 
     tool = "PDM"
-    no_overrides = "Fettle makes no entries in `tool.pdm.resolution.overrides`."
     locks = True
     scheme: Scheme = PYPI
+    overrides = KeyedOverrides("tool", "pdm", "resolution", "overrides")
 
     def __init__(self, directory: str, package: str, *, seconds: float = 300) -> None:
         self._directory = directory
         self._package = package
         self._seconds = seconds
         self._lock = posixpath.join(directory, "pdm.lock")
-        self._manifest = posixpath.join(directory, "pyproject.toml")
+        self._root = posixpath.join(directory, "pyproject.toml")
         self._release = ""
         self._groups: tuple[str, ...] = ()
 
     @property
     def files(self) -> frozenset[str]:
         """Return the lock file and the manifest."""
-        return frozenset({self._lock, self._manifest})
+        return frozenset({self._lock, self._root})
 
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
         lock = await read_toml(tree, self._lock, LOCK_LIMIT)
         self._read_metadata(lock)
-        project = await read_toml(tree, self._manifest)
+        project = await read_toml(tree, self._root)
         entries = await asyncio.to_thread(_entries, packages(lock, self._lock), self._lock)
-        return Locked(entries=entries, own=tuple(list_requirements(project, self._manifest)))
+        return Locked(entries=entries, own=tuple(list_requirements(project, self._root)))
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -124,11 +129,12 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         """Resolve anew, with nothing moved that need not move.
 
         A group of requirements says the versions while PDM resolves, and the lock file is then
-        written for the manifest without it. What is free is not in the lock file that PDM is given.
+        written for the manifest without it. What is free is not in the lock file that PDM is given,
+        nor is what an override pins: PDM keeps any version of that which is locked.
         """
-        manifest = _with_pins(await read_text(tree, self._manifest), self._manifest, pins)
+        manifest, overruled = _with_pins(await read_text(tree, self._root), self._root, pins)
         text = await read_text(tree, self._lock, LOCK_LIMIT)
-        lock = await asyncio.to_thread(_without_packages, text, free)
+        lock = await asyncio.to_thread(_without_packages, text, {*free, *overruled})
         await tree.write(posixpath.join(self._directory, _MANIFEST), manifest.encode())
         await tree.write(posixpath.join(self._directory, _LOCK), lock.encode())
         await self._call(tree, _RELOCK, options=self._options)
@@ -137,7 +143,7 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
-        return await require(tree, self._manifest, package, version, widen=widen)
+        return await require(tree, self._root, package, version, widen=widen)
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
@@ -145,7 +151,7 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         return await index.prove(tree, before, after, self._seconds)
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
-        return list_index_hosts(await read_toml(tree, self._manifest), package)
+        return list_index_hosts(await read_toml(tree, self._root), package)
 
     def _read_metadata(self, lock: Table) -> None:
         """Take in which release of PDM to run, and for which groups."""
@@ -177,12 +183,21 @@ class Pdm(index.PythonIndex, WithoutOverrides):
         return await call(tree, tool, body, seconds=self._seconds)
 
 
-def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> str:
-    """Return the manifest with a group that holds these packages at these versions."""
+def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return the manifest with a group that holds these packages at these versions.
+
+    What is overruled takes no notice of a group, so that the version stands there as well; which
+    packages that are comes with it.
+    """
     document = parse_toml(text, file)
+    overrides = find_table(document, "tool", "pdm", "resolution", "overrides")
+    names = {str(canonicalize_name(name)): name for name in overrides}
+    overruled = [name for name in names if name in pins]
+    for name in overruled:
+        overrides[names[name]] = f"=={pins[name]}"
     groups = document.setdefault("dependency-groups", tomlkit.table())
     groups[_PINS] = [f"{name}=={version}" for name, version in pins.items()]
-    return tomlkit.dumps(document)
+    return tomlkit.dumps(document), overruled
 
 
 def _without_packages(lock: str, names: Collection[str]) -> str:

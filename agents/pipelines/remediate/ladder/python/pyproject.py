@@ -42,7 +42,7 @@ POETRY = Dialect(specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened)
 
 def name_of(project: Table) -> str:
     """Return the project's own name, as all files are compared by."""
-    return str(canonicalize_name(str(_find_table(project, "project").get("name", ""))))
+    return str(canonicalize_name(str(find_table(project, "project").get("name", ""))))
 
 
 def is_of_poetry(project: Table) -> bool:
@@ -52,9 +52,7 @@ def is_of_poetry(project: Table) -> bool:
 
 def list_elsewhere(project: Table) -> frozenset[str]:
     """Return the packages that uv takes from elsewhere than an index."""
-    return frozenset(
-        map(str, map(canonicalize_name, _find_table(project, "tool", "uv", "sources")))
-    )
+    return frozenset(map(str, map(canonicalize_name, find_table(project, "tool", "uv", "sources"))))
 
 
 def list_index_hosts(project: Table, package: str = "") -> set[str]:
@@ -62,9 +60,9 @@ def list_index_hosts(project: Table, package: str = "") -> set[str]:
 
     One that is asked beside the usual one is none of those. https://docs.astral.sh/uv/concepts/indexes/
     """
-    listed = tables(_find_table(project, "tool", "uv").get("index"))
+    listed = tables(find_table(project, "tool", "uv").get("index"))
     if package:
-        sources = _find_table(project, "tool", "uv", "sources")
+        sources = find_table(project, "tool", "uv", "sources")
         own = [each for name, each in sources.items() if canonicalize_name(name) == package]
         meant = {str(each.get("index")) for value in own for each in _tables_of(value)}
         listed = [
@@ -81,7 +79,7 @@ def _list_pdm_sources(project: Table, package: str) -> list[Table]:
 
     https://pdm-project.org/en/latest/usage/config/#specify-index-for-individual-packages
     """
-    listed = tables(_find_table(project, "tool", "pdm").get("source"))
+    listed = tables(find_table(project, "tool", "pdm").get("source"))
     meant = [
         each
         for each in listed
@@ -220,21 +218,21 @@ class Editing:
 
 def _lists(project: Any) -> Iterator[Any]:
     """Yield the lists of requirements as PEP 508 writes them."""
-    yield _find_table(project, "project").get("dependencies")
-    yield from _find_table(project, "project", "optional-dependencies").values()
-    yield from _find_table(project, "dependency-groups").values()
-    yield _find_table(project, "tool", "uv").get("dev-dependencies")
-    yield _find_table(project, "tool", "uv").get("constraint-dependencies")
-    yield _find_table(project, "tool", "uv").get("override-dependencies")
-    yield from _find_table(project, "tool", "pdm", "dev-dependencies").values()
+    yield find_table(project, "project").get("dependencies")
+    yield from find_table(project, "project", "optional-dependencies").values()
+    yield from find_table(project, "dependency-groups").values()
+    yield find_table(project, "tool", "uv").get("dev-dependencies")
+    yield find_table(project, "tool", "uv").get("constraint-dependencies")
+    yield find_table(project, "tool", "uv").get("override-dependencies")
+    yield from find_table(project, "tool", "pdm", "dev-dependencies").values()
 
 
 def _poetry_tables(project: Any) -> Iterator[MutableMapping[str, Any]]:
     """Yield Poetry's tables of requirements."""
-    yield _find_table(project, "tool", "poetry", "dependencies")
-    yield _find_table(project, "tool", "poetry", "dev-dependencies")
-    for name in _find_table(project, "tool", "poetry", "group"):
-        yield _find_table(project, "tool", "poetry", "group", name, "dependencies")
+    yield find_table(project, "tool", "poetry", "dependencies")
+    yield find_table(project, "tool", "poetry", "dev-dependencies")
+    for name in find_table(project, "tool", "poetry", "group"):
+        yield find_table(project, "tool", "poetry", "group", name, "dependencies")
 
 
 def _poetry_specs(value: Any) -> Iterator[str]:
@@ -244,7 +242,7 @@ def _poetry_specs(value: Any) -> Iterator[str]:
             yield spec
 
 
-def _find_table(document: Any, *names: str) -> MutableMapping[str, Any]:
+def find_table(document: Any, *names: str) -> MutableMapping[str, Any]:
     """Return the table that these names lead to, or an empty one: files may hold anything."""
     for name in names:
         document = document.get(name) if isinstance(document, MutableMapping) else None

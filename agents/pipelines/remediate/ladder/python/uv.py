@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import posixpath
 import shlex
@@ -16,22 +15,24 @@ from agents.pipelines.remediate.ladder.files import (
     host,
     packages,
     read_name_and_version,
-    read_text,
     read_toml,
     resolve_inside,
     tables,
 )
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
-from agents.pipelines.remediate.ladder.python import uv_overrides as overrides
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import (
     list_index_hosts,
     list_requirements,
     require,
 )
+from agents.pipelines.remediate.ladder.python.toml_overrides import (
+    ListedOverrides,
+    PyprojectOverrides,
+)
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
+from agents.pipelines.remediate.ladder.values import Group, Unfit
 from agents.ports import WorkTree
 
 _RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}
@@ -56,12 +57,13 @@ def find(paths: frozenset[str], group: Group) -> Uv | None:
         directory = posixpath.dirname(directory)
 
 
-class Uv(index.PythonIndex):
+class Uv(index.PythonIndex, PyprojectOverrides):
     """The port Ecosystem for one `uv.lock`."""
 
     tool = "uv"
     locks = True
     scheme: Scheme = PYPI
+    overrides = ListedOverrides("tool", "uv", "override-dependencies")
 
     def __init__(self, directory: str, *, seconds: float = 300) -> None:
         self._directory = directory
@@ -112,32 +114,6 @@ class Uv(index.PythonIndex):
             changes += await require(tree, file, package, version, widen=widen)
         return changes
 
-    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
-        """Add to `override-dependencies`, with the reason beside it."""
-        text, releases = await read_text(tree, self._root), _releases_of(targets)
-        changed = await asyncio.to_thread(
-            overrides.add_overrides, text, self._root, releases, reason
-        )
-        await tree.write(self._root, changed.encode())
-
-    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
-        """Return whether those entries are there, as they were written."""
-        text, releases = await read_text(tree, self._root), _releases_of(targets)
-        return await asyncio.to_thread(overrides.is_there, text, self._root, releases, reason)
-
-    async def without_override(
-        self, tree: WorkTree, targets: Sequence[Target], reason: str, /
-    ) -> Sequence[str]:
-        """Take those entries out."""
-        if not await self.has_override(tree, targets, reason):
-            raise Stuck(f"`{self._root}` overrides nothing of the kind.")
-        text, releases = await read_text(tree, self._root), _releases_of(targets)
-        changed = await asyncio.to_thread(
-            overrides.remove_overrides, text, self._root, releases, reason
-        )
-        await tree.write(self._root, changed.encode())
-        return []
-
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         await self._call(tree, "lock --check")
@@ -169,10 +145,6 @@ class Uv(index.PythonIndex):
         if len(files) > _MOST_MEMBERS:
             raise Unfit("unsafe", f"`{self._lock}` has more than {_MOST_MEMBERS} members.")
         return tuple(files)
-
-
-def _releases_of(targets: Sequence[Target]) -> dict[str, str]:
-    return {target.name: target.new for target in targets}
 
 
 def find_index_limits(indexes: frozenset[str]) -> str:

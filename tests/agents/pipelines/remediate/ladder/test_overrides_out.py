@@ -10,7 +10,8 @@ from agents.pipelines.remediate.ladder.npm.override_removal import without_membe
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import with_entries
-from agents.pipelines.remediate.ladder.python import uv_overrides as of_uv
+from agents.pipelines.remediate.ladder.python.pdm import Pdm
+from agents.pipelines.remediate.ladder.python.uv import Uv
 
 REASON = "GHSA-aaaa-bbbb-cccc: overrules other packages; look at it again by 2027-02-18"
 TARGETS = [
@@ -158,6 +159,7 @@ async def test_a_workspace_file_that_was_made_for_it_goes_with_it(tree):
     assert not (tree.folder / "pnpm-workspace.yaml").exists()
 
 
+UV, PDM = Uv.overrides, Pdm.overrides
 PROJECTS = [
     '[project]\nname = "x"\n',
     '[project]\nname = "x"',
@@ -170,50 +172,100 @@ PROJECTS = [
     '[tool.uv.sources]\na = {path = "x"}\n',
     '[tool.uv]\r\noverride-dependencies = [\r\n  "a>=1",\r\n]\r\n',
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", PROJECTS)
-def test_a_pyproject_is_what_it_was(text):
-    assert not of_uv.is_there(text, "f", RELEASES, REASON)
-    added = of_uv.add_overrides(text, "f", RELEASES, REASON)
-    assert of_uv.is_there(added, "f", RELEASES, REASON)
-    assert of_uv.remove_overrides(added, "f", RELEASES, REASON) == text
-
-
-def test_a_pyproject_that_people_went_on_with_keeps_what_they_wrote():
-    added = of_uv.add_overrides('[project]\nname = "x"\n', "f", RELEASES, REASON)
-    theirs = added.replace("\n]\n", '\n    "b>=2", # mine\n]\n').replace('"x"', '"y"')
-    left = of_uv.remove_overrides(theirs, "f", RELEASES, REASON)
-    assert left == theirs.replace(f'    "jinja2>=3.1.4", # {REASON}\n', "")
+PDM_PROJECTS = [
+    *PROJECTS[:3],
+    "[tool.pdm]\ndistribution = false # no\n",
+    "[tool.pdm.resolution]\nrespect-source-order = true\n\n[tool.pdm.scripts]\nx = 'y'\n",
+    '[tool.pdm.resolution.overrides]\nother = "1"\n\n[build-system]\nrequires = []\n',
+    '[tool.pdm.resolution.overrides]\njinja2-time = ">=2"  # why',
+    '[[tool.pdm.source]]\nname = "own"\nurl = "https://index.example"\n',
+    '[tool.pdm.resolution.overrides]\r\nother = "1"\r\n',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(">=3.1.4", ">=3.1.5"), ("2027", "2029"), ("[\n", '[\n "Jinja2<4",\n')]
+    ("tool", "text"), [*((UV, t) for t in PROJECTS), *((PDM, t) for t in PDM_PROJECTS)]
 )
-def test_an_override_of_uv_that_people_changed_is_theirs(old, new):
-    text = of_uv.add_overrides("[tool.uv]\nx = 1\n", "f", RELEASES, REASON).replace(old, new, 1)
+def test_a_pyproject_is_what_it_was(tool, text):
+    assert not tool.is_there(text, "f", RELEASES, REASON)
+    added = tool.add(text, "f", RELEASES, REASON)
+    assert tool.is_there(added, "f", RELEASES, REASON)
+    assert tool.remove(added, "f", RELEASES, REASON) == text
+
+
+@pytest.mark.parametrize(
+    ("tool", "line", "theirs"),
+    [
+        (UV, '    "jinja2>=3.1.4", # ', '    "b>=2", # mine\n'),
+        (PDM, 'jinja2 = ">=3.1.4" # ', 'b = "2"\n'),
+    ],
+)
+def test_a_pyproject_that_people_went_on_with_keeps_what_they_wrote(tool, line, theirs):
+    added = tool.add('[project]\nname = "x"\n', "f", RELEASES, REASON)
+    assert f"{line}{REASON}\n" in added
+    went_on = added.replace(f"{REASON}\n", f"{REASON}\n{theirs}").replace('"x"', '"y"')
+    left = tool.remove(went_on, "f", RELEASES, REASON)
+    assert left == went_on.replace(f"{line}{REASON}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "old", "new"),
+    [
+        (UV, "[tool.uv]\nx = 1\n", ">=3.1.4", ">=3.1.5"),
+        (UV, "[tool.uv]\nx = 1\n", "2027", "2029"),
+        (UV, "[tool.uv]\nx = 1\n", "[\n", '[\n "Jinja2<4",\n'),
+        (PDM, "[tool.pdm]\n", ">=3.1.4", "==3.1.4"),
+        (PDM, "[tool.pdm]\n", "2027", "2029"),
+        (PDM, "[tool.pdm]\n", "jinja2 =", "Jinja2 ="),
+        (PDM, "[tool.pdm]\n", '">=3.1.4"', '["3.1.4"]'),
+    ],
+)
+def test_an_override_in_a_pyproject_that_people_changed_is_theirs(tool, text, old, new):
+    changed = tool.add(text, "f", RELEASES, REASON).replace(old, new, 1)
     with pytest.raises(Stuck, match="theirs"):
-        of_uv.is_there(text, "f", RELEASES, REASON)
+        tool.is_there(changed, "f", RELEASES, REASON)
+    with pytest.raises(Stuck, match="already"):
+        tool.add(changed, "f", RELEASES, REASON)
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        (UV, "tool = 1\n"),
+        (UV, '[tool]\nuv = "x"\n'),
+        (UV, "[tool.uv]\noverride-dependencies = 7\n"),
+        (PDM, "[[tool.pdm]]\n"),
+        (PDM, "[tool.pdm]\nresolution = 1\n"),
+        (PDM, "[tool.pdm.resolution]\noverrides = []\n"),
+        (PDM, '[tool.pdm.resolution]\noverrides = {a = "1"}\n'),
+        (PDM, '[tool.pdm]\nresolution = {overrides = {a = "1"}}\n'),
+    ],
+)
+def test_a_form_that_has_no_place_for_a_reason_is_left_as_it_is(tool, text):
+    assert not tool.is_there(text, "f", RELEASES, REASON)
+    with pytest.raises(Stuck, match="in a form that no entry with its reason"):
+        tool.add(text, "f", RELEASES, REASON)
 
 
 def test_the_same_words_in_a_text_are_not_the_entry():
     line = f'    "jinja2>=3.1.4", # {REASON}\n'
     text = f'[tool.uv]\nnote = """\n{line}"""\noverride-dependencies = ["jinja2>=3.1.4"]\n'
-    assert of_uv.is_there(text, "f", RELEASES, REASON)  # as far as a glance tells
+    assert UV.is_there(text, "f", RELEASES, REASON)  # as far as a glance tells
     with pytest.raises(Stuck, match="theirs"):
-        of_uv.remove_overrides(text, "f", RELEASES, REASON)
+        UV.remove(text, "f", RELEASES, REASON)
 
 
+@pytest.mark.parametrize("tool", [UV, PDM])
 @pytest.mark.parametrize(
     "filler", ["# " + "[ ] " * 50_000, "x = [" + "[]," * 6_000 + "]", " " * 300_000]
 )
-def test_a_huge_pyproject_takes_no_time(filler):
-    text = of_uv.add_overrides("[tool.uv]\n", "f", RELEASES, REASON) + f"\n[z]\n{filler}\n"
+def test_a_huge_pyproject_takes_no_time(tool, filler):
+    text = tool.add("[tool.black]\n", "f", RELEASES, REASON) + f"\n[z]\n{filler}\n"
     begun = time.process_time()
-    assert filler in of_uv.remove_overrides(text, "f", RELEASES, REASON)
+    assert filler in tool.remove(text, "f", RELEASES, REASON)
     assert time.process_time() - begun < 20
 
 
 def test_what_is_no_toml_is_refused():
     with pytest.raises(Unfit):
-        of_uv.is_there("[[[", "f", RELEASES, REASON)
+        UV.is_there("[[[", "f", RELEASES, REASON)

@@ -170,6 +170,31 @@ async def test_jinja2_locked_by_pdm_below_flask(real, release):
     assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
 
 
+async def test_an_override_of_pdm_gets_past_what_others_ask_and_goes_without_a_trace(real):
+    """No release of flake8's third major admits a mccabe after 0.6."""
+    pdm = Tool("pdm", ("pdm[locked]>=2.29,<3",))
+    real.lay({"pyproject.toml": PROJECT.replace("flask==3.0.3", "flake8==3.9.2").format(more="")})
+    await call(real, pdm, "PDM_USE_VENV=false pdm lock -q --update-reuse", seconds=120)
+    about = group("mccabe", "< 0.7.0", manifests=["pdm.lock"])
+    start = await real.snapshot()
+
+    fix = await climb_from(real, about, TERMS.model_copy(update={"overrides": True}))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.OVERRIDE, ("pdm.lock", "pyproject.toml"))
+    assert [(move.name, move.new) for move in fix.moves] == [("mccabe", ("0.7.0",))]
+    line = f'mccabe = ">=0.7.0" # {fix.overruled.reason}\n'
+    assert (
+        f"[tool.pdm.resolution.overrides]\n{line}" in (real.folder / "pyproject.toml").read_text()
+    )
+    ecosystem = ecosystem_of(real.paths, about)
+    assert (await ecosystem.read(real)).parents("mccabe") == ("flake8",)
+
+    await ecosystem.without_override(real, fix.targets, fix.overruled.reason)
+    await ecosystem.relock(real, {})
+    assert await real.list_changed_paths(start, await real.snapshot()) == []
+
+
 async def lock_by_pipenv(tree, **more):
     """Have a Pipfile with the index that pip is led to, and its lock file."""
     near = tree.environment["PIPENV_PYPI_MIRROR"]
