@@ -23,6 +23,11 @@ class Aim:
         """Return the aim that these targets make."""
         return cls({(target.name, target.old): target.new for target in targets})
 
+    @property
+    def package(self) -> str:
+        """Return which package has to move."""
+        return min(name for name, _ in self.targets)
+
     def find_target(self, entry: Entry) -> str | None:
         """Return where an entry goes; None for one that is not vulnerable."""
         return None if entry.own else self.targets.get((entry.name, entry.version))
@@ -38,6 +43,12 @@ class Aim:
             return version
         admitted = [old for old in NPM.order(olds) if specs.admits(spec, old)]
         return self.targets[package, admitted[-1]] if admitted else ""
+
+    def choose_release(self, package: str, spec: str, version: str) -> str:
+        """Return which release a range leads to that nobody asked for before."""
+        news = NPM.order(new for (name, _), new in self.targets.items() if name == package)
+        admitted = [new for new in news if specs.admits(spec, new)]
+        return self.find_wanted_version(package, spec, version) or [*admitted, version][0]
 
     def plan_moves(self, locked: Locked, pins: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """Return which copies go to which release: the vulnerable ones, and who holds them back."""

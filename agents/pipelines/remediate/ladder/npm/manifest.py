@@ -21,6 +21,7 @@ REASONS = "//overrides"
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\"")
+_PART = re.compile(r"(?:@[^/@]+/)?[^/]+")
 _DECODER = json.JSONDecoder()
 _OBJECT = "`{file}` has something else than an object at `{place}`."
 _DOUBLE = "`{file}` overrides {name} already: `{key}`. Look at that entry first."
@@ -157,8 +158,12 @@ def with_members(text: str, names: tuple[str, ...], new: Mapping[str, Any]) -> s
 
 
 def overridden_package(key: str) -> str:
-    """Return which package the key of an override is about, without range and parents."""
-    last = key.rpartition(">")[2] if re.search(r"[^<=\s@]>[^=]", key) else key
+    """Return which package the key of an override is about, without range and parents.
+
+    Those stand before `>`, and before `/` where Yarn reads it.
+    """
+    last = key.rpartition(">")[2] if re.search(r"[^<=\s@:|]>[^=]", key) else key
+    last = str([last, *_PART.findall(last)][-1])
     return last[:1] + last[1:].partition("@")[0]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm import specs
@@ -20,7 +19,12 @@ from agents.pipelines.remediate.ladder.npm.files import (
     npm_name,
     read_json,
 )
-from agents.pipelines.remediate.ladder.npm.manifest import list_requirements, require
+from agents.pipelines.remediate.ladder.npm.manifest import (
+    add_overrides,
+    list_requirements,
+    require,
+)
+from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
 from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
@@ -28,6 +32,12 @@ from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
 from agents.pipelines.remediate.ladder.yarn import lock as locks
 from agents.pipelines.remediate.ladder.yarn.classic import ClassicYarn
+from agents.pipelines.remediate.ladder.yarn.override_entries import plan_entries
+from agents.pipelines.remediate.ladder.yarn.resolutions import (
+    PLACE,
+    find_entries,
+    list_resolutions,
+)
 from agents.ports import WorkTree
 
 _LOCK, _SETTINGS = "yarn.lock", ".yarnrc.yml"
@@ -57,7 +67,6 @@ yarn install --mode=update-lockfile || exit 1
 cp -- yarn.lock "$tree"/{lock}
 """
 _FROZEN = "yarn install --immutable --mode=skip-build"
-_NO_OVERRIDES = "Fettle adds no `resolutions` to what Yarn locks."
 _SETTING = (
     "`{file}` sets `{name}`, which decides what Yarn locks. Fettle does not obey it, and without it"
     " Yarn would lock something else."
@@ -81,11 +90,10 @@ def find(paths: frozenset[str], group: Group) -> Yarn | None:
     return Yarn(below.rstrip("/"), sorted(path for path in manifests if path.startswith(below)))
 
 
-class Yarn(NpmIndex, WithoutOverrides):
+class Yarn(NpmIndex):
     """The port Ecosystem for one `yarn.lock`."""
 
     tool = "Yarn"
-    no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = NPM
 
@@ -128,7 +136,8 @@ class Yarn(NpmIndex, WithoutOverrides):
         own = [
             each for f in self._members for each in list_requirements(await read_json(tree, f), f)
         ]
-        entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
+        resolutions = list_resolutions(await read_json(tree, self._root), self._root)
+        entries = await asyncio.to_thread(locks.entries_of, lock, self._lock, resolutions)
         return Locked(entries=entries, own=tuple(own))
 
     async def relock(
@@ -168,6 +177,31 @@ class Yarn(NpmIndex, WithoutOverrides):
             changes += await require(tree, file, package, goal, widen=widen)
         return changes
 
+    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
+        """Add to `resolutions`, for what leads to the vulnerable copies alone."""
+        locked, aim = await self.read(tree), Aim.from_targets(targets)
+        if self._is_classic:
+            entries = await self._classic.plan_overrides(tree, locked, aim)
+        else:
+            lock = await self._read_lock(tree)
+            entries = await asyncio.to_thread(plan_entries, lock, locked, aim)
+        await add_overrides(tree, self._root, PLACE, entries, reason)
+
+    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
+        """Return whether those entries are there, as they were written."""
+        entries = find_entries(await read_json(tree, self._root), targets, reason)
+        return await has_overrides(tree, self._root, PLACE, entries, reason)
+
+    async def without_override(
+        self, tree: WorkTree, targets: Sequence[Target], reason: str, /
+    ) -> Sequence[str]:
+        """Take those entries out."""
+        if not await self.has_override(tree, targets, reason):
+            raise Stuck(f"`{self._root}` overrides nothing of the kind.")
+        entries = find_entries(await read_json(tree, self._root), targets, reason)
+        await take_out(tree, self._root, PLACE, entries)
+        return []
+
     async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
         if self._is_classic:
@@ -192,8 +226,7 @@ class Yarn(NpmIndex, WithoutOverrides):
                 asked, was = locks.range_of(descriptor), held.get(descriptor)
                 new = moving[was.key][1] if was is not None and was.key in moving else ""
                 if was is None:  # a range that the manifests did not have before
-                    new = self._aim.find_wanted_version(entry.name, asked, pins[entry.name])
-                    new = new or pins[entry.name]
+                    new = self._aim.choose_release(entry.name, asked, pins[entry.name])
                 if new and entry.version != new and specs.admits(asked, new):
                     words = ("yarn", "set", "resolution", descriptor, f"npm:{new}")
                     yield f"{shlex.join(words)} || exit 1"

@@ -20,6 +20,8 @@ from agents.pipelines.remediate.ladder.npm.manifest import list_requirements
 from agents.pipelines.remediate.ladder.npm.registry import Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
+from agents.pipelines.remediate.ladder.yarn.override_entries import plan_classic_entries
+from agents.pipelines.remediate.ladder.yarn.resolutions import list_resolutions
 from agents.ports import WorkTree
 
 _YARN = NpmTool("yarn", "1.22.22")
@@ -62,7 +64,7 @@ class ClassicYarn:
         moving = aim.plan_moves(before, pins)
         await self._registry.require_same(tree, [before.by_key[key] for key in moving])
         old = await self._read_blocks(tree)
-        asked = self._list_asked(before.own, old, aim, pins)
+        asked = self._list_asked([*before.own, *await self._list_resolved(tree)], old, aim, pins)
         releases = await self._list_releases(tree, {*moving.values(), *asked.values()}, old)
         moved = locks.move(old, moving, releases)
         for pattern, (name, version) in asked.items():
@@ -75,6 +77,10 @@ class ClassicYarn:
             await tree.write(self._lock, restored.encode())
             if not free or not aim.has_unmoved(await self.read(tree)):
                 return
+
+    async def plan_overrides(self, tree: WorkTree, locked: Locked, aim: Aim) -> dict[str, str]:
+        """Return the entries that overrule what others ask for."""
+        return plan_classic_entries(await self._read_blocks(tree), locked.own, aim)
 
     async def verify(self, tree: WorkTree) -> None:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
@@ -104,11 +110,16 @@ class ClassicYarn:
         return {
             pattern: (
                 each.name,
-                aim.find_wanted_version(each.name, each.spec, pins[each.name]) or pins[each.name],
+                aim.choose_release(each.name, each.spec, pins[each.name]),
             )
             for pattern, each in asked.items()
             if pattern not in known
         }
+
+    async def _list_resolved(self, tree: WorkTree) -> list[Own]:
+        """Return where the root overrules what others ask for, which Yarn asks for as well."""
+        found = list_resolutions(await read_json(tree, self._root), self._root)
+        return [Own(name=each.name, spec=each.to, file=self._root) for each in found]
 
     async def _read_blocks(self, tree: WorkTree) -> list[locks.Block]:
         text = await read_text(tree, self._lock, LOCK_LIMIT)

@@ -60,6 +60,12 @@ class Block:
         return parse_pattern(self.patterns[0])[0]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names that it goes by in a repository."""
+        found = (_PATTERN.fullmatch(each) for each in self.patterns)
+        return tuple(dict.fromkeys(each[1] for each in found if each))
+
+    @property
     def key(self) -> str:
         """Return what no other block is called."""
         return ", ".join(self.patterns)
@@ -121,6 +127,7 @@ def _entry(block: Block, keys: Mapping[str, str], path: str) -> Entry:
         hosts=(host(address),) if address else (),
         hashes=tuple(hashes),
         needs=tuple(dict.fromkeys(keys[each] for each in wanted if each in keys)),
+        asks=dict(asked),
     )
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
 from agents.pipelines.remediate.ladder.locked import Entry
-from agents.pipelines.remediate.ladder.npm.files import Table, check_entry, table
+from agents.pipelines.remediate.ladder.npm.files import Table, check_entry, pairs, table
 from agents.pipelines.remediate.ladder.npm.places import OMITTED, source_of
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.pipelines.remediate.ladder.values import Unfit
+from agents.pipelines.remediate.ladder.yarn.resolutions import Resolution
 
 _RELEASES = {"6": "3.8.7", "8": "4.12.0", "9": "4.14.1", "10": "4.18.1"}
 """A release that writes each format, where the manifest names none."""
@@ -93,19 +94,33 @@ def members_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((root, *(posixpath.join(f, "package.json") for f in folders))))
 
 
-def entries_of(lock: Table, path: str) -> tuple[Entry, ...]:
-    """Return the entries; the repository's own are its members. Raises Unfit."""
+def list_asked(lock: Table) -> Iterator[tuple[str, str]]:
+    """Yield what each entry asks for: the package, and the range as it is written there."""
+    for entry in lock.values():
+        for section in _NEEDED:
+            yield from pairs(table(entry).get(section))
+
+
+def entries_of(lock: Table, path: str, resolutions: Sequence[Resolution] = ()) -> tuple[Entry, ...]:
+    """Return the entries; the repository's own are its members. Raises Unfit.
+
+    `resolutions`: where they lead is locked, and not what the entries ask for.
+    """
     there = {key: table(entry) for key, entry in lock.items() if key != "__metadata"}
     keys = {each: key for key in there for each in list_descriptors(key)}
-    return tuple(_entry(key, entry, keys, path) for key, entry in there.items())
+    return tuple(_entry(k, each, keys, resolutions, path) for k, each in there.items())
 
 
-def _entry(key: str, entry: Table, keys: Mapping[str, str], path: str) -> Entry:
+def _entry(
+    key: str, entry: Table, keys: Mapping[str, str], resolutions: Sequence[Resolution], path: str
+) -> Entry:
     resolution = str(entry.get("resolution"))
     found = _RESOLUTION.fullmatch(resolution)
     if found is None or (found[2] == "patch" and _BUILT_IN not in found[3]):
         raise Unfit("unsupported", _PLACE.format(path=path, resolution=resolution[:120]))
-    needs = tuple(dict.fromkeys(_needs(entry, keys)))
+    asks = {name: asked for section in _NEEDED for name, asked in pairs(entry.get(section))}
+    here = (found[1], f"{found[2]}:{found[3]}")
+    needs = tuple(dict.fromkeys(_list_needs(here, asks, keys, resolutions)))
     if found[2] == "workspace":
         return Entry(key=key, name=found[1], version="", needs=needs, own=True)
     name, version = check_entry(found[1], entry.get("version"), path)
@@ -119,12 +134,24 @@ def _entry(key: str, entry: Table, keys: Mapping[str, str], path: str) -> Entry:
         hosts=(host(archive),) if archive else (),
         hashes=(checksum,) if isinstance(checksum, str) else (),
         needs=needs,
+        asks={name: asked.removeprefix("npm:") for name, asked in asks.items()},
     )
 
 
-def _needs(entry: Table, keys: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys that an entry leads to; Yarn 3 leaves `npm:` out of what it asks for."""
-    for section in _NEEDED:
-        for name, asked in table(entry.get(section)).items():
-            wanted = (f"{name}@{asked}", f"{name}@npm:{asked}")
-            yield from (keys[each] for each in wanted if each in keys)
+def _list_needs(
+    here: tuple[str, str],
+    asks: Mapping[str, str],
+    keys: Mapping[str, str],
+    resolutions: Sequence[Resolution],
+) -> Iterator[str]:
+    """Yield the keys that an entry leads to; Yarn 3 leaves `npm:` out of what it asks for.
+
+    What the lock file does not hold yet is not overruled yet.
+    """
+    for name, asked in asks.items():
+        leads = [each.to for each in resolutions if each.concerns(*here, name, asked)][:1]
+        for to in (*leads, asked):
+            found = [w for w in (f"{name}@{to}", f"{name}@npm:{to}") if w in keys]
+            if found:
+                yield keys[found[0]]
+                break

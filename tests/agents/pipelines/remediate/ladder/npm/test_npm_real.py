@@ -9,8 +9,11 @@ import subprocess
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.climb import attempt
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
+from agents.pipelines.remediate.ladder.rungs import override
+from agents.pipelines.remediate.ladder.survey import survey
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 POLLUTE = (
@@ -66,6 +69,16 @@ def alerts(package, *ranges, file="package-lock.json", **more):
 
 async def climb_from(tree, about, terms=TERMS):
     return await climb(tree, ecosystem_of(tree.paths, about), about, terms)
+
+
+async def override_from(tree, about):
+    """Try the last rung alone: each one costs some runs of the tool."""
+    terms = TERMS.model_copy(update={"overrides": True})
+    footing = await survey(tree, ecosystem_of(tree.paths, about), about, terms)
+    steps = []
+    fix = await attempt(footing, Level.OVERRIDE, override, steps)
+    assert fix is not None, steps[0].why
+    return fix
 
 
 async def lock(tree, manifest, *, first=None):

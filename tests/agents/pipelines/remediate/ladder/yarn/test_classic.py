@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit
+from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
@@ -15,6 +15,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     climb_from,
     has_npm,
     lines,
+    override_from,
     real,
 )
 
@@ -90,6 +91,32 @@ async def test_what_asks_for_another_line_is_left_to_people(real):
     assert isinstance(refused, Refusal)
     assert refused.cause == "no_rung"
     assert (real.folder / "yarn.lock").read_text() == before
+
+
+MIXED = {"mkdirp": "0.5.1", "optimist": "0.6.1", "minimist": "^1.2.6"}
+
+
+async def test_an_override_is_for_those_who_ask_alone_and_goes_without_a_trace(real):
+    await lock(real, MIXED)
+    about = alerts("minimist", "< 0.2.4", file="yarn.lock")
+    start = await real.snapshot()
+
+    fix = await override_from(real, about)
+
+    entries = ("**/mkdirp/minimist", "**/optimist/minimist")
+    assert (fix.level, fix.files) == (Level.OVERRIDE, ("package.json", "yarn.lock"))
+    manifest = json.loads((real.folder / "package.json").read_text())
+    assert manifest["resolutions"] == dict.fromkeys(entries, "^0.2.4")
+    assert manifest["//overrides"] == dict.fromkeys(entries, fix.overruled.reason)
+    assert fix.moves[0].ends == (["0.0.8", "0.0.10"], ["0.2.4"]), "the safe copy stays"
+    assert fix.forced == ()
+    yarn = ecosystem_of(real.paths, about)
+    copies = {c.version: c.parents for c in (await yarn.read(real)).copies("minimist")}
+    assert set(copies["0.2.4"]) == {"mkdirp", "optimist"}
+
+    await yarn.without_override(real, fix.targets, fix.overruled.reason)
+    await yarn.relock(real, {})
+    assert await real.list_changed_paths(start, await real.snapshot()) == []
 
 
 LOCK = """\

@@ -17,6 +17,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     climb_from,
     has_npm,
     lines,
+    override_from,
     real,
 )
 
@@ -100,6 +101,32 @@ async def test_what_asks_for_another_line_is_left_to_people(real):
     assert not isinstance(refused, Fix)
     assert refused.cause == "no_rung"
     assert "minimist@npm:0.0.8" in (real.folder / "yarn.lock").read_text()
+
+
+MIXED = {"mkdirp": "0.5.1", "minimist": "^1.2.6"}
+
+
+@pytest.mark.parametrize(("release", "asked"), [("3.8.7", "0.0.8"), ("4.12.0", "npm:0.0.8")])
+async def test_an_override_is_for_the_range_alone_and_goes_without_a_trace(real, release, asked):
+    await lock(real, release, MIXED)
+    about = alerts("minimist", "< 0.2.4", file="yarn.lock")
+    start = await real.snapshot()
+
+    fix = await override_from(real, about)
+
+    assert (fix.level, fix.files) == (Level.OVERRIDE, ("package.json", "yarn.lock"))
+    manifest = json.loads((real.folder / "package.json").read_text())
+    assert manifest["resolutions"] == {f"minimist@{asked}": "^0.2.4"}
+    assert manifest["//overrides"] == {f"minimist@{asked}": fix.overruled.reason}
+    assert fix.moves[0].ends == (["0.0.8"], ["0.2.4"]), "the safe copy stays"
+    assert fix.forced == ()
+    yarn = ecosystem_of(real.paths, about)
+    copies = (await yarn.read(real)).copies("minimist")
+    assert {c.version: c.parents for c in copies if c.version == "0.2.4"} == {"0.2.4": ("mkdirp",)}
+
+    await yarn.without_override(real, fix.targets, fix.overruled.reason)
+    await yarn.relock(real, {})
+    assert await real.list_changed_paths(start, await real.snapshot()) == []
 
 
 async def test_contents_that_the_index_does_not_have_are_not_replaced(real):
