@@ -81,7 +81,7 @@ def _list_overruled(locked: Locked, aim: Aim) -> Iterator[tuple[str, str]]:
         new = aim.find_target(entry)
         for descriptor in locks.list_descriptors(entry.key) if new else ():
             asked = locks.range_of(descriptor)
-            if new and not specs.admits(asked, new):
+            if new and not (asked and specs.admits(asked, new)):
                 if descriptor != f"{entry.name}@npm:{asked}" or not _RANGE.fullmatch(asked):
                     raise Stuck(_ODD.format(asked=descriptor[:120], name=entry.name))
                 yield descriptor, new
