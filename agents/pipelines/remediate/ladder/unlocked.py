@@ -29,7 +29,9 @@ class Unlocked(WithoutOverrides):
 
     tool: str
     locks = False
-    no_overrides = "Without a lock file nothing overrules what other packages ask for."
+    no_overrides = (
+        "Without a lock file it is not known what other packages bring, so nothing is overruled."
+    )
 
     def __init__(self, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
         self._manifests = manifests

@@ -66,7 +66,10 @@ _ROW = re.compile(r"^FETTLE ([0-9][0-9A-Za-z.]*)(?:-\S+)?$", re.MULTILINE)
 _DELIVERED = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
 
 _UNDELIVERED = "The index delivers another gem than {release} under that name."
-_NO_OVERRIDES = "Bundler has no entries that overrule what other gems ask for."
+_NO_OVERRIDES = (
+    "Until 4.1 Bundler has no entries that overrule what other gems ask for, and Fettle writes no "
+    "`override` of 4.1 into a Gemfile, which is a program."
+)
 _NOT_PLAIN = "`{file}` does not state the versions of {package} as plain text."
 
 

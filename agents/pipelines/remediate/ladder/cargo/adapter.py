@@ -47,7 +47,11 @@ https://doc.rust-lang.org/cargo/reference/registry-index.html#json-schema
 _ROW = re.compile(r'"vers":"([^"\n]+)"\n"cksum":"([0-9a-f]+)"\n"yanked":(true|false)')
 _FROZEN = "cargo metadata --locked --format-version 1 >/dev/null && cargo fetch --locked"
 
-_NO_OVERRIDES = "Cargo has no entries that overrule what other packages ask for."
+_NO_OVERRIDES = (
+    "Cargo has no entries that overrule what other packages ask for: `[patch]` puts another source "
+    "in the place of a crate, and only where its version is one that they ask for."
+)
+"""https://doc.rust-lang.org/cargo/reference/overriding-dependencies.html"""
 _MANY = "More than {most} manifests lie beside `{lock}`."
 
 

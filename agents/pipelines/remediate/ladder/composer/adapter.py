@@ -50,7 +50,11 @@ composer validate --no-plugins --no-ansi --no-check-publish --no-check-all || ex
 composer install {quiet} {loose} --no-autoloader --prefer-dist
 """
 
-_NO_OVERRIDES = "Composer has no entries that overrule what other packages ask for."
+_NO_OVERRIDES = (
+    "Composer has no entries that overrule what other packages ask for: an alias (`1.1.0 as 1.0.0`)"
+    " passes a release off as another one, to all of them, which Fettle does not do."
+)
+"""https://getcomposer.org/doc/articles/aliases.md"""
 
 
 def find(paths: frozenset[str], group: Group) -> Composer | None:

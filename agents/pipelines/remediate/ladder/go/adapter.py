@@ -58,7 +58,11 @@ case $said in
   *'missing go.sum entry'*|*'updates to go.'*) printf '%s\\n' "$said"; exit 1 ;;
 esac
 """
-_NO_OVERRIDES = "Go takes the newest version that anybody asks for, so nothing has to be overruled."
+_NO_OVERRIDES = (
+    "In Go each requirement is a lowest version and the highest of them is taken, so there is "
+    "nothing to overrule: what go.mod asks for is never held back by others."
+)
+"""https://go.dev/ref/mod#minimal-version-selection"""
 _VENDORED = (
     "`{file}` says that the modules' files lie in the repository. Run `go get`, `go mod tidy` and"
     " `go mod vendor`, and commit what changed."

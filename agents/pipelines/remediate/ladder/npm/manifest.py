@@ -163,7 +163,8 @@ def overridden_package(key: str) -> str:
     Those stand before `>`, and before `/` where Yarn reads it.
     """
     last = key.rpartition(">")[2] if re.search(r"[^<=\s@:|]>[^=]", key) else key
-    last = str([last, *_PART.findall(last)][-1])
+    if "//" not in last:  # which an address has, and no way of Yarn's
+        last = str([last, *_PART.findall(last)][-1])
     return last[:1] + last[1:].partition("@")[0]
 
 

@@ -22,7 +22,10 @@ from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, ta
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
-_NO_OVERRIDES = "Requirements files have no entries that overrule what other packages ask for."
+_NO_OVERRIDES = (
+    "Requirements files have no entries that overrule what other packages ask for: pip installs "
+    "nothing that does not fit together, constraints included."
+)
 _FAILED = "The requirements cannot be installed together any more: {said}"
 _UNPROVED = (
     "That the requirements install together could not be proved: pip cannot resolve them before "

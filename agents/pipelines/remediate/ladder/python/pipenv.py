@@ -79,7 +79,10 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
     """The port Ecosystem for one `Pipfile.lock`."""
 
     tool = "Pipenv"
-    no_overrides = "Pipenv has no entries that overrule what other packages ask for."
+    no_overrides = (
+        "Pipenv has no entries that overrule what other packages ask for: it locks what a Pipfile"
+        " and all of them admit, or nothing."
+    )
     locks = True
     scheme: Scheme = PYPI
 

@@ -60,7 +60,11 @@ _OLD = (
     "`{path}` was written by a release of Poetry before 1.5, which Fettle does not run. Lock again "
     "with a newer Poetry, then ask again."
 )
-_NO_OVERRIDES = "Poetry has no entries that overrule what other packages ask for."
+_NO_OVERRIDES = (
+    "Poetry has no entries that overrule what other packages ask for: it locks what the project and"
+    " all of them admit, or nothing."
+)
+"""Its maintainers want none: https://github.com/python-poetry/poetry/issues/697"""
 
 
 def find(paths: frozenset[str], group: Group) -> Poetry | None:

@@ -80,7 +80,8 @@ class ClassicYarn:
 
     async def plan_overrides(self, tree: WorkTree, locked: Locked, aim: Aim) -> dict[str, str]:
         """Return the entries that overrule what others ask for."""
-        return plan_classic_entries(await self._read_blocks(tree), locked.own, aim)
+        blocks = await self._read_blocks(tree)
+        return await asyncio.to_thread(plan_classic_entries, blocks, locked.own, aim)
 
     async def verify(self, tree: WorkTree) -> None:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
@@ -119,7 +120,11 @@ class ClassicYarn:
     async def _list_resolved(self, tree: WorkTree) -> list[Own]:
         """Return where the root overrules what others ask for, which Yarn asks for as well."""
         found = list_resolutions(await read_json(tree, self._root), self._root)
-        return [Own(name=each.name, spec=each.to, file=self._root) for each in found]
+        return [
+            Own(name=name, spec=each.to, file=self._root)
+            for name, entries in found.items()
+            for each in entries
+        ]
 
     async def _read_blocks(self, tree: WorkTree) -> list[locks.Block]:
         text = await read_text(tree, self._lock, LOCK_LIMIT)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
@@ -101,26 +103,27 @@ def list_asked(lock: Table) -> Iterator[tuple[str, str]]:
             yield from pairs(table(entry).get(section))
 
 
-def entries_of(lock: Table, path: str, resolutions: Sequence[Resolution] = ()) -> tuple[Entry, ...]:
+def entries_of(
+    lock: Table, path: str, resolutions: Mapping[str, Sequence[Resolution]] | None = None
+) -> tuple[Entry, ...]:
     """Return the entries; the repository's own are its members. Raises Unfit.
 
-    `resolutions`: where they lead is locked, and not what the entries ask for.
+    `resolutions`: by the package; where they lead is locked, and not what the entries ask for.
     """
     there = {key: table(entry) for key, entry in lock.items() if key != "__metadata"}
     keys = {each: key for key in there for each in list_descriptors(key)}
-    return tuple(_entry(k, each, keys, resolutions, path) for k, each in there.items())
+    follow = _Follow(keys, resolutions or {})
+    return tuple(_entry(key, each, follow, path) for key, each in there.items())
 
 
-def _entry(
-    key: str, entry: Table, keys: Mapping[str, str], resolutions: Sequence[Resolution], path: str
-) -> Entry:
+def _entry(key: str, entry: Table, follow: _Follow, path: str) -> Entry:
     resolution = str(entry.get("resolution"))
     found = _RESOLUTION.fullmatch(resolution)
     if found is None or (found[2] == "patch" and _BUILT_IN not in found[3]):
         raise Unfit("unsupported", _PLACE.format(path=path, resolution=resolution[:120]))
     asks = {name: asked for section in _NEEDED for name, asked in pairs(entry.get(section))}
     here = (found[1], f"{found[2]}:{found[3]}")
-    needs = tuple(dict.fromkeys(_list_needs(here, asks, keys, resolutions)))
+    needs = tuple(dict.fromkeys(follow.list_needs(*here, asks)))
     if found[2] == "workspace":
         return Entry(key=key, name=found[1], version="", needs=needs, own=True)
     name, version = check_entry(found[1], entry.get("version"), path)
@@ -138,20 +141,28 @@ def _entry(
     )
 
 
-def _list_needs(
-    here: tuple[str, str],
-    asks: Mapping[str, str],
-    keys: Mapping[str, str],
-    resolutions: Sequence[Resolution],
-) -> Iterator[str]:
-    """Yield the keys that an entry leads to; Yarn 3 leaves `npm:` out of what it asks for.
+@dataclass(frozen=True)
+class _Follow:
+    """Follows what entries ask for to what is locked."""
 
-    What the lock file does not hold yet is not overruled yet.
-    """
-    for name, asked in asks.items():
-        leads = [each.to for each in resolutions if each.concerns(*here, name, asked)][:1]
-        for to in (*leads, asked):
-            found = [w for w in (f"{name}@{to}", f"{name}@npm:{to}") if w in keys]
-            if found:
-                yield keys[found[0]]
-                break
+    keys: Mapping[str, str]
+    """The key of the entry that each descriptor leads to."""
+    resolutions: Mapping[str, Sequence[Resolution]]
+
+    def list_needs(self, parent: str, reference: str, asks: Mapping[str, str]) -> Iterator[str]:
+        """Yield the keys that an entry leads to; Yarn 3 leaves `npm:` out of what it asks for.
+
+        What the lock file does not hold yet is not overruled yet.
+        """
+        for name, asked in asks.items():
+            fits = (
+                each.to
+                for each in self.resolutions.get(name, ())
+                if each.concerns(parent, reference, asked)
+            )
+            for to in (*islice(fits, 1), asked):
+                wanted = (f"{name}@{to}", f"{name}@npm:{to}")
+                found = [self.keys[each] for each in wanted if each in self.keys]
+                if found:
+                    yield found[0]
+                    break

@@ -8,7 +8,7 @@ https://classic.yarnpkg.com/docs/selective-version-resolutions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.npm import specs
@@ -67,11 +67,17 @@ def plan_classic_entries(blocks: Sequence[Block], own: Sequence[Own], aim: Aim) 
         if each.name == name and f"{name}@{each.spec}" in overruled:
             raise Stuck(_OWN.format(file=each.file, name=name, spec=each.spec))
     asking = [(parent, pattern) for parent, pattern in _list_asking(blocks) if pattern in goals]
-    entries = {}
+    ways: dict[str, set[str]] = {}
     for parent, pattern in asking:
-        if pattern in overruled:
-            _require_one_way(parent, goals[pattern], name, asking, goals)
-            entries[f"**/{parent}/{name}"] = f"^{goals[pattern]}"
+        for fits in {parent, parent.rpartition("/")[2]}:  # `**/b/evil` fits `@a/b/evil` as well
+            ways.setdefault(fits, set()).add(goals[pattern])
+    entries = {}
+    for parent in dict.fromkeys(parent for parent, pattern in asking if pattern in overruled):
+        if not _PARENT.fullmatch(parent):
+            raise Stuck(_ODD.format(asked=f"{parent[:120]}/{name}", name=name))
+        if len(ways[parent]) > 1:
+            raise Stuck(_SPLIT.format(parent=parent, name=name))
+        entries[f"**/{parent}/{name}"] = f"^{min(ways[parent])}"
     return _require_some(entries, aim)
 
 
@@ -91,21 +97,6 @@ def _require_some(entries: dict[str, str], aim: Aim) -> dict[str, str]:
     if not entries:
         raise Stuck(_ADMITTED.format(name=aim.package))
     return entries
-
-
-def _require_one_way(
-    parent: str,
-    new: str,
-    name: str,
-    asking: Sequence[tuple[str, str]],
-    goals: Mapping[str, str],
-) -> None:
-    """Raise Stuck unless all that `**/parent/name` fits is to go there: `@scope/parent` as well."""
-    if not _PARENT.fullmatch(parent):
-        raise Stuck(_ODD.format(asked=f"{parent[:120]}/{name}", name=name))
-    for other, pattern in asking:
-        if (other == parent or other.endswith(f"/{parent}")) and goals[pattern] != new:
-            raise Stuck(_SPLIT.format(parent=parent, name=name))
 
 
 def _list_asking(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:

@@ -21,9 +21,8 @@ _MOST = 500
 
 @dataclass(frozen=True)
 class Resolution:
-    """One entry: whose requirement of a package leads where."""
+    """One entry for a package: whose requirement of it leads where."""
 
-    name: str
     asked: str
     """The range that is overruled; empty: any."""
     parent: str
@@ -32,26 +31,23 @@ class Resolution:
     """Which release of that; empty: any."""
     to: str
 
-    def concerns(self, parent: str, reference: str, name: str, asked: str) -> bool:
-        """Return whether it overrules what a release of a package asks for."""
-        return (
-            self.name == name
-            and _is_same(self.asked, asked)
-            and (not self.parent or (self.parent == parent and _is_same(self.reference, reference)))
-        )
+    def concerns(self, parent: str, reference: str, asked: str) -> bool:
+        """Return whether it overrules what a release of a parent asks for."""
+        by = not self.parent or (self.parent == parent and _is_same(self.reference, reference))
+        return by and _is_same(self.asked, asked)
 
 
-def list_resolutions(manifest: Table, file: str) -> list[Resolution]:
-    """Return the entries of a package.json, in their order: the first that fits counts.
+def list_resolutions(manifest: Table, file: str) -> dict[str, list[Resolution]]:
+    """Return the entries of a package.json for each package, in their order: the first that fits.
 
     What Yarn 3 and 4 cannot read is left out, as they do. Raises Unfit for more than anybody has.
     """
-    found = []
+    found: dict[str, list[Resolution]] = {}
     for key, to in pairs(manifest.get(PLACE[0])):
         if (match := _KEY.fullmatch(key)) is not None:
             parent, reference, name, asked = (each or "" for each in match.groups())
-            found.append(Resolution(name, asked, parent, reference, to))
-    if len(found) > _MOST:
+            found.setdefault(name, []).append(Resolution(asked, parent, reference, to))
+    if sum(map(len, found.values())) > _MOST:
         raise Unfit("unsafe", f"`{file}` has more than {_MOST} resolutions.")
     return found
 

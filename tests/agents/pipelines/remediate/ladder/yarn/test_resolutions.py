@@ -184,6 +184,7 @@ def test_more_resolutions_than_anybody_has_are_refused():
         ("@x/b@npm:1/@a/evil@2", "@a/evil"),
         ("**/b/@a/evil", "@a/evil"),
         ("b@1>evil@2", "evil"),
+        ("evil@https://index.example/left", "evil"),
         ("/", "/"),
         ("", ""),
     ],
