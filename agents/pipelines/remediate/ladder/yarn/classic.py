@@ -81,7 +81,9 @@ class ClassicYarn:
     async def plan_overrides(self, tree: WorkTree, locked: Locked, aim: Aim) -> dict[str, str]:
         """Return the entries that overrule what others ask for."""
         blocks = await self._read_blocks(tree)
-        return await asyncio.to_thread(plan_classic_entries, blocks, locked.own, aim)
+        named = {m: (await read_json(tree, m)).get("name") for m in self.members if m != self._root}
+        workspaces = {member: name for member, name in named.items() if isinstance(name, str)}
+        return await asyncio.to_thread(plan_classic_entries, blocks, locked.own, aim, workspaces)
 
     async def verify(self, tree: WorkTree) -> None:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""

@@ -1,14 +1,14 @@
 """Plan which `resolutions` overrule what leads to vulnerable copies, and nothing else.
 
 Yarn 3 and 4 overrule a range, as those who ask for it write it. Yarn 1 knows no ranges there, but
-the names of those who ask; what the repository itself asks for it does not overrule.
+the names of those who ask, workspaces among them; what the root asks for it does not overrule.
 https://classic.yarnpkg.com/docs/selective-version-resolutions
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.npm import specs
@@ -29,7 +29,7 @@ _ODD = (
     "so that it means that alone."
 )
 _OWN = (
-    "`{file}` asks for {name} `{spec}`, and Yarn 1 does not overrule what the repository itself "
+    "`{file}` asks for {name} `{spec}`, and Yarn 1 does not overrule what the root of a repository "
     "asks for. Change it there."
 )
 _SPLIT = (
@@ -53,8 +53,13 @@ def plan_entries(lock: Table, locked: Locked, aim: Aim) -> dict[str, str]:
     return _require_some(entries, aim)
 
 
-def plan_classic_entries(blocks: Sequence[Block], own: Sequence[Own], aim: Aim) -> dict[str, str]:
-    """Return the entries for a lock file of Yarn 1; raises Stuck where they would do too much."""
+def plan_classic_entries(
+    blocks: Sequence[Block], own: Sequence[Own], aim: Aim, workspaces: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the entries for a lock file of Yarn 1; raises Stuck where they would do too much.
+
+    `workspaces`: the names of the repository's own packages below the root, by their manifests.
+    """
     name = aim.package
     mine = [block for block in blocks if block.name == name]
     goals = {p: aim.targets.get((name, b.version), b.version) for b in mine for p in b.patterns}
@@ -63,22 +68,14 @@ def plan_classic_entries(blocks: Sequence[Block], own: Sequence[Own], aim: Aim) 
     for pattern in overruled:
         if not pattern.startswith(f"{name}@"):  # it goes by another name there
             raise Stuck(_ODD.format(asked=pattern[:120], name=name))
-    for each in own:
-        if each.name == name and f"{name}@{each.spec}" in overruled:
-            raise Stuck(_OWN.format(file=each.file, name=name, spec=each.spec))
     asking = [(parent, pattern) for parent, pattern in _list_asking(blocks) if pattern in goals]
-    ways: dict[str, set[str]] = {}
-    for parent, pattern in asking:
-        for fits in {parent, parent.rpartition("/")[2]}:  # `**/b/evil` fits `@a/b/evil` as well
-            ways.setdefault(fits, set()).add(goals[pattern])
-    entries = {}
-    for parent in dict.fromkeys(parent for parent, pattern in asking if pattern in overruled):
-        if not _PARENT.fullmatch(parent):
-            raise Stuck(_ODD.format(asked=f"{parent[:120]}/{name}", name=name))
-        if len(ways[parent]) > 1:
-            raise Stuck(_SPLIT.format(parent=parent, name=name))
-        entries[f"**/{parent}/{name}"] = f"^{min(ways[parent])}"
-    return _require_some(entries, aim)
+    for each in own:
+        pattern = f"{each.name}@{each.spec}"
+        if each.file in workspaces and pattern in goals:
+            asking.append((workspaces[each.file], pattern))
+        elif pattern in overruled:
+            raise Stuck(_OWN.format(file=each.file, name=name, spec=each.spec))
+    return _require_some(_list_by_parent(name, asking, overruled, goals), aim)
 
 
 def _list_overruled(locked: Locked, aim: Aim) -> Iterator[tuple[str, str]]:
@@ -91,6 +88,27 @@ def _list_overruled(locked: Locked, aim: Aim) -> Iterator[tuple[str, str]]:
                 if descriptor != f"{entry.name}@npm:{asked}" or not _RANGE.fullmatch(asked):
                     raise Stuck(_ODD.format(asked=descriptor[:120], name=entry.name))
                 yield descriptor, new
+
+
+def _list_by_parent(
+    name: str,
+    asking: Sequence[tuple[str, str]],
+    overruled: Collection[str],
+    goals: Mapping[str, str],
+) -> dict[str, str]:
+    """Return an entry for each who asks for what is overruled; `asking` are they and all others."""
+    ways: dict[str, set[str]] = {}
+    for parent, pattern in asking:
+        for fits in {parent, parent.rpartition("/")[2]}:  # `**/b/evil` fits `@a/b/evil` as well
+            ways.setdefault(fits, set()).add(goals[pattern])
+    entries = {}
+    for parent in dict.fromkeys(parent for parent, pattern in asking if pattern in overruled):
+        if not _PARENT.fullmatch(parent):
+            raise Stuck(_ODD.format(asked=f"{parent[:120]}/{name}", name=name))
+        if len(ways[parent]) > 1:
+            raise Stuck(_SPLIT.format(parent=parent, name=name))
+        entries[f"**/{parent}/{name}"] = f"^{min(ways[parent])}"
+    return entries
 
 
 def _require_some(entries: dict[str, str], aim: Aim) -> dict[str, str]:

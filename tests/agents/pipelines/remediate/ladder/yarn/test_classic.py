@@ -97,13 +97,15 @@ MIXED = {"mkdirp": "0.5.1", "optimist": "0.6.1", "minimist": "^1.2.6"}
 
 
 async def test_an_override_is_for_those_who_ask_alone_and_goes_without_a_trace(real):
-    await lock(real, MIXED)
+    member = {"name": "part", "version": "1.0.0", "dependencies": {"minimist": "0.0.8"}}
+    real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
+    await lock(real, MIXED, workspaces=["parts/*"])
     about = alerts("minimist", "< 0.2.4", file="yarn.lock")
     start = await real.snapshot()
 
     fix = await override_from(real, about)
 
-    entries = ("**/mkdirp/minimist", "**/optimist/minimist")
+    entries = [f"**/{parent}/minimist" for parent in ("mkdirp", "optimist", "part")]
     assert (fix.level, fix.files) == (Level.OVERRIDE, ("package.json", "yarn.lock"))
     manifest = json.loads((real.folder / "package.json").read_text())
     assert manifest["resolutions"] == dict.fromkeys(entries, "^0.2.4")

@@ -92,9 +92,10 @@ evil@^2.0.0:
 """
 
 
-def plan_classic(text, *own):
+def plan_classic(text, *own, **workspaces):
     blocks = classic_lock.read_blocks(text, "yarn.lock")
-    return override_entries.plan_classic_entries(blocks, own, Aim.from_targets(TARGETS))
+    aim = Aim.from_targets(TARGETS)
+    return override_entries.plan_classic_entries(blocks, own, aim, workspaces)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,17 @@ def test_yarn_1_knows_a_parent_by_the_name_that_it_is_installed_under():
     assert plan_classic(CLASSIC.format(parent="mine@npm:a", other="b", asks="^2.0.0")) == {
         "**/mine/evil": "^1.0.1"
     }
+
+
+@pytest.mark.parametrize(("name", "said"), [("part", ["**/a/evil", "**/part/evil"]), ("*", None)])
+def test_yarn_1_overrules_what_a_workspace_asks_for(name, said):
+    text = CLASSIC.format(parent="a", other="b", asks="^2.0.0")
+    own = Own(name="evil", spec="1.0.0", file="part")
+    if said is None:
+        with pytest.raises(Stuck, match=r"`\*/evil` leads to a vulnerable copy"):
+            plan_classic(text, own, part=name)
+    else:
+        assert plan_classic(text, own, part=name) == dict.fromkeys(said, "^1.0.1")
 
 
 @pytest.mark.parametrize(
