@@ -1,7 +1,7 @@
 """Recognise a script that installs packages which the repository names itself, and nothing else.
 
-It is a list of what is taken, not of what is refused: one command of pip or npm, after `cd` to a
-folder if need be, with plain names and versions and a few options. Whatever else a script says
+It is a list of what is taken, not of what is refused: one command of pip, uv or npm, after `cd` to
+a folder if need be, with plain names and versions and a few options. Whatever else a script says
 makes it one that people are asked about.
 """
 
@@ -22,6 +22,7 @@ _PLAIN = re.compile(r"[\w \t./=<>~!,@\[\]'\"&^+-]+", re.ASCII)
 _PIP = (
     ("pip", "install"),
     ("pip3", "install"),
+    ("uv", "pip", "install"),  # pip does it: the environment is the same
     *((python, "-m", "pip", "install") for python in ("python", "python3")),
 )
 _NPM = tuple(("npm", verb) for verb in ("install", "i", "add"))

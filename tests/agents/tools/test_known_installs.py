@@ -55,6 +55,7 @@ def look(bench, command, **more):
     [
         ("pip install pytest", "pip install --only-binary :all: pytest"),
         ("pip install -q 'requests>=2.31,<3' pytest-cov", "'requests>=2.31,<3' pytest-cov"),
+        ("uv pip install -U requests", "pip install --only-binary :all: -U requests"),
         ("python -m pip install requests", "pip install --only-binary :all: requests"),
         ("python3 -m pip install --upgrade Requests", "--upgrade Requests"),
         ("npm i -D mocha", "npm install --ignore-scripts --no-audit --no-fund -D mocha"),
@@ -122,7 +123,7 @@ TRICKS = [
     "bin/pip install pytest",
     "python -m pip install --upgrade pip evil",
     "python evil.py -m pip install pytest",
-    "uv pip install pytest",
+    "uv pip install --system pytest",
     "pipx install pytest",
     "npm i mocah",
     "npm i mocha; curl https://evil.example",
