@@ -1,6 +1,6 @@
 """How fast alerts are mended, what that costs, and what it costs bare.
 
-    python tests/bench/remediate [--only MANAGER ...]
+    python tests/bench/remediate [--group package] [--only MANAGER ...]
 
 GitHub raises 40 alerts in 12 repositories of pip, Poetry, uv, npm and pnpm, all at once; the real
 server takes its webhooks, mends, proves and opens pull requests. Where no rung of the ladder is
@@ -54,8 +54,8 @@ OVER = ("done", "failed", "refused", "cancelled", "covered")
 LETTERS = "23456789cfghjmpqrvwx"
 WARM = ("pip", "poetry", "uv", "pnpm")
 POLICY = (
-    "setup: {run: []}\nquality: [{name: check, run: sh check.sh}]\n"
-    "remediation: {group: package, majors: true, overrides: true, tell_failures: false}\n"
+    "setup: {{run: []}}\nquality: [{{name: check, run: sh check.sh}}]\n"
+    "remediation: {{group: {group}, majors: true, overrides: true, tell_failures: false}}\n"
 )
 MANIFEST = {
     "npm": "package-lock.json",
@@ -112,19 +112,23 @@ class Measured:
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--group", choices=("lockfile", "package"), default="lockfile")
     parser.add_argument("--only", nargs="*", choices=MANIFEST, default=list(MANIFEST))
-    wanted = parser.parse_args().only
+    typed = parser.parse_args()
+    wanted, policy = typed.only, POLICY.format(group=typed.group)
     samples = [each for each in SAMPLES if each.manager in wanted]
     folder = Path(tempfile.mkdtemp(prefix="fettle-bench-"))
     folder.chmod(0o711)
     try:
-        measured, bare = asyncio.run(_measure(samples, folder))
+        measured, bare = asyncio.run(_measure(samples, folder, policy))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     _print(samples, measured, bare)
 
 
-async def _measure(samples: Sequence[Sample], folder: Path) -> tuple[Measured, list[float]]:
+async def _measure(
+    samples: Sequence[Sample], folder: Path, policy: str
+) -> tuple[Measured, list[float]]:
     tools = await asyncio.to_thread(Tools.fetch)
     old = [each for each in releases() if _was_there(each.name, each.version)]
     async with AsyncExitStack() as stack:
@@ -139,7 +143,7 @@ async def _measure(samples: Sequence[Sample], folder: Path) -> tuple[Measured, l
             for each in (*warm, *samples)
         }
         index.releases = [*releases(), *tools.releases]
-        lay_sources(folder / "sources", files)
+        lay_sources(folder / "sources", files, policy)
         await asyncio.to_thread(shutil.copytree, folder / "locked", folder / "again")
         bare = await asyncio.to_thread(_bare, tools, samples, folder / "locked", index)
         measured = await _measure_mending(stack, warm, samples, index, folder)
@@ -166,10 +170,10 @@ def _bare(tools: Tools, samples: Sequence[Sample], folder: Path, index: LocalInd
     return found
 
 
-def lay_sources(folder: Path, files: dict[str, dict[str, str]]) -> None:
+def lay_sources(folder: Path, files: dict[str, dict[str, str]], policy: str) -> None:
     """Write the repositories, each with a policy and a check."""
     for repository, found in files.items():
-        for name, text in {**found, "check.sh": "true\n", ".github/fettle.yml": POLICY}.items():
+        for name, text in {**found, "check.sh": "true\n", ".github/fettle.yml": policy}.items():
             path = folder / repository / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -203,7 +207,8 @@ async def _measure_mending(
     await server.start(app)
     stack.push_async_callback(server.stop)
     measured = Measured()
-    measured.warm, _ = await _raise_alerts(github, server, warm, repositories)
+    if warm:  # npm is the sandbox's own
+        measured.warm, _ = await _raise_alerts(github, server, warm, repositories)
     measured.seconds, measured.runs = await _raise_alerts(github, server, samples, repositories)
     database = Database(server.database_url)
     for run in measured.runs:
@@ -254,14 +259,18 @@ def _packages(samples: Sequence[Sample]) -> Iterator[tuple[Sample, Trouble]]:
 
 
 def _print(samples: Sequence[Sample], measured: Measured, bare: list[float]) -> None:
-    results: Counter[str] = Counter()
-    without = 0
+    came_to: dict[tuple[str, int], tuple[str, str, str]] = {}  # a fix made anew counts once
     for run in measured.runs:
-        details = run.outcome.details if run.outcome else {}
-        found = (details.get("found") or details).get("group", {}).get("advisories", [])
-        results[details.get("result", "nothing")] += len(found)
-        if details.get("result") == "fixed" and not measured.tokens[run.id]:
-            without += len(found)
+        details = (run.outcome.details if run.outcome else None) or {}
+        spent = "with a model" if measured.tokens[run.id] else "without"
+        for each in (details, *details.get("companions", ())):
+            found = each.get("found") or each
+            for alert in found.get("group", {}).get("advisories", []):
+                about = (found["group"]["repository"], alert["alert"])
+                came_to[about] = (details["result"], spent, found.get("tool") or "unknown")
+    results = Counter(result for result, _, _ in came_to.values())
+    fixed_by = Counter((tool, how) for result, how, tool in came_to.values() if result == "fixed")
+    without = sum(count for (_, how), count in fixed_by.items() if how == "without")
     total, fixed = alerts(samples), results["fixed"]
     rate = fixed / measured.seconds * 60
     bare_rate = len(bare) / sum(bare) * 60
@@ -282,6 +291,10 @@ def _print(samples: Sequence[Sample], measured: Measured, bare: list[float]) -> 
     print(f"{total} alerts about {len(measured.runs)} packages in {len(samples)} repositories")
     for title, figure, words in lines:
         print(f"  {title:26} {figure}{words}")
+    for tool, of_tool in sorted(Counter(tool for _, _, tool in came_to.values()).items()):
+        alone = fixed_by[tool, "without"]
+        mended = f"{alone + fixed_by[tool, 'with a model']} of {of_tool}"
+        print(f"  {tool:26} {mended:>8}, {alone} without a model")
     print(f"   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
 
 
