@@ -8,7 +8,7 @@ from agents.pipelines.remediate.clean_climb import climb_clean
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Group, Ranges, Refusal
 from agents.pipelines.remediate.words import format_message, format_subject
-from agents.pipelines.remediate.work import Bump, Companion, Work
+from agents.pipelines.remediate.work import Bump, CompanionFix, Work
 from agents.ports import WorkTree
 from agents.requests import ACTIONS
 from agents.run import StageContext
@@ -28,11 +28,11 @@ async def take_along(run: StageContext, work: Work) -> Work:
     assert work.bump is not None, "the first package has moved"
     if work.bump.major or work.along == "none":
         return work
-    taken: list[Companion] = []
+    taken: list[CompanionFix] = []
     left_out: list[str] = []
     for found in work.found.companions:
         made = await _move(run, work, found, [work.found, *(each.found for each in taken)])
-        if isinstance(made, Companion):
+        if isinstance(made, CompanionFix):
             taken.append(made)
         else:
             left_out.append(_LEFT.format(name=one_line(found.name, 60), why=made))
@@ -51,21 +51,21 @@ async def commit_bump(run: StageContext, group: Group, bump: Bump, subject: str,
 
 async def _move(
     run: StageContext, work: Work, found: AlertGroup, before: Sequence[AlertGroup]
-) -> Companion | str:
+) -> CompanionFix | str:
     """Move one more package and commit it, or return why it is left out."""
     if found.alerts & frozenset(work.elsewhere):
         return _ELSEWHERE
     tree = await run.tree(run.head, changing=True)
     made = await _climb(run, tree, found, before)
     if isinstance(made, Refusal):
-        return Companion(found=found) if made.cause == "nothing_to_do" else made.reason
+        return CompanionFix(found=found) if made.cause == "nothing_to_do" else made.reason
     bump = Bump.from_fix(made)
     if work.along == "mechanical" and not bump.mechanical:
         return _LOOK
     words = format_message(found.group, "\n".join(bump.evidence))
     subject = format_subject(found.group, bump.moves)
     bump = await commit_bump(run, found.group, bump, subject, words)
-    return Companion(found=found, bump=bump)
+    return CompanionFix(found=found, bump=bump)
 
 
 async def _climb(

@@ -24,8 +24,6 @@ _NOBODY = "{reason} The policy has people asked for another one, and nobody can 
 _UNKNOWN = (
     "No rule of Fettle's mends {files} ({ecosystem}): only a model, or a person with its tool, can."
 )
-
-
 _ALONE = "{names}: made together with this one at first, and left out then, since {why}"
 _FAILED = "together they did not stand. {why}"
 _UNSEEN = "somebody has to look at that move, and no model is there to do so."

@@ -58,7 +58,7 @@ class Bump(Frozen):
         return self.by == "ladder" and self.level in MECHANICAL and small
 
 
-class Companion(Frozen):
+class CompanionFix(Frozen):
     """Another package of the same lock file that the fix takes along."""
 
     found: AlertGroup
@@ -126,7 +126,7 @@ class Work(Frozen):
     """Open pull requests of others that do not mend it."""
     why_not: tuple[str, ...] = ()
     """Why they do not, one line each."""
-    companions: tuple[Companion, ...] = ()
+    companions: tuple[CompanionFix, ...] = ()
     """What the fix takes along, each in a commit of its own."""
     along: Literal["all", "mechanical", "none"] = "all"
     """Which companions are tried; with more of them an earlier iteration did not stand."""

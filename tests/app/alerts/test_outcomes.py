@@ -8,7 +8,7 @@ import pytest
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
-from agents.pipelines.remediate.work import Bump, Companion, Work
+from agents.pipelines.remediate.work import Bump, CompanionFix, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
 from agents.requests import Overruled, Retire
@@ -143,7 +143,7 @@ ALONG = AlertGroup(
         }
     ),
 )
-TOGETHER = Work(found=FOUND, bump=BUMP, companions=(Companion(found=ALONG),))
+TOGETHER = Work(found=FOUND, bump=BUMP, companions=(CompanionFix(found=ALONG),))
 
 
 @pytest.mark.parametrize(("number", "found"), [(31, {7, 8}), (None, {7})])

@@ -11,7 +11,7 @@ from agents.pipelines.remediate.findings.locate import (
     known_ecosystem,
     measure_reach,
     read_copies,
-    with_copies,
+    with_reach,
 )
 from agents.pipelines.remediate.findings.wanted import explain_unwanted
 from agents.pipelines.remediate.ladder import Advisory, Ecosystem, Group
@@ -118,8 +118,7 @@ async def _with_reach(run: StageContext, groups: Sequence[AlertGroup]) -> tuple[
     if not groups:
         return ()
     reached, partly = await measure_reach(run, [each.group for each in groups])
-    ecosystems = [await known_ecosystem(run, each.group) for each in groups]
     return tuple(
-        with_copies(each, ecosystem, each.copies, reach, notes=(each.note, partly))
-        for each, ecosystem, reach in zip(groups, ecosystems, reached, strict=True)
+        with_reach(each, reach, notes=(each.note, partly))
+        for each, reach in zip(groups, reached, strict=True)
     )

@@ -8,7 +8,6 @@ from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
 from agents.pipelines.remediate.ladder import (
-    Advisory,
     Ecosystem,
     Group,
     Ranges,
@@ -36,26 +35,18 @@ async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await read_copies(run, ecosystem, found.group)
     [reach], partly = await measure_reach(run, (found.group,))
-    return with_copies(found, ecosystem, copies, reach, notes=(note, partly))
+    found = found.model_copy(update={"tool": ecosystem.tool if ecosystem else "", "copies": copies})
+    return with_reach(found, reach, notes=(note, partly))
 
 
-def with_copies(
-    found: AlertGroup,
-    ecosystem: Ecosystem | None,
-    copies: tuple[FoundCopy, ...],
-    reach: Reach,
-    *,
-    notes: Sequence[str] = (),
-) -> AlertGroup:
-    """Return it with its copies and their reach; `over` where all of them are safe."""
+def with_reach(found: AlertGroup, reach: Reach, *, notes: Sequence[str] = ()) -> AlertGroup:
+    """Return it with the reach of its copies; `over` where all of them are safe."""
+    copies, advisories = found.copies, found.group.advisories
     versions = ", ".join(copy.version for copy in copies)
     over = " ".join([_SAFE.format(package=found.name, versions=versions), *notes[:1]]).strip()
     safe = bool(copies) and not any(copy.vulnerable for copy in copies)
-    advisories: Sequence[Advisory] = found.group.advisories
     return found.model_copy(
         update={
-            "tool": ecosystem.tool if ecosystem else "",
-            "copies": copies,
             "triage": triage(advisories, copies, reach, located=bool(copies)),
             "note": " ".join(each for each in notes if each),
             "over": over if safe else "",
