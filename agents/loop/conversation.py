@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -84,6 +84,9 @@ class Conversation(Generic[S_co]):
     tier: Tier | None = None
     """Which model. None: strong, and in a resumed session the model that it began with; another
     one answers there for this stage alone."""
+    handed_over: bool = False
+    """A model of another tier answers it however long the session is, so that only that model's
+    list of tools needs its submission. False: a long session stays with its own model."""
     effort: Effort = "medium"
     """How hard the model thinks, where nobody has said it."""
     max_turns: int = 40
@@ -142,19 +145,45 @@ def tier_of(
     return next((tier for tier in told if tier is not None), "strong")
 
 
+def list_answered(
+    tier: Tier,
+    among: Iterable[AnyConversation],
+    chosen: Mapping[str, Tier],
+    models: Mapping[str, str],
+) -> list[AnyConversation]:
+    """Return the conversations that the model of this tier may have to answer.
+
+    Each model has a cache of its own, and pays for each tool that is listed to it.
+    """
+    every = list(among)
+
+    def answers(conversation: AnyConversation) -> bool:
+        root = root_of(conversation, every)
+        asked = {models[tier_of(conversation, every, chosen)]}
+        if not conversation.handed_over:
+            asked.add(models[tier_of(root, every, chosen)])
+        return models[tier] in asked
+
+    return [each for each in every if answers(each)]
+
+
 def tool_list(
-    among: Iterable[AnyConversation], more: Iterable[Mapping[str, Any]] = ()
+    among: Iterable[AnyConversation],
+    more: Iterable[Mapping[str, Any]] = (),
+    *,
+    without: Container[str] = (),
 ) -> list[Mapping[str, Any]]:
-    """Return the tool definitions of every session of a pipeline: one list for all of them.
+    """Return the tool definitions of all sessions that hold these conversations: one list.
 
     Tools stand first in the cached prefix, so that one list is written into the cache once and
     read by every session after the first. What all pipelines share comes first, then `more` (the
-    tools of other servers), then the submissions of all stages, each sorted by name. The gate, not
-    this list, decides what a stage may use, and only its own submission ends it.
+    tools of other servers), then the submissions of all stages, each sorted by name; `without`
+    names those that could do nothing in this run. The gate, not this list, decides what a stage may
+    use, and only its own submission ends it.
     """
     submissions = {each.output for each in among if each.tools is None}
     return [
-        *_by_name(tool.definition() for tool in TOOLS),
+        *_by_name(tool.definition() for tool in TOOLS if tool.name not in without),
         *_by_name(more),
         *_by_name(submission.definition() for submission in submissions),
     ]
@@ -171,10 +200,11 @@ def begin_query(
     among: Iterable[AnyConversation],
     more: Iterable[Mapping[str, Any]] = (),
     *,
+    without: Container[str] = (),
     effort: Effort = "medium",
 ) -> Query:
     """Return what every request of a new session has in common, as this version sends it."""
-    tools = tool_list(among, more)
+    tools = tool_list(among, more, without=without)
     return Query(model=model, system=system_prompt(), tools=tools, messages=(), effort=effort)
 
 

@@ -54,6 +54,8 @@ class Transcript:
     """The model that is asked where the session's own refuses; empty: none."""
     passing: bool = False
     """The stage is not the session's own model's: `query` is sent in it, and in none after it."""
+    handed_over: bool = False
+    """Where it passes, the other model has it however long the session is."""
     turns: list[Turn] = field(default_factory=list)
 
     @property
@@ -157,14 +159,15 @@ class Transcript:
         """Journal the head that the stage is sent with, where it is not the newest one.
 
         A model that holds one stage of another's session reads all of it anew: a long one stays
-        with its own model, which has it in its cache.
+        with its own model, which has it in its cache, unless the stage is handed over.
         """
         if not self.turns:
             await self._write_head(self.query)
             return
         can = await self.model.capabilities(self.query.model)
         most = min(MOST_READ_ANEW, COMPACT_AT * can.context_window)
-        if self.passing and estimate_tokens(self.turns, self.query) < most:
+        short = estimate_tokens(self.turns, self.query) < most
+        if self.passing and (self.handed_over or short):
             await self._write_head(self.query, passing=True)
         elif is_passing(self.turns):
             lasting = find_lasting(self.turns)

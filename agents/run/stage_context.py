@@ -22,7 +22,14 @@ from agents.errors import (
 from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
-from agents.loop.conversation import begin_query, list_own_tools, render, root_of, tier_of
+from agents.loop.conversation import (
+    begin_query,
+    list_answered,
+    list_own_tools,
+    render,
+    root_of,
+    tier_of,
+)
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
@@ -35,6 +42,7 @@ from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
 from agents.tools.grant import PlanGrant
+from agents.tools.registry import TOOLS
 
 S = TypeVar("S", bound=Submission)
 
@@ -191,6 +199,7 @@ class StageContext(RunWorkspace):
                 stage=self.current,
                 query=self._query(conversation),
                 passing=self._asks_another(conversation),
+                handed_over=conversation.handed_over,
                 model=ports.model,
                 journal=ports.journal,
                 fallback=self.models.get("fallback", ""),
@@ -318,7 +327,9 @@ class StageContext(RunWorkspace):
         head = conversation if self._asks_another(conversation) else root
         effort = self.efforts.get(head.name) or self.efforts.get("*", head.effort)
         tier = tier_of(head, self.conversations, self.tiers)
-        query = begin_query(self.models[tier], self.conversations, more, effort=effort)
+        among = list_answered(tier, self.conversations, self.tiers, self.models)
+        absent = {each.name for each in TOOLS if each.port and not getattr(self.ports, each.port)}
+        query = begin_query(self.models[tier], among, more, without=absent, effort=effort)
         own = root.tools is not None
         return replace(query, tools=list_own_tools(root)) if own else query
 

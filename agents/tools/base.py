@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -73,6 +73,8 @@ class Tool(BaseModel):
 
     name: ClassVar[str]
     effect: ClassVar[Effect]
+    port: ClassVar[Literal["", "forge", "web"]] = ""
+    """The port of the run without which it can do nothing; then it is not listed."""
     room: ClassVar[int] = 10_000
     """Characters of a result that reach the model; the gate cuts the middle out of longer ones."""
 

@@ -29,6 +29,7 @@ class Gh(Tool):
 
     name: ClassVar[str] = "gh"
     effect: ClassVar[Effect] = Effect.READ
+    port: ClassVar[Literal["forge"]] = "forge"
     room: ClassVar[int] = 20_000
 
     verb: Literal["issue", "pull_request", "checks", "log", "search"]

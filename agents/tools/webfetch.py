@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -30,6 +30,7 @@ class Webfetch(Tool):
 
     name: ClassVar[str] = "webfetch"
     effect: ClassVar[Effect] = Effect.READ
+    port: ClassVar[Literal["web"]] = "web"
     room: ClassVar[int] = 20_000
 
     url: str = Field(max_length=LONGEST)

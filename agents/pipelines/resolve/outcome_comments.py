@@ -52,6 +52,7 @@ INFEASIBLE_COMMENT = Conversation(
     capability=Capability.READ_ONLY,
     resumes="implement",
     tier="fast",
+    handed_over=True,
     effort="low",
 )
 
@@ -107,6 +108,7 @@ EVAL_COMMENT = Conversation(
     capability=Capability.READ_ONLY,
     resumes="evaluation",
     tier="fast",
+    handed_over=True,
     effort="low",
 )
 

@@ -3,6 +3,7 @@
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
@@ -92,7 +93,9 @@ async def test_another_model_holds_one_stage_and_the_session_goes_on_with_its_ow
     assert again.content == own.content, "byte for byte: its thoughts are signed over it"
 
 
-async def test_a_long_session_stays_with_the_model_that_has_read_it(make_world, request_, talk):
+async def test_a_stage_that_is_handed_over_is_so_however_long_the_session_is(
+    make_world, request_, talk
+):
     question = {"question": "Which one is meant?", "why": "All.", "otherwise": "The first."}
     empty = {"approaches": [], "recommendation": "", "reason": ""}
     ask = talk.use("submit_comment", questions=[question], **empty)
@@ -100,7 +103,23 @@ async def test_a_long_session_stays_with_the_model_that_has_read_it(make_world, 
     world = make_world(FILES, [[ponder], [ask]])
     world.model.prompt_tokens = 100_000
     await world.resolve(request_)
-    assert [each["model"] for each in world.model.asked] == ["big", "big"]
+    assert [each["model"] for each in world.model.asked] == ["big", "small"]
+    lists = [asked["tools"] for asked in world.model.asked]
+    assert ["submit_comment" in each for each in lists] == [False, True]
+    assert ["submit_triage" in each for each in lists] == [True, False]
+
+
+async def test_a_tool_that_could_do_nothing_is_not_listed(make_world, request_, talk):
+    """A run on a clone has no GitHub; an installation may have no web."""
+    world = make_world(FILES, [[triage(talk.use)]])
+    bare = world.run(request_).context
+    lists = []
+    for forge, web in ((None, None), (object(), object())):
+        bare.ports = replace(bare.ports, forge=forge, web=web)
+        tools = bare._query(bare.conversations[0]).tools
+        lists.append({tool["name"] for tool in tools})
+    assert lists[1] - lists[0] == {"gh", "webfetch"}
+    assert {"bash", "edit", "submit_triage"} <= lists[0]
 
 
 async def test_killed_between_its_head_and_the_first_request_it_has_one_head_and_one_prompt(

@@ -103,7 +103,7 @@ async def test_a_session_only_grows_byte_by_byte_so_the_cache_holds(make_world, 
         [use("write", path="lib.py", content="right")],
         [use("submit_fix", summary="Mended.")],
         [use("submit_evaluation", verdict="revise", reasoning="r", flaws=[flaw])],
-        [use("submit_revision", summary="I looked.")],
+        [use("submit_fix", summary="I looked.")],
         [use("submit_evaluation", verdict="pass", reasoning="r")],
         [use("submit_pull_request", why="Because it was wrong.", **text)],
     ]
@@ -129,8 +129,8 @@ async def test_a_session_only_grows_byte_by_byte_so_the_cache_holds(make_world, 
         for before, after in pairwise(asked):
             assert after["messages"].startswith(before["messages"].removesuffix("]") + ", ")
             assert after["system"] == before["system"]
-            assert after["tools"] == before["tools"]
             words = "# Write the pull request" in after["messages"]
+            assert (after["tools"] == before["tools"]) == (not words)
             assert after["model"] == ("small" if words else before["model"])
             grown += 1
     assert grown == len(answers) - 4, "triage, implement and two evaluations begin afresh"

@@ -20,6 +20,7 @@ CRAFT_DECISION_PR = Conversation(
     capability=Capability.READ_ONLY,
     resumes="record_decision",
     tier="fast",
+    handed_over=True,
     effort="low",
 )
 _OUTCOMES = {"decline": "Declined", "decision": "Left to a decision of people"}

@@ -76,6 +76,7 @@ COMMENT_DRAFT = Conversation(
     capability=Capability.READ_ONLY,
     resumes="triage",
     tier="fast",
+    handed_over=True,
     effort="low",
 )
 _LIST = {"ask": "questions", "propose": "approaches"}

@@ -103,6 +103,19 @@ async def test_resolve_opens_one_pull_request_with_a_commit_for_each_step(solved
     assert "$0.11" in pull.body
 
 
+@pytest.mark.parametrize(("tokens", "model"), [(90_000, "small"), (100_000, "big")])
+async def test_a_long_session_keeps_its_model_for_the_words_of_the_pull_request(
+    solved, request_, tokens, model
+):
+    """It has the session in its cache, and its tools hold that submission from the beginning."""
+    world = solved()
+    world.model.prompt_tokens = tokens
+    assert (await world.resolve(request_)).kind == "pull_request"
+    *_, step, _docs, _judge, words = world.model.asked
+    assert words["model"] == model
+    assert (words["tools"] == step["tools"]) == (model == "big")
+
+
 async def test_commits_name_who_asked_and_what_made_them(solved, request_):
     world = solved()
 
