@@ -19,12 +19,11 @@ FOLDER = ".git/fettle"  # in the agent's own throw-away gitdir: commands see it,
 class Bash(Tool):
     """Run a bash command in the repository's root; returns its exit code and output.
 
-    Each call starts afresh: only files in the repository stay. No network, no input. The middle of
-    long output is cut out, so keep it short (`-q`, `| tail -40`). For files prefer read, grep, glob
-    and edit. In a stage that only reads, the repository is mounted read-only: write to /tmp within
-    the same command. Deleting more than build output or files named one by one, rewriting history,
-    dropping changes and installing something new waits for a person, perhaps for days. Write names
-    of programs out.
+    No input. Only files stay from call to call, and in a stage that only reads none of those that
+    it writes to the repository. The middle of long output is cut out, so keep it short (`-q`,
+    `| tail -40`). For files prefer read, grep, glob and edit. Deleting more than build output or
+    files named one by one, rewriting history, dropping changes and installing something new waits
+    for a person, perhaps for days. Write names of programs out.
     """
 
     name: ClassVar[str] = "bash"

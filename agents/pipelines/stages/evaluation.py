@@ -13,6 +13,7 @@ from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
 from agents.pipelines.stages.measurement import Measurement, describe_measurement
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
+from agents.pipelines.stages.repair_checks import FixDone
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart
@@ -191,24 +192,17 @@ def _number_lines(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
 
-class Revised(Submission, tool="submit_revision"):
-    """Deliver the revision."""
-
-    summary: str
-    """Flaw by flaw: what you changed, or why you left it. For the commit's body."""
-
-
 REVISE = Conversation(
     name="revise",
     prompt=prompt_path(__file__, "revise.md"),
-    output=Revised,
+    output=FixDone,
     capability=Capability.CHANGE,
     resumes="implement",
 )
 
 
 @stage
-async def revise(run: StageContext, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
+async def revise(run: StageContext, verdict: EvaluationFindings, aim: ChangeGoal) -> FixDone:
     """Mend what the evaluation found."""
     flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
     revised = await run.converse(REVISE, flaws=run.fence(flaws))

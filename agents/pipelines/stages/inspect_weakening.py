@@ -13,8 +13,9 @@ from agents.analysis.weakening import (
     is_settings,
 )
 from agents.errors import ToolError
-from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.stages.exposure import find_opened
+from agents.pipelines.stages.repair_checks import FixDone
 from agents.pipelines.stages.weakening_text import format_section, list_questions
 from agents.ports import Approval
 from agents.requests import Frozen
@@ -85,17 +86,10 @@ class Inspection(Frozen):
         }.get(self.word, f"Not approved: nobody could be asked{said}")
 
 
-class PutBack(Submission, tool="submit_put_back"):
-    """Deliver the tests and checks as they were."""
-
-    summary: str
-    """Place by place: what you put back; what now fails and why."""
-
-
 PUT_BACK = Conversation(
     name="put_back",
     prompt=prompt_path(__file__, "put_back.md"),
-    output=PutBack,
+    output=FixDone,
     capability=Capability.CHANGE,
     resumes="implement",
 )
@@ -129,7 +123,7 @@ async def judge(
 
 
 @stage
-async def put_back(run: StageContext, inspection: Inspection) -> PutBack:
+async def put_back(run: StageContext, inspection: Inspection) -> FixDone:
     """Put back what people did not accept."""
     places = "\n".join(f"- {each.place}: {each.what}: {each.text}" for each in inspection.grave)
     done = await run.converse(

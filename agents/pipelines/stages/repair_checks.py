@@ -7,16 +7,11 @@ from agents.pipelines.stages.quality import CheckComparison, CheckResult, format
 from agents.run import StageContext, stage
 
 
-class FixDone(Submission, tool="submit_fix_done"):
-    """Deliver the fix of the failing checks."""
+class FixDone(Submission, tool="submit_fix"):
+    """Deliver what you mended."""
 
     summary: str
-    """Check by check: what was wrong, what you changed, what still fails."""
-
-    @classmethod
-    def tool_name(cls) -> str:
-        """Return the name under which the model calls it."""
-        return "submit_fix"
+    """Point by point: what was wrong, what you changed, what you left or still fails, and why."""
 
 
 QUALITY_FIX = Conversation(

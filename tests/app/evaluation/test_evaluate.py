@@ -34,7 +34,7 @@ NOTHING = part(
     {"submit_triage": {"decision": "decline", "kind": "bug", "reasoning": "No.", "detail": "No."}},
 )
 DRAFT = part("# Write the draft pull request", {"submit_pull_request": WORDS})
-KEPT = part("# Put back", {"submit_put_back": {"summary": "I would rather not."}})
+KEPT = part("# Put back", {"submit_fix": {"summary": "I would rather not."}})
 ASKS = {"bash": {"command": "touch calc.py"}}
 GREEN_ALREADY = ABOUT | {"judge": ABOUT["judge"] | {"must_pass": ["test_sign::test_positive"]}}
 

@@ -6,7 +6,7 @@ from tests.flows.scripted import CURE, evaluation, part, plan, pull_request, ste
 
 FLAW = {"where": "calc.py, add", "what": "It does not say what it adds."}
 NOTE = {"edit": {"path": "calc.py", "old": "    return", "new": "    # the sum\n    return"}}
-REVISED = {"submit_revision": {"summary": "It says so now."}}
+REVISED = {"submit_fix": {"summary": "It says so now."}}
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
 
 

@@ -28,7 +28,7 @@ LOOSE = (triage("action_direct", kind="feature"), plan("Add"), step([CURE, SKIP]
 PUT_BACK = part(
     "# Put back",
     {"edit": {"path": "test_calc.py", "old": "    @unittest.skip('slow')\n", "new": ""}},
-    {"submit_put_back": {"summary": "The test is back."}},
+    {"submit_fix": {"summary": "The test is back."}},
 )
 
 
@@ -105,7 +105,7 @@ async def test_after_a_no_the_test_is_put_back(make_place):
 
 
 async def test_what_is_not_put_back_makes_a_draft(make_place):
-    stubborn = part("# Put back", {"submit_put_back": {"summary": "It has to go."}})
+    stubborn = part("# Put back", {"submit_fix": {"summary": "It has to go."}})
     script = usual(*LOOSE, stubborn, pull_request(draft=True))
     async with make_place(script=script) as place:
         await place.label()

@@ -228,7 +228,7 @@ async def test_fresh_eyes_look_at_what_is_more_than_suggestions(make, acts, wish
         acts.submit(),
         acts.verdict("revise", flaws=[flaw]),
         acts.change(old="b - a", new="-b + a"),
-        [acts.use("submit_revision", summary="Turned the sign as well.")],
+        [acts.use("submit_fix", summary="Turned the sign as well.")],
         acts.verdict("revise", flaws=[flaw]),
         acts.update(("t1", "fixed", 1)),
     ]

@@ -15,7 +15,7 @@ async def test_what_the_judge_finds_is_mended_once_and_judged_anew(make, acts, r
             *(acts.triage(), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict("revise", flaws=[flaw]),
             acts.change(content="BETTER"),
-            [talk.use("submit_revision", summary="Negative numbers, too.")],
+            [talk.use("submit_fix", summary="Negative numbers, too.")],
             acts.verdict(),
             acts.text(),
         ]
@@ -37,7 +37,7 @@ async def test_what_is_still_wrong_then_becomes_a_draft(make, acts, request_, ta
         [
             *(acts.triage(), acts.plan(), acts.change(), acts.step(), acts.docs()),
             acts.verdict("revise", flaws=[flaw]),
-            [talk.use("submit_revision", summary="I do not think so.")],
+            [talk.use("submit_fix", summary="I do not think so.")],
             acts.verdict("revise", flaws=[flaw]),
             acts.text(),
         ]
@@ -95,7 +95,7 @@ async def test_a_judge_cannot_leave_a_criterion_out(make, acts, request_):
 async def test_the_judge_is_told_what_was_measured_of_the_very_change(make, acts, request_, talk):
     flaw = {"where": "lib.py: add", "what": "It forgets negative numbers."}
     made = (acts.triage(), acts.plan(), acts.change(content="BAD"), acts.step(), acts.docs())
-    better = [acts.change(content="BETTER"), [talk.use("submit_revision", summary="Too.")]]
+    better = [acts.change(content="BETTER"), [talk.use("submit_fix", summary="Too.")]]
     fixes = [[talk.use("submit_fix", summary=f"No idea, {n}.")] for n in range(3)]
     judged = [acts.verdict("revise", flaws=[flaw]), *better, acts.verdict()]
     world = make([*made, *fixes, *judged, acts.text()], commands={"check": run_check})

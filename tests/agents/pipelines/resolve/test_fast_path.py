@@ -98,7 +98,7 @@ async def test_a_plan_is_wanted_and_the_words_are_written_anew_once_something_wa
     quick, acts, request_, talk
 ):
     flaw = {"where": "lib.py: add", "what": "It forgets negative numbers."}
-    better = [acts.change(content="BETTER"), [talk.use("submit_revision", summary="Too.")]]
+    better = [acts.change(content="BETTER"), [talk.use("submit_fix", summary="Too.")]]
     made = [acts.change(), acts.step(**WORDS), acts.verdict("revise", flaws=[flaw])]
     world = quick(*made, *better, acts.verdict(), acts.text())
     world.model.answers.insert(0, acts.triage())

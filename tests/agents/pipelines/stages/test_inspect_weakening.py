@@ -117,7 +117,7 @@ async def test_what_is_refused_is_put_back_and_nobody_is_asked_twice(changed, ta
     approvals = talk.Approvals([NO])
     back = [
         [talk.use("write", path="tests/test_lib.py", content=TEST + MORE)],
-        [talk.use("submit_put_back", summary="It is there again.")],
+        [talk.use("submit_fix", summary="It is there again.")],
     ]
     world, run = await changed(LESS, back, approvals=approvals)
     run.context.standing = run.context.standing.model_copy(
@@ -143,7 +143,7 @@ async def test_what_is_refused_is_put_back_and_nobody_is_asked_twice(changed, ta
 
 async def test_what_stays_away_after_a_no_stays_refused(changed, talk):
     approvals = talk.Approvals([NO])
-    answers = [[talk.use("submit_put_back", summary="It cannot be put back.")]]
+    answers = [[talk.use("submit_fix", summary="It cannot be put back.")]]
     _, run = await changed(LESS, answers, approvals=approvals)
     run.context.standing = run.context.standing.model_copy(
         update={"sessions": {"implement": "implement/1"}}

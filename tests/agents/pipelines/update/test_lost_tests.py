@@ -62,7 +62,7 @@ async def test_a_no_has_the_test_put_back(scene, acts, talk, request_):
     answers = [
         *(acts.write("test_lib.py", TEST + MORE), acts.submit(("test_lib.py",))),
         acts.write("test_lib.py", whole),
-        [acts.use("submit_put_back", summary="Their test is back.")],
+        [acts.use("submit_fix", summary="Their test is back.")],
     ]
     approvals = talk.Approvals(answers=[{"state": "denied", "decided_by": "mara"}])
     place = scene(answers, files={"test_lib.py": TEST}, approvals=approvals)

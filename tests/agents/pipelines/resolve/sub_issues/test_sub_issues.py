@@ -125,7 +125,7 @@ async def test_where_the_first_part_cannot_be_done_people_learn_where_its_work_i
 ):
     flaws = [{"where": "a.py", "what": "It forgets negative numbers."}]
     found = {"needs_context": {"missing": "Which file format?"}, "revise": {"flaws": flaws}}
-    again = [[talk.use("submit_revision", summary="I do not think so.")]]
+    again = [[talk.use("submit_fix", summary="I do not think so.")]]
     again += [acts.verdict("revise", flaws=flaws)]
     world = make(
         [
@@ -199,7 +199,7 @@ async def test_a_sub_issue_stays_one_commit_also_when_it_was_mended(make, acts, 
             *(acts.triage(), acts.change("a.py", "FIRST"), acts.step()),
             acts.verdict("revise", flaws=[flaw]),
             acts.change("a.py", "BETTER"),
-            [talk.use("submit_revision", summary="Negative numbers, too.")],
+            [talk.use("submit_fix", summary="Negative numbers, too.")],
             *(acts.verdict(), *acts.end()),
         ],
         tracker=talk.Tracker(parts=(sub(41, title="First"),)),
