@@ -30,13 +30,10 @@ class Edit(Tool):
     effect: ClassVar[Effect] = Effect.WRITE
 
     path: RepositoryPath
-    """Relative to the repository's root."""
     old: Annotated[str, StringConstraints(min_length=1)]
-    """What to replace."""
     new: str
     """Empty to delete."""
     replace_all: bool = False
-    """Replace every occurrence."""
 
     def subject(self) -> str:
         """Return the path."""

@@ -27,13 +27,11 @@ class Grep(Tool):
     room: ClassVar[int] = 15_000
 
     pattern: str = Field(min_length=1)
-    r"""The regular expression, like `def parse_\w+`."""
     path: RepositoryPath = "."
     """A file or folder."""
     glob: str = ""
     """Only files that match this; a leading `!` excludes."""
     ignore_case: bool = False
-    """Take upper and lower case for the same."""
     around: int = Field(default=0, ge=0, le=20)
     """Lines to show before and after each match."""
     max_results: int = Field(default=100, ge=1, le=1000)

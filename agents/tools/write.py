@@ -17,7 +17,6 @@ class Write(Tool):
     effect: ClassVar[Effect] = Effect.WRITE
 
     path: RepositoryPath
-    """Relative to the repository's root."""
     content: str
 
     def subject(self) -> str:

@@ -47,7 +47,6 @@ class Evaluation(Submission, tool="submit_evaluation"):
     """Deliver your verdict on the change."""
 
     verdict: Literal["pass", "revise", "needs_context"]
-    """As the stage describes."""
     reasoning: str
     """What you ran and what it showed. Shown to reviewers."""
     flaws: tuple[Flaw, ...] = Field(default=(), max_length=12)

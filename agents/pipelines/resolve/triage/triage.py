@@ -45,7 +45,6 @@ class Triage(Submission, tool="submit_triage"):
     """Deliver your decision."""
 
     decision: Literal["ask", "propose", "action_proposed", "action_direct", "decline", "decision"]
-    """As the stage describes."""
     kind: Literal["bug", "feature", "refactor", "docs", "question"]
     """`bug`: something does not do what it promises."""
     reasoning: str
@@ -53,11 +52,9 @@ class Triage(Submission, tool="submit_triage"):
     detail: str
     """For the next reader."""
     criteria: tuple[str, ...] = Field(default=(), max_length=12)
-    """What the issue says must be true then."""
     sub_issues: tuple[PartPlan, ...] = Field(default=(), max_length=8)
     """Parts of a too large issue."""
     risk: str = Field(default="", max_length=500)
-    """What a wrong change could break, beyond the ordinary."""
     confidence: int = -1
     """Percent: will it be merged?"""
     excerpts: tuple[Place, ...] = Field(default=(), max_length=MOST_EXCERPTS)
