@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,8 @@ from agents.tools.base import Capability
 from agents.tools.registry import TOOLS
 from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
 
+PORTS = ("forge", "web")
+"""The ports that tools of ours need, and that not every run has."""
 SYSTEM = Path(__file__).with_name("system.md")
 
 
@@ -171,19 +173,19 @@ def tool_list(
     among: Iterable[AnyConversation],
     more: Iterable[Mapping[str, Any]] = (),
     *,
-    without: Container[str] = (),
+    ports: Collection[str] = PORTS,
 ) -> list[Mapping[str, Any]]:
     """Return the tool definitions of all sessions that hold these conversations: one list.
 
     Tools stand first in the cached prefix, so that one list is written into the cache once and
     read by every session after the first. What all pipelines share comes first, then `more` (the
-    tools of other servers), then the submissions of all stages, each sorted by name; `without`
-    names those that could do nothing in this run. The gate, not this list, decides what a stage may
-    use, and only its own submission ends it.
+    tools of other servers), then the submissions of all stages, each sorted by name. Tools whose
+    port is not among the run's `ports` could do nothing. The gate, not this list, decides what a
+    stage may use, and only its own submission ends it.
     """
     submissions = {each.output for each in among if each.tools is None}
     return [
-        *_by_name(tool.definition() for tool in TOOLS if tool.name not in without),
+        *_by_name(tool.definition() for tool in TOOLS if tool.port in ("", *ports)),
         *_by_name(more),
         *_by_name(submission.definition() for submission in submissions),
     ]
@@ -200,11 +202,11 @@ def begin_query(
     among: Iterable[AnyConversation],
     more: Iterable[Mapping[str, Any]] = (),
     *,
-    without: Container[str] = (),
+    ports: Collection[str] = PORTS,
     effort: Effort = "medium",
 ) -> Query:
     """Return what every request of a new session has in common, as this version sends it."""
-    tools = tool_list(among, more, without=without)
+    tools = tool_list(among, more, ports=ports)
     return Query(model=model, system=system_prompt(), tools=tools, messages=(), effort=effort)
 
 

@@ -23,6 +23,7 @@ from agents.loop import AnyConversation, Capability, Conversation, Submission
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, describe_timeout
 from agents.loop.conversation import (
+    PORTS,
     begin_query,
     list_answered,
     list_own_tools,
@@ -42,7 +43,6 @@ from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
 from agents.tools.grant import PlanGrant
-from agents.tools.registry import TOOLS
 
 S = TypeVar("S", bound=Submission)
 
@@ -328,8 +328,8 @@ class StageContext(RunWorkspace):
         effort = self.efforts.get(head.name) or self.efforts.get("*", head.effort)
         tier = tier_of(head, self.conversations, self.tiers)
         among = list_answered(tier, self.conversations, self.tiers, self.models)
-        absent = {each.name for each in TOOLS if each.port and not getattr(self.ports, each.port)}
-        query = begin_query(self.models[tier], among, more, without=absent, effort=effort)
+        present = [name for name in PORTS if getattr(self.ports, name) is not None]
+        query = begin_query(self.models[tier], among, more, ports=present, effort=effort)
         own = root.tools is not None
         return replace(query, tools=list_own_tools(root)) if own else query
 
