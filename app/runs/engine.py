@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 import structlog
-from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
+from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, _workflow_commands
 from dbos._dbos import _get_dbos_instance
 from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
@@ -153,6 +153,8 @@ class Engine:
         ConfigError when another process of this name is at work on this database.
         """
         DefaultSerializer.deserialize = _refuse  # type: ignore[assignment]  # no setting for it
+        # Of delays and time limits, for which DBOS looks each second, no run of ours has any.
+        _workflow_commands._BACKGROUND_JOBS_INTERVAL_SEC = 60.0  # noqa: SLF001 - the same
         await self._claim.take()
         if self._lease is not None:
             await self._lease.begin()

@@ -9,7 +9,9 @@ import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Column, MetaData, Table, Text, create_engine, insert, text
+from dbos._dbos import _get_dbos_instance
+from dbos._workflow_commands import BACKGROUND_JOBS_THREAD_NAME
+from sqlalchemy import Column, MetaData, Table, Text, create_engine, event, insert, text
 
 from agents.errors import ConfigError
 from app.runs import queue_watch
@@ -28,6 +30,21 @@ async def test_the_same_run_id_twice_is_one_run(start, store_url):
     await engine.enqueue("run", "lane", {"lane": "a"})
     await asyncio.sleep(0.5)
     assert record.began == [("run", "stage/work/1")]
+
+
+async def test_at_rest_nobody_looks_each_second_for_delays_and_time_limits(start, store_url):
+    await start(store_url, Recorder())
+    asked = []
+
+    def note(*_):
+        asked.append(threading.current_thread().name)
+
+    listened = _get_dbos_instance()._sys_db.engine
+    event.listen(listened, "before_cursor_execute", note)
+    await asyncio.sleep(2.5)
+    event.remove(listened, "before_cursor_execute", note)
+    assert asked, "its other threads do look"
+    assert BACKGROUND_JOBS_THREAD_NAME not in asked
 
 
 async def test_a_lane_has_one_run_at_a_time_and_lanes_do_not_wait_for_each_other(start, store_url):
