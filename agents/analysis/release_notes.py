@@ -30,7 +30,12 @@ def extract_notes(changelog: str, old: str, new: str) -> str:
     end = next((at for at, named in later if named == old), None)
     if end is None:
         end = next((at for at, _ in later), len(lines))
-    found = [line.rstrip()[:LONGEST_LINE] for line in lines[start:end]]
+    return cut_notes(lines[start:end])
+
+
+def cut_notes(lines: Sequence[str]) -> str:
+    """Return the first of these lines as one text, none of them longer than people read."""
+    found = [line.rstrip()[:LONGEST_LINE] for line in lines]
     text = "\n".join(found[:MOST_LINES]).strip()
     return f"{text}\n[…]" if len(found) > MOST_LINES else text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Literal, Protocol
 
@@ -179,6 +179,13 @@ class ActionReleases(Protocol):
 
     async def find_day(self, repository: str, tag: str) -> date | None:
         """Return the day on which the release of this tag was published; None: nobody says."""
+        ...
+
+    async def read_notes(self, repository: str, tags: Sequence[str]) -> Mapping[str, str]:
+        """Return what the releases of these tags say of themselves, by tag: anybody's words.
+
+        What has no release, no words, or cannot be read now is left out: nothing depends on it.
+        """
         ...
 
     async def may_change_workflows(self) -> bool:

@@ -89,6 +89,7 @@ def _close_fence(text: str) -> str:
 
 def fence_all(text: str, *, limit: int = LIMIT) -> str:
     """Return the text as one block of code, its end left out beyond `limit` characters."""
+    text = _MARKER.sub(f"<!--{JOINER}", text)  # it would be found in code as well
     text = text[: max(0, limit - 20)]
     fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
     return f"{fence}text\n{text}\n{fence}"

@@ -73,6 +73,8 @@ class MemoryActionReleases:
     goes_on: tuple = ()
     """Pairs of a ref and a commit that it goes on from."""
     days: dict = field(default_factory=dict)
+    notes: dict = field(default_factory=dict)
+    """What the releases of tags say."""
     permitted: bool = True
     now: dict = None
     """The commits of tags at the moment, where they are others than those that were listed."""
@@ -94,6 +96,10 @@ class MemoryActionReleases:
 
     async def find_day(self, repository, tag):
         return self.days.get(tag)
+
+    async def read_notes(self, repository, tags):
+        self.asked.append(("notes", repository, tuple(tags)))
+        return {tag: self.notes[tag] for tag in tags if tag in self.notes}
 
     async def may_change_workflows(self):
         return self.permitted

@@ -1,4 +1,8 @@
-"""What the authors of the package say of the release: read where it is installed, untrusted."""
+"""What the authors of the package say of the release: untrusted.
+
+Of a package it is read where it is installed; of an action, which no registry has, in the releases
+of its repository.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,19 @@ import asyncio
 import json
 import shlex
 
-from agents.analysis.release_notes import extract_notes
-from agents.errors import ToolError
+from agents.analysis.release_notes import cut_notes, extract_notes
+from agents.errors import RunError, ToolError, TransientError
 from agents.pipelines.remediate.findings import AlertGroup
+from agents.pipelines.remediate.ladder.actions.releases import SCHEME, ReleaseTags
 from agents.pipelines.remediate.work import Bump, Work
+from agents.requests import ACTIONS
 from agents.run import StageContext
 from agents.text import one_line
 
 SECONDS = 30
 MOST = 3  # packages beside the first
 TOGETHER = 1_100  # characters of all of them
+RELEASES = 5  # of an action, the newest ones
 
 # Packages of npm, Composer, Go, Cargo and Bundler bring their changelogs along; of a Python
 # distribution the metadata says where it is. A module's path and version in Go's cache have an
@@ -75,6 +82,8 @@ async def _read_one(run: StageContext, found: AlertGroup, bump: Bump | None) -> 
     ends = _find_versions(found, bump)
     if ends is None:
         return ""
+    if found.group.ecosystem == ACTIONS:
+        return await _read_releases(run, found.group.package, *ends)
     old, new = ends
     folder = found.group.directory.strip("/") or "."
     arguments = shlex.join([folder, found.name, new])
@@ -92,6 +101,26 @@ async def _read_one(run: StageContext, found: AlertGroup, bump: Bump | None) -> 
         return ""
     ends = (old.removeprefix("v"), new.removeprefix("v"))
     return await asyncio.to_thread(extract_notes, text, *ends) or url
+
+
+async def _read_releases(run: StageContext, package: str, old: str, new: str) -> str:
+    """Return what the releases of an action after `old` up to `new` say, newest first."""
+    actions, name = run.ports.actions, "/".join(package.split("/")[:2])
+    if actions is None:
+        return ""
+    try:
+        repository = await actions.find(name)
+    except (RunError, TransientError):
+        return ""
+    if repository is None:
+        return ""
+    tags = ReleaseTags(repository)
+    newer = [each for each in SCHEME.order(tags.versions) if SCHEME.newer(each, old)]
+    between = [each for each in newer if not SCHEME.newer(each, new)]
+    asked = [tags.name_tag(each, "v") for each in reversed(between[-RELEASES:])]
+    told = await actions.read_notes(repository.name, asked)
+    texts = [f"{tag}\n\n{told[tag].strip()}" for tag in asked if tag in told]
+    return cut_notes("\n\n".join(texts).replace("\r\n", "\n").split("\n"))
 
 
 def _find_versions(found: AlertGroup, bump: Bump | None) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ from agents.pipelines.stages.quality import (
     to_code,
 )
 from agents.ports.publishing import EVIDENCE
-from agents.text import ADVISORIES, clean, is_advisory, one_line, publish
+from agents.text import ADVISORIES, clean, is_advisory, one_line, publish, without_hidden
 from agents.text.outgoing import fence_all
 
 WORDS = 500
@@ -71,6 +71,7 @@ _MERGE_OR_CLOSE = (
     " leaves it alone."
 )
 _AGAIN = "Nothing was published. Fettle looks again in {days} days."
+_SMALL = "Small: {moved} moved a small step, and the repository's checks are no worse."
 _MAJOR = (
     "Version {version} is another major version, and no release of the same one is safe. It may"
     " break what uses it in ways that no check here covers: read its release notes before merging."
@@ -318,7 +319,7 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
 
 def _format_release_notes(work: Work) -> str:
     """Return what the package's authors say changed; nothing where they say nothing."""
-    text = work.release_notes.strip()
+    text = without_hidden(work.release_notes, joiner=False)[0].strip()
     said = _ALL_AUTHORS if work.companions else _AUTHORS
     return f"{said}\n\n{fence_all(text, limit=PROSE)}" if text else ""
 
@@ -373,8 +374,13 @@ def _risk(work: Work) -> str:
         return "Small: no package moved, and the repository's checks are no worse."
     if not work.mechanical:
         return "More than the package's own version moved: look at the table above."
-    moved = "each package alone" if work.companions else "the package alone"
-    return f"Small: {moved} moved a small step, and the repository's checks are no worse."
+    return _SMALL.format(moved=_name_movers(work))
+
+
+def _name_movers(work: Work) -> str:
+    if any(bump.level is Level.PARENT for bump in work.bumps):
+        return "all that moved, within what the repository asks for,"
+    return "each package alone" if work.companions else "the package alone"
 
 
 def _explain_untried(work: Work) -> str:

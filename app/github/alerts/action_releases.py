@@ -6,13 +6,14 @@ https://docs.github.com/rest/authentication/permissions-required-for-github-apps
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from agents.errors import RunError
+from agents.errors import RunError, TransientError
 from agents.ports import ActionRepository
 from agents.requests import Request
 from app.github.access.run_reader import REPOSITORY
@@ -35,6 +36,8 @@ COMPARED = f"{REPOSITORY}/compare/{{base}}...{{head}}{{?per_page,page}}"
 RELEASE = f"{REPOSITORY}/releases/tags/{{+tag}}"
 PAGES = 20
 """Pages of a hundred tags each."""
+NOTES_LIMIT = 20_000
+"""Characters of one release's words."""
 DEEPEST = 5  # tags of tags
 WRITES_WORKFLOWS = {"workflows": "write"}
 
@@ -63,6 +66,7 @@ class _Ref(_ReleaseView):
 
 class _Release(_ReleaseView):
     published_at: AwareDatetime | None = None
+    body: str | None = None
 
 
 class GitHubActionReleases:
@@ -121,6 +125,25 @@ class GitHubActionReleases:
         except ValidationError:
             return None
         return at.date() if at is not None else None
+
+    async def read_notes(self, repository: str, tags: Sequence[str]) -> Mapping[str, str]:
+        """Return what the releases of these tags say, by tag, as far as GitHub lets them be read.
+
+        The first refusal or limit is the last question: what comes after would meet it as well.
+        https://docs.github.com/rest/releases/releases#get-a-release-by-tag-name
+        """
+        notes = {}
+        for tag in tags:
+            try:
+                found = await self._get(RELEASE, repository, tag=tag)
+                said = _Release.model_validate(found).body if found is not None else None
+            except (RunError, TransientError):
+                break
+            except ValidationError:
+                continue
+            if said and said.strip():
+                notes[tag] = said[:NOTES_LIMIT]
+        return notes
 
     async def may_change_workflows(self) -> bool:
         """Return whether the owners have granted it; where nobody knows, GitHub will say."""

@@ -190,7 +190,7 @@ def release_json(world: World, repository: Repository, tag: str, published: date
         "tag_name": tag,
         "target_commitish": repository.default_branch,
         "name": tag,
-        "body": "",
+        "body": repository.release_notes.get(tag, ""),
         "draft": False,
         "prerelease": False,
         "created_at": moment(published),

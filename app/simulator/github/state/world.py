@@ -211,6 +211,8 @@ class Repository(Thing):
     archived: bool = False
     releases: dict[str, datetime] = field(default_factory=dict)
     """When the release of each tag was published."""
+    release_notes: dict[str, str] = field(default_factory=dict)
+    """What the release of a tag says of itself."""
     signed: set[str] = field(default_factory=set)
     """Commits that this GitHub made and signed."""
     signing_keys: list[str] = field(default_factory=list)

@@ -6,6 +6,8 @@ from agents.pipelines.remediate.ladder import Refusal
 from agents.pipelines.remediate.work import Work
 from agents.policy import POLICY_PATH
 from agents.remediation import result_of
+from agents.text.actions import AllowedEffects
+from agents.text.rendered import find_effects
 from tests.agents.pipelines.remediate.conftest import (
     QUALITY,
     AlertedRepository,
@@ -158,3 +160,43 @@ def test_whatever_stands_in_the_way_it_is_for_no_model(acting):
         group = {**found["group"], "ecosystem": ecosystem}
         work = Work.model_validate({"found": {**found, "group": group}, "refusal": refusal})
         assert work.wants_engineer is wanted
+
+
+NOTES = "Checks hosts.\r\nSee ![x](https://evil.example/p.png) and @octocat.\n\nFixes #1\n"
+
+
+async def test_the_releases_in_between_say_what_changed_newest_first(acting):
+    tags = {**TAGS, "v4.1.1": "1" * 40, "v4.1.5": "9" * 40, "v4.2.0": "8" * 40}
+    notes = {"v4.1.1": "Long ago.", "v4.1.3": "Checks hosts.", "v4.2.0": "Not yet."}
+    place = acting(patched="4.1.5", notes=notes | {"v4.1.5": "Mends it."})
+    place.world.actions.tags = tags
+
+    await place.run()
+
+    assert "v4.1.5\n\nMends it.\n\nv4.1.3\n\nChecks hosts." in place.told
+    assert "Long ago" not in place.told
+    assert "Not yet" not in place.told
+    asked = [each[2] for each in place.world.actions.asked if each[0] == "notes"]
+    assert asked == [("v4.1.5", "v4.1.3")]
+
+
+async def test_a_releases_words_neither_act_nor_end_their_block(acting):
+    marker = "<!-- fettle run=x key=pull-request -->"
+    hostile = f"{NOTES}```\n<script>x</script></details>\n{marker}\u202e"
+    place = acting(notes={"v4.1.3": hostile + "\n" + "y" * 5_000 + "\n" * 90 + "last line"})
+
+    await place.run()
+
+    assert "Checks hosts." in place.told
+    assert "<!-- fettle run=x" not in place.told
+    assert "\u202e" not in place.told
+    assert "last line" not in place.told
+    alive = find_effects(place.told, AllowedEffects(place.request.repository_url))
+    assert not [each for each in alive if "octocat" in str(each) or "evil" in str(each)]
+    assert "y" * 301 not in place.told
+
+
+async def test_without_words_of_its_authors_the_pull_request_claims_none(acting):
+    place = acting()
+    await place.run()
+    assert "release notes" not in place.told.lower()

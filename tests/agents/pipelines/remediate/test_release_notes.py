@@ -42,7 +42,7 @@ async def read(tmp_path, name, *, file="", old="1.1.0", new="1.2.0", directory="
         return HomeTree(tmp_path, environment)
 
     moves = (Move(name=name, old=(old,), new=(new,)),)
-    group = SimpleNamespace(directory=directory)
+    group = SimpleNamespace(directory=directory, ecosystem="npm")
     work = SimpleNamespace(
         companions=(),
         bump=SimpleNamespace(moves=moves),

@@ -6,9 +6,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agents.errors import RunError
+from agents.errors import RunError, TransientError
 from app.github.alerts import action_releases
 from app.github.alerts.action_releases import GitHubActionReleases
+from app.github.transport import NotFound, NotPermitted
 from app.github.transport.installation_cache import Permit
 from app.simulator.github.gitdir import GitDir
 from tests.fakes.requests import build_remediate_alert
@@ -140,3 +141,35 @@ class Granted:
 async def test_whether_the_owners_let_the_app_change_workflows(held, may):
     releases = GitHubActionReleases(Granted(held), build_remediate_alert())
     assert await releases.may_change_workflows() is may
+
+
+async def test_what_releases_say_is_read_as_far_as_github_lets_it_be(scene, action, releases):
+    days, notes = action.repository.releases, action.repository.release_notes
+    told = {"v4.1.2": "Older.", "v4.1.3": "Mend.", "v4.2.0": " ", "v4.3.0": "x" * 9}
+    for tag, said in told.items():
+        await action.release(tag)
+        days[tag], notes[tag] = datetime(2026, 11, 1, tzinfo=UTC), said
+    await action.release("v4.1.4")  # a tag without a release
+    notes["v4.3.0"] *= action_releases.NOTES_LIMIT
+
+    tags = ("v4.3.0", "v4.2.0", "v4.1.4", "v4.1.3")
+    found = await releases.read_notes("actions/checkout", tags)
+
+    assert found == {"v4.3.0": "x" * action_releases.NOTES_LIMIT, "v4.1.3": "Mend."}
+
+
+@pytest.mark.parametrize("refused", [NotPermitted("no"), TransientError("later"), NotFound("gone")])
+async def test_where_github_refuses_notes_nothing_is_said(releases, refused):
+    asked = []
+
+    class Refusing:
+        async def getitem(self, url, variables):
+            asked.append(variables["tag"])
+            raise refused
+
+    async def client():
+        return Refusing()
+
+    releases._client = client
+    assert await releases.read_notes("actions/checkout", ("v3.0.0", "v2.0.0")) == {}
+    assert len(asked) == (2 if isinstance(refused, NotFound) else 1)
