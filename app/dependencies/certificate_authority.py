@@ -7,6 +7,8 @@ import ipaddress
 import os
 import ssl
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -95,7 +97,19 @@ class Authority:
 
 
 def trust(certificates: Iterable[str]) -> ssl.SSLContext:
-    """Return the TLS context for indexes: the machine's authorities, and these PEM texts."""
+    """Return the TLS context for indexes: the machine's authorities, and these PEM texts.
+
+    The machine's are read once, and again when their file has changed: each set-up and each
+    question to an index needs them.
+    """
+    paths = ssl.get_default_verify_paths()
+    files = [Path(path) for path in (paths.cafile, paths.capath) if path]
+    times = tuple(path.stat().st_mtime_ns for path in files if path.exists())
+    return _trust(tuple(certificates), times)
+
+
+@lru_cache(maxsize=8)
+def _trust(certificates: tuple[str, ...], _: tuple[int, ...]) -> ssl.SSLContext:
     made = ssl.create_default_context()
     for text in certificates:
         made.load_verify_locations(cadata=text)
@@ -104,8 +118,12 @@ def trust(certificates: Iterable[str]) -> ssl.SSLContext:
 
 def make_bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
     """Return in PEM what a sandbox trusts: all that Fettle trusts, and the set-up's authority."""
-    known = map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True))
-    return "".join([*known, authority.pem])
+    return _write_known(trusted) + authority.pem
+
+
+@lru_cache(maxsize=8)
+def _write_known(trusted: ssl.SSLContext) -> str:
+    return "".join(map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True)))
 
 
 def _general_name(host: str) -> x509.GeneralName:

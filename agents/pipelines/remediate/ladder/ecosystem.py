@@ -152,6 +152,17 @@ class Indexed(Protocol):
 
 
 @runtime_checkable
+class Informed(Protocol):
+    """An Ecosystem whose index says what each release of a package asks for."""
+
+    async def list_admitting(
+        self, tree: WorkTree, parent: str, package: str, version: str
+    ) -> Collection[str]:
+        """Return the releases of `parent` whose own requirements admit that version."""
+        ...
+
+
+@runtime_checkable
 class Dated(Protocol):
     """An Ecosystem whose index says when a release was published."""
 

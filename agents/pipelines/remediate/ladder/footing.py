@@ -16,6 +16,16 @@ REJECTED = 5
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A move that gets every copy out of the ranges."""
+
+    changes: tuple[str, ...]
+    """The changes of requirements, for people."""
+    tree: str
+    """The git tree id of the files."""
+
+
+@dataclass(frozen=True)
 class Footing:
     """One climb's circumstances; nothing of them changes from rung to rung."""
 
@@ -51,18 +61,22 @@ class Footing:
         await self.ecosystem.relock(self.tree, pins, free)
         return changes
 
-    async def escapes(
+    async def try_to_move(
         self, pins: Mapping[str, str], free: Sequence[str] = (), *, widen: bool | None = None
-    ) -> bool:
-        """Return whether moving so gets every copy out of the ranges; the files are put back."""
+    ) -> Tried | None:
+        """Return what moving so makes, if every copy gets out of the ranges; None if it does not.
+
+        The files are put back.
+        """
         try:
-            await self.move(pins, free, widen=widen)
+            changes = await self.move(pins, free, widen=widen)
             after = await self.ecosystem.read(self.tree)
+            made = await self.tree.snapshot() if not self.list_vulnerable(after) else ""
         except Stuck:
-            return False
+            return None
         finally:
             await self.put_back()
-        return not self.list_vulnerable(after)
+        return Tried(tuple(changes), made) if made else None
 
     def list_vulnerable(self, locked: Locked) -> list[str]:
         """Return the versions of the package that are still vulnerable."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
+from agents.pipelines.remediate.ladder.ecosystem import Informed
+from agents.pipelines.remediate.ladder.footing import REJECTED, Footing, Tried
 from agents.pipelines.remediate.ladder.values import Stuck
 
 MOST_PARENTS = 6
@@ -20,7 +21,16 @@ _NONE = (
 _LIMIT = "The search for releases that admit the fix reached its limit of {tries} tries."
 
 
-async def parents_to_move(footing: Footing) -> dict[str, str]:
+@dataclass(frozen=True)
+class ParentMoves:
+    """Which packages have to move, and to which releases."""
+
+    releases: Mapping[str, str]
+    made: Tried | None
+    """What moving them makes, if that was the last that was tried."""
+
+
+async def find_parents_to_move(footing: Footing) -> ParentMoves:
     """Return which packages have to move to which releases. Raises Stuck when none do."""
     parents = footing.before.parents(footing.name)
     if not footing.before.tells_needs:
@@ -29,14 +39,31 @@ async def parents_to_move(footing: Footing) -> dict[str, str]:
         raise Stuck(_NO_PARENT.format(name=footing.name))
     if len(parents) > MOST_PARENTS:
         raise Stuck(_MANY.format(count=len(parents), name=footing.name, most=MOST_PARENTS))
-    search = _Search(footing, {name: await _releases(footing, name) for name in parents})
-    return await search.smallest()
+    admitting = {name: await _list_admitting(footing, name) for name in parents}
+    releases = {name: await _releases(footing, name) for name in parents}
+    search = _Search(footing, releases, admitting)
+    found = await search.smallest()
+    return ParentMoves(found, search.made if search.tried == found else None)
 
 
 def list_ancestors(footing: Footing, parents: Mapping[str, str]) -> tuple[str, ...]:
     """Return who may move along: what holds the parents back themselves."""
     names = [name for parent in parents for name in footing.before.ancestors(parent)]
     return tuple(dict.fromkeys(name for name in names if name not in parents))
+
+
+async def _list_admitting(footing: Footing, name: str) -> Collection[str] | None:
+    """Return the releases of a parent that say of themselves that they admit the fix.
+
+    None where the index does not tell: the resolver is asked about each then.
+    """
+    [version] = footing.pins.values()
+    if not isinstance(footing.ecosystem, Informed):
+        return None
+    try:
+        return await footing.ecosystem.list_admitting(footing.tree, name, footing.name, version)
+    except Stuck:
+        return None
 
 
 async def _releases(footing: Footing, name: str) -> list[str]:
@@ -70,9 +97,17 @@ class _Search:
 
     footing: Footing
     releases: Mapping[str, Sequence[str]]
+    admitting: Mapping[str, Collection[str] | None]
     tries: int = field(default=0)
+    tried: Mapping[str, str] = field(default_factory=dict)
+    """What was tried last."""
+    made: Tried | None = None
+    """What that made, if it was enough."""
 
     async def smallest(self) -> dict[str, str]:
+        guessed = await self._guess()
+        if guessed and await self._is_enough(guessed):
+            return guessed
         chosen = {name: found[-1] for name, found in self.releases.items() if found}
         if not chosen or not await self._is_enough(chosen):
             raise Stuck(self._explain_failure())
@@ -83,6 +118,21 @@ class _Search:
         for name in chosen:
             chosen[name] = await self._first(name, chosen)
         return chosen
+
+    async def _guess(self) -> dict[str, str]:
+        """Return what is enough by what releases say of themselves; nothing where they do not."""
+        guessed = {}
+        for name, admitting in self.admitting.items():
+            if admitting is None:
+                return {}
+            copies = self.footing.before.copies(name)
+            if all(copy.version in admitting for copy in copies):
+                continue  # it is not in the way
+            admitted = [version for version in self.releases[name] if version in admitting]
+            if not admitted:
+                return {}
+            guessed[name] = await self._choose_release(name, admitted, {name: admitted[-1]})
+        return guessed
 
     async def _first(self, name: str, chosen: Mapping[str, str]) -> str:
         """Return the first release that is enough, supposing that all after it are as well."""
@@ -110,7 +160,10 @@ class _Search:
         if self.tries > self.footing.terms.tries:
             raise Stuck(_LIMIT.format(tries=self.footing.terms.tries))
         pins = {**self.footing.pins, **parents}
-        return await self.footing.escapes(pins, list_ancestors(self.footing, parents), widen=True)
+        above = list_ancestors(self.footing, parents)
+        self.tried = dict(parents)
+        self.made = await self.footing.try_to_move(pins, above, widen=True)
+        return self.made is not None
 
     def _explain_failure(self) -> str:
         [version] = self.footing.pins.values()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agents.pipelines.remediate.ladder.footing import Footing
-from agents.pipelines.remediate.ladder.parents import list_ancestors, parents_to_move
+from agents.pipelines.remediate.ladder.parents import find_parents_to_move, list_ancestors
 from agents.pipelines.remediate.ladder.values import Level, Stuck
 from agents.requests import Overruled
 
@@ -52,9 +52,13 @@ async def parent(footing: Footing) -> Moved:
     """Level 3: move others to the smallest releases that admit the fix."""
     if not footing.ecosystem.locks:
         raise Stuck(_UNLOCKED)
-    parents = await parents_to_move(footing)
+    found = await find_parents_to_move(footing)
+    parents, changes = found.releases, [*found.made.changes] if found.made else []
     pins = {**footing.pins, **parents}
-    changes = await footing.move(pins, list_ancestors(footing, parents), widen=True)
+    if found.made:
+        await footing.tree.restore(found.made.tree)
+    else:
+        changes = await footing.move(pins, list_ancestors(footing, parents), widen=True)
     moves = ", ".join(f"{name} to {version}" for name, version in parents.items())
     words = [f"Moved {moves}, the smallest that admits the fix", *changes]
     return Moved(frozenset(pins), f"{'; '.join(words)}.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import posixpath
-import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
@@ -29,8 +30,15 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
 )
 from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
-from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
-from agents.pipelines.remediate.ladder.npm.tools import Staged, call, harmless, to_json
+from agents.pipelines.remediate.ladder.npm.registry import FETCH, MovedPackages, NpmIndex, Registry
+from agents.pipelines.remediate.ladder.npm.tools import (
+    NpmCommand,
+    Staged,
+    call,
+    harmless,
+    in_one_process,
+    to_json,
+)
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
@@ -38,6 +46,8 @@ from agents.ports import WorkTree
 _LOCKS = ("npm-shrinkwrap.json", "package-lock.json")  # npm reads the first of these alone
 _NAMES = {*_LOCKS, "package.json"}
 _PLACE = ("overrides",)
+_WHOLE, _PROOF = "whole", "proof"
+"""Folders in which npm runs, as it finds them: of the whole project, and of what moved alone."""
 _ADDRESSES = (
     "The new entries of {names} name the host that their neighbours name. Fettle fetched them from "
     "the index that it is configured for; the hashes are the same or an installation fails."
@@ -114,9 +124,7 @@ class Npm(NpmIndex):
             self._renamed = locks.replace_releases(packages, moving, releases)
             anew = names | self._find_override_holds(locked)
             locks.remove_copies(packages, anew - {name for name, _ in moving.values()})
-            await self._keep(
-                tree, old, await self._resolve_lock(tree, wanted, await self._read_manifests(tree))
-            )
+            await self._keep(tree, old, (wanted, await self._read_manifests(tree)))
             if not free or not self._aim.has_unmoved(await self.read(tree)):
                 return
 
@@ -151,8 +159,16 @@ class Npm(NpmIndex):
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         lock = await read_json(tree, self._lock, LOCK_LIMIT)
-        await self._run(tree, "npm ci --dry-run >/dev/null", lock, await self._read_manifests(tree))
-        notes = await self._registry.prove(tree, before, after)
+        proof = MovedPackages.from_locks(before, after)
+        fetch = [NpmCommand(FETCH, _PROOF)] if proof.files else []
+        options = await flags(tree, self._directory)
+        frozen = NpmCommand(("ci", "--dry-run", *options), self._place(_WHOLE))
+        files = {
+            **self._stage(_WHOLE, lock, await self._read_manifests(tree)),
+            **{f"{_PROOF}/{path}": data for path, data in proof.files.items()},
+        }
+        await self._call(tree, in_one_process(frozen, *fetch), files)
+        notes = proof.notes
         names = ", ".join(sorted(set(self._renamed)))
         return [*notes, _ADDRESSES.format(names=names)] if names else notes
 
@@ -166,33 +182,54 @@ class Npm(NpmIndex):
                     found |= set() if specs.admits(asked, child.version) else {child.name}
         return frozenset(found)
 
-    async def _keep(self, tree: WorkTree, old: Table, new: Table) -> None:
-        """Write the lock file with what npm changed, but not with what it merely writes anew."""
+    async def _keep(
+        self, tree: WorkTree, old: Table, wanted: tuple[Table, Mapping[str, str]]
+    ) -> None:
+        """Write the lock file as npm makes it of the wanted one.
+
+        What npm merely writes anew, whatever is wanted, stays as it was.
+        """
         start = self._start or {}
         if self._base is None:
-            self._base = await self._resolve_lock(tree, old, start)
+            self._base, new = await self._resolve(tree, (old, start), wanted)
+        else:
+            [new] = await self._resolve(tree, wanted)
         lock = merge_values(old, self._base, new)
         self._renamed += locks.restore_sources(old, lock)
         await tree.write(self._lock, dump_like(lock, start[self._lock]))
 
-    async def _resolve_lock(
-        self, tree: WorkTree, lock: Table, manifests: Mapping[str, str]
-    ) -> Table:
-        """Return what npm makes of a lock file and these manifests."""
-        copied = f'cp -- {posixpath.basename(self._lock)} "$tree"/{shlex.quote(self._lock)}'
-        script = f"npm install --package-lock-only >/dev/null && {copied}"
-        await self._run(tree, script, lock, manifests)
-        return await read_json(tree, self._lock, LOCK_LIMIT)
+    async def _resolve(
+        self, tree: WorkTree, *projects: tuple[Table, Mapping[str, str]]
+    ) -> list[Table]:
+        """Return what npm makes of each of these lock files with its manifests."""
+        options = await flags(tree, self._directory)
+        names = [f"{_WHOLE}{at}" for at in range(len(projects))]
+        files: dict[str, bytes] = {}
+        for name, (lock, manifests) in zip(names, projects, strict=True):
+            files |= self._stage(name, lock, manifests)
+        arguments = ("install", "--package-lock-only", *options)
+        made = {self._lock: [posixpath.join(name, self._lock) for name in names]}
+        commands = [NpmCommand(arguments, self._place(name)) for name in names]
+        commands[-1] = replace(commands[-1], gather=made)
+        await self._call(tree, in_one_process(*commands), files)
+        text = await read_text(tree, self._lock, LOCK_LIMIT * (len(projects) + 1))
+        return await asyncio.to_thread(_parse_all, text, self._lock)
 
-    async def _run(
-        self, tree: WorkTree, script: str, lock: Table, manifests: Mapping[str, str]
-    ) -> None:
-        """Run npm in a copy of manifests and lock file."""
+    def _stage(self, name: str, lock: Table, manifests: Mapping[str, str]) -> Mapping[str, bytes]:
+        """Return a lock file and manifests as npm gets them, in a folder of this name."""
         files = {file: harmless(parse_json(manifests[file], file)) for file in self._members}
-        options = " ".join(await flags(tree, self._directory))
-        body = f'npm() {{ command npm "$@" {options}; }}\n{script}'
-        staged = Staged(self._directory, {**files, self._lock: to_json(lock)})
-        await call(tree, body, seconds=self._seconds, staged=staged)
+        files[self._lock] = to_json(lock)
+        return {posixpath.join(name, path): data for path, data in files.items()}
+
+    def _place(self, name: str) -> str:
+        return posixpath.join(name, self._directory)
+
+    async def _call(self, tree: WorkTree, script: str, files: Mapping[str, bytes]) -> None:
+        await call(tree, script, seconds=self._seconds, staged=Staged(files=files))
 
     async def _read_manifests(self, tree: WorkTree) -> dict[str, str]:
         return {file: await read_text(tree, file) for file in self._members}
+
+
+def _parse_all(text: str, path: str) -> list[Table]:
+    return [parse_json(each, path) for each in json.loads(text)]

@@ -13,29 +13,36 @@ from typing import Any
 
 from agents.pipelines.remediate.ladder.files import host
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, read_registry, table
-from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, to_json
+from agents.pipelines.remediate.ladder.npm.tools import (
+    NpmCommand,
+    Staged,
+    call,
+    in_one_process,
+    to_json,
+)
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
 from agents.pipelines.remediate.ladder.values import OtherContents, Stuck, tail_output
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"
 _MOST_PROVED = 20
-_SHORT = "process.stdin.on('data',d=>t+=d).on('end',()=>console.log('FETTLE'+JSON.stringify({})))"
-
-_VIEW = """\
-case "$(npm --version)" in
-  ''|[0-6].*) echo 'npm does not run, or is older than 7.'; exit {unprovided} ;;
-esac
-npm view --json -- {wanted} version deprecated dist.integrity dist.shasum >versions.json || exit 1
-node -e "let t='';{program}" <versions.json
-"""
+_ASKED = ("version", "deprecated", "dist.integrity", "dist.shasum")
 _ROWS = (
     "(r=>r.map(e=>[e.version||e,!!e.deprecated,"
     "...(r.length>600?[]:[[e['dist.integrity'],e['dist.shasum']].join(' ')])"
     "]))([JSON.parse(t)].flat())"
 )
 """Each version, whether it is deprecated, and its hashes, unless that would be too much at once."""
+
+_NEEDING = ("dependencies", "optionalDependencies", "peerDependencies")
+_NEEDS = (
+    "Object.fromEntries([JSON.parse(t)].flat().map(e=>[e.version,["
+    "e.dependencies,e.optionalDependencies,e.peerDependencies"
+    "].map(d=>(d||{{}})[{name}]).filter(s=>typeof s=='string').join(' ')]))"
+)
+"""What each version asks of one other package."""
 
 _CONFIGURED = """\
 for key in registry {scope}:registry; do printf 'FETTLE%s\\n' "$(npm config get "$key")"; done
@@ -44,22 +51,16 @@ printf 'FETTLE%s\\n' "$(npm config get registry --userconfig /dev/null --globalc
 """
 """The registries that npm is configured for, and the one that it asks otherwise."""
 
-_TIMES = """\
-npm view --json -- {wanted} time >times.json || exit 1
-node -e "let t='';{program}" <times.json
-"""
 _LINEAGE = """\
 said=$(npm view --json -- {wanted} dist.integrity dist.shasum 2>/dev/null | tr -d '\\n')
 printf 'FETTLE%s\\n' "${{said:-null}}"
 """
-_RESOLVE = """\
-npm install --package-lock-only --legacy-peer-deps || exit 1
-node -e "let t='';{program}" <package-lock.json
-"""
+_RESOLVE = ("install", "--package-lock-only", "--legacy-peer-deps")
 _KEPT = (
     "Object.entries(JSON.parse(t).packages)"
     ".filter(([p,e])=>p.match(/^node_modules.p[0-9]+$/)||e.inBundle)"
 )
+FETCH = ("ci",)
 _UNKNOWN = "npm did not say which versions of {package} there are: {said}"
 
 
@@ -78,15 +79,32 @@ class Registry:
         """Return the versions that there are. Raises Stuck when it does not say."""
         name = npm_name(package)
         if name not in self._versions:
-            wanted = shlex.quote(f"{name}@>=0.0.0-0")
-            body = _VIEW.format(wanted=wanted, program=_SHORT.format(_ROWS), unprovided=UNPROVIDED)
+            view = ("view", "--json", "--", f"{name}@>=0.0.0-0", *_ASKED)
+            body = in_one_process(NpmCommand(view, tell=_ROWS))
             output = await call(tree, body, seconds=self.seconds)
-            rows = _find_marked(output)
-            if not isinstance(rows, list):
-                raise Stuck(_UNKNOWN.format(package=name, said=tail_output(output)))
-            self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
-            self._hashes |= {(name, str(row[0])): row[2] for row in rows if len(row) > 2}
+            self._learn_versions(name, _find_marked(output), output)
         return list(self._versions[name])
+
+    def _learn_versions(self, name: str, rows: Any, output: str) -> None:
+        if not isinstance(rows, list):
+            raise Stuck(_UNKNOWN.format(package=name, said=tail_output(output)))
+        self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
+        self._hashes |= {(name, str(row[0])): row[2] for row in rows if len(row) > 2}
+
+    async def read_needs(self, tree: WorkTree, package: str, other: str) -> Mapping[str, str]:
+        """Return for each release of a package which versions of the other one it asks for.
+
+        Releases that do not ask for it are left out. Raises Stuck.
+        """
+        name = npm_name(package)
+        view = ("view", "--json", "--", f"{name}@>=0.0.0-0", *_ASKED, *_NEEDING)
+        needs = _NEEDS.format(name=json.dumps(npm_name(other)))
+        command = NpmCommand(view, tell=f"[{_ROWS},{needs}]")
+        output = await call(tree, in_one_process(command), seconds=self.seconds)
+        told = _find_marked(output)
+        rows, asked = told if isinstance(told, list) and len(told) == 2 else (None, None)
+        self._learn_versions(name, rows, output)
+        return {version: str(spec) for version, spec in table(asked).items() if spec}
 
     async def find_other_index(self, tree: WorkTree, package: str) -> str:
         """Return the host of a registry that is named for the package and not configured here."""
@@ -104,9 +122,8 @@ class Registry:
         """Return those that the registry does not show to be published on that day or before."""
         old = set()
         for name in {name for name, _ in releases}:
-            body = _TIMES.format(
-                wanted=shlex.quote(npm_name(name)), program=_SHORT.format("JSON.parse(t)")
-            )
+            view = ("view", "--json", "--", npm_name(name), "time")
+            body = in_one_process(NpmCommand(view, tell="JSON.parse(t)"))
             times = table(_find_marked(await call(tree, body, seconds=self.seconds)))
             days = {version: str(time)[:10] for version, time in times.items()}
             old |= {(name, v) for v, day in days.items() if "" < day <= newest.isoformat()}
@@ -132,7 +149,7 @@ class Registry:
         if missing:
             asked = {f"p{at}": f"npm:{npm_name(n)}@{v}" for at, (n, v) in enumerate(missing)}
             staged = Staged(files={"package.json": to_json({"dependencies": asked})})
-            body = _RESOLVE.format(program=_SHORT.format(_KEPT))
+            body = in_one_process(NpmCommand(_RESOLVE, tell=_KEPT, file="package-lock.json"))
             output = await call(tree, body, seconds=self.seconds, staged=staged)
             for at, each in enumerate(missing):
                 self._entries[each] = _collect_entries(
@@ -172,6 +189,25 @@ class Registry:
 
         Returns notes on what was not fetched.
         """
+        proof = MovedPackages.from_locks(before, after)
+        if proof.files:
+            body = in_one_process(NpmCommand(FETCH))
+            await call(tree, body, seconds=self.seconds, staged=Staged(files=proof.files))
+        return proof.notes
+
+
+@dataclass(frozen=True)
+class MovedPackages:
+    """What moved, as a project that npm installs with the hashes of the lock file alone."""
+
+    files: Mapping[str, bytes]
+    """Empty where nothing that moved has a hash."""
+    notes: list[str]
+    """What it does not hold."""
+
+    @classmethod
+    def from_locks(cls, before: Locked, after: Locked) -> MovedPackages:
+        """Return those that are locked after and were not before."""
         known = {(entry.name, entry.version) for entry in before.entries}
         moved = {
             (entry.name, entry.version): entry
@@ -179,11 +215,9 @@ class Registry:
             if not entry.own and (entry.name, entry.version) not in known
         }
         hashed = [entry for entry in moved.values() if entry.hashes][:_MOST_PROVED]
-        if hashed:
-            staged = Staged(files=_proof(hashed))
-            await call(tree, "npm ci", seconds=self.seconds, staged=staged)
         left = [entry.name for entry in moved.values() if entry not in hashed]
-        return [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
+        notes = [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
+        return cls(_lay_proof(hashed) if hashed else {}, notes)
 
 
 def _collect_entries(
@@ -200,7 +234,7 @@ def _collect_entries(
     return entries
 
 
-def _proof(entries: Sequence[Entry]) -> dict[str, bytes]:
+def _lay_proof(entries: Sequence[Entry]) -> dict[str, bytes]:
     """Return a project of these entries alone, each with the hash that the lock file has."""
     asked, locked = {}, {}
     for at, entry in enumerate(entries):
@@ -271,3 +305,11 @@ class NpmIndex:
     async def find_other_index(self, tree: WorkTree, package: str) -> str:
         """Return the host of a registry that is named for the package and not configured here."""
         return await self._registry.find_other_index(tree, package)
+
+    async def list_admitting(
+        self, tree: WorkTree, parent: str, package: str, version: str
+    ) -> Collection[str]:
+        """Return the releases of `parent` whose own requirements admit that version."""
+        asked = await self._registry.read_needs(tree, npm_name(parent), package)
+        every = await self._registry.available(tree, npm_name(parent))
+        return [each for each in every if specs.admits(asked.get(each, "*"), version)]

@@ -10,8 +10,9 @@ import json
 import posixpath
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.npm.files import Table
@@ -31,7 +32,7 @@ export npm_config_update_notifier=false npm_config_color=false npm_config_progre
 export npm_config_loglevel=error npm_config_omit_lockfile_registry_resolved=false
 export npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000
 command -v npm >/dev/null 2>&1 || {{ echo 'There is no npm.' >&2; exit {unprovided}; }}
-tree=$PWD
+export tree=$PWD
 work=$(mktemp -d) && cd -- "$work" || exit 98
 trap 'cd / && rm -rf -- "$work"' EXIT
 {provide}
@@ -60,6 +61,8 @@ mv -- "$tree"/{folder} "$work/tree" || exit 98
 cd -- "$work/tree"/{directory} || exit 98
 {body}
 """
+_IN_ONE_PROCESS = "node -e {program} {plan} {unprovided} || exit $?\n"
+_PROGRAM = shlex.quote(Path(__file__).with_name("in_one_process.cjs").read_text("utf-8"))
 _NO_TOOL = (
     "The sandbox could not be given {program}, which the lock file needs: {said} Install Node.js "
     "with npm 7 or newer where the sandbox sees it, or put both into FETTLE_TOOLCHAINS."
@@ -110,6 +113,38 @@ class Staged:
 
     directory: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NpmCommand:
+    """One of several commands of npm that run in one process, which starts npm once."""
+
+    arguments: Sequence[str]
+    folder: str = ""
+    """The folder to run in, from where the script is."""
+    tell: str = ""
+    """JavaScript of ours that makes of the output `t` what is printed behind the mark."""
+    file: str = ""
+    """Where that text stands, if it is not the output."""
+    gather: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By a path in the work tree, the files whose texts are put there, as a list."""
+
+
+def in_one_process(*commands: NpmCommand) -> str:
+    """Return a script of bash that runs these commands, and ends with the first one that fails."""
+    plan = [
+        {
+            "args": list(each.arguments),
+            "folder": each.folder,
+            "tell": each.tell,
+            "file": each.file,
+            "gather": {to: list(files) for to, files in each.gather.items()},
+        }
+        for each in commands
+    ]
+    return _IN_ONE_PROCESS.format(
+        program=_PROGRAM, plan=shlex.quote(json.dumps(plan)), unprovided=UNPROVIDED
+    )
 
 
 async def call(

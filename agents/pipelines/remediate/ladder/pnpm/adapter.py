@@ -27,8 +27,16 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
     require_new,
 )
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
-from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
-from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
+from agents.pipelines.remediate.ladder.npm.registry import FETCH, MovedPackages, NpmIndex, Registry
+from agents.pipelines.remediate.ladder.npm.tools import (
+    NpmCommand,
+    NpmTool,
+    Staged,
+    call,
+    harmless,
+    in_one_process,
+    to_json,
+)
 from agents.pipelines.remediate.ladder.pnpm import lock as locks
 from agents.pipelines.remediate.ladder.pnpm import settings
 from agents.pipelines.remediate.ladder.pnpm.catalogs import (
@@ -54,6 +62,13 @@ cp -- pnpm-lock.yaml "$tree"/{lock}
 """
 _FREE = "pnpm update -r --no-save {names} >&2 || exit 1"
 _PLACE = ("pnpm", "overrides")
+_MOVED = ".fettle-moved"
+_FETCH = """\
+mv -- "$work/tree/{folder}" "$work/moved" || exit 98
+( cd -- "$work/moved" || exit 98
+{fetch}
+) || exit $?
+"""
 _FROZEN = "pnpm install --frozen-lockfile --lockfile-only --ignore-scripts --ignore-pnpmfile {}"
 
 
@@ -192,9 +207,15 @@ class Pnpm(NpmIndex):
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         options = shlex.join(await self._options(tree))
-        staged = Staged(self._directory, await self._files(tree))
-        await self._call(tree, _FROZEN.format(options), staged)
-        return await self._registry.prove(tree, before, after)
+        moved = MovedPackages.from_locks(before, after)
+        fetch = _FETCH.format(folder=_MOVED, fetch=in_one_process(NpmCommand(FETCH)))
+        files = {
+            **await self._files(tree),
+            **{f"{_MOVED}/{path}": data for path, data in moved.files.items()},
+        }
+        script = (fetch if moved.files else "") + _FROZEN.format(options)
+        await self._call(tree, script, Staged(self._directory, files))
+        return moved.notes
 
     async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> None:
         in_workspace = await self._overrides_in_workspace(tree)

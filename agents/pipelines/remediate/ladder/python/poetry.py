@@ -138,27 +138,27 @@ class Poetry(index.PythonIndex, WithoutOverrides):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
-        await self._check(tree)
-        return await index.prove(tree, before, after, self._seconds)
+        text = await read_text(tree, self._manifest)
+        plain = _without_plugins(text, self._manifest)
+        if plain != text:
+            await tree.write(self._manifest, plain.encode())
+        check = self._prepare(f"poetry check {_QUIET} --lock >/dev/null")
+        notes = await index.prove(tree, before, after, self._seconds, check)
+        if plain != text:
+            await tree.write(self._manifest, text.encode())
+        return notes
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return {
             place for e in (await self.read(tree)).by_name.get(package, ()) for place in e.hosts
         }
 
-    async def _check(self, tree: WorkTree) -> None:
-        text = await read_text(tree, self._manifest)
-        plain = _without_plugins(text, self._manifest)
-        if plain != text:
-            await tree.write(self._manifest, plain.encode())
-        await self._call(tree, f"poetry check {_QUIET} --lock >/dev/null")
-        if plain != text:
-            await tree.write(self._manifest, text.encode())
-
     async def _call(self, tree: WorkTree, script: str) -> str:
+        return await call(tree, *self._prepare(script), seconds=self._seconds)
+
+    def _prepare(self, script: str) -> tuple[Tool, str]:
         body = f"{_LEAD}{shlex.quote(self._directory or '.')} || exit 1\n{script}"
-        tool = Tool("poetry", (f"poetry{_to_exact_spec(self._release)}", _MIRROR))
-        return await call(tree, tool, body, seconds=self._seconds)
+        return Tool("poetry", (f"poetry{_to_exact_spec(self._release)}", _MIRROR)), body
 
 
 def _release(first: str, lock: Table, path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.errors import ToolError
@@ -78,25 +79,42 @@ async def call(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> str:
 
     Raises Unfit where the tool or the way to the indexes cannot be had.
     """
-    result = await attempt(tree, tool, body, seconds=seconds)
+    return await call_in_turn(tree, [(tool, body)], seconds=seconds)
+
+
+async def call_in_turn(
+    tree: WorkTree, scripts: Sequence[tuple[Tool, str]], *, seconds: float
+) -> str:
+    """Run scripts, each with its tool, in one sandbox; return what they wrote. Raises as `call`."""
+    program = scripts[0][0].program
+    result = await _attempt(tree, scripts, seconds)
     if result.why != "exit":
-        raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
+        raise Stuck(f"{program} was stopped ({result.why}) after {result.seconds:.0f} s.")
     if result.exit_code != 0:
-        raise Stuck(f"{tool.program} said: {tail_output(result.output)}")
+        raise Stuck(f"{program} said: {tail_output(result.output)}")
     return result.output
 
 
 async def attempt(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> CommandResult:
     """Run a script with the tool, however it ends."""
-    argv = ["bash", "-c", tool.script(body)]
+    return await _attempt(tree, [(tool, body)], seconds)
+
+
+async def _attempt(
+    tree: WorkTree, scripts: Sequence[tuple[Tool, str]], seconds: float
+) -> CommandResult:
+    parts = [tool.script(body) for tool, body in scripts]
+    whole = "".join(f"(\n{part}\n) || exit $?\n" for part in parts[:-1]) + parts[-1]
+    kits = list(dict.fromkeys(tool.kit for tool, _ in scripts))
+    program = scripts[0][0].program
     try:
-        result = await tree.ask(argv, timeout=seconds, kits=[tool.kit], max_output=_LIMIT)
-    except ToolError as error:
-        raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
-    if result.exit_code == _UNPROVIDED:
-        raise Unfit(
-            "no_tool", _NO_TOOL.format(program=tool.program, said=tail_output(result.output))
+        result = await tree.ask(
+            ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT
         )
+    except ToolError as error:
+        raise Unfit("no_tool", _NO_WAY.format(program=program, error=error)) from error
+    if result.exit_code == _UNPROVIDED:
+        raise Unfit("no_tool", _NO_TOOL.format(program=program, said=tail_output(result.output)))
     return result
 
 

@@ -116,8 +116,8 @@ class Uv(index.PythonIndex, PyprojectOverrides):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
-        await self._call(tree, "lock --check")
-        return await index.prove(tree, before, after, self._seconds)
+        check = self._prepare("lock --check")
+        return await index.prove(tree, before, after, self._seconds, check)
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         locked = await self.read(tree)
@@ -126,12 +126,14 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         return hosts & list_index_hosts(await read_toml(tree, self._root))
 
     async def _call(self, tree: WorkTree, command: str) -> str:
-        """Run uv; nothing is built, since that would run what strangers wrote."""
+        return await call(tree, *self._prepare(command), seconds=self._seconds)
+
+    def _prepare(self, command: str) -> tuple[Tool, str]:
+        """Return uv with a script; nothing is built, since that would run what strangers wrote."""
         folder = shlex.quote(self._directory or ".")
         limits = find_index_limits(self._indexes)
         body = f"{limits}cd {folder} && uv {command} --no-build --color never"
-        tool = Tool("uv", (f"uv{self._releases}",))
-        return await call(tree, tool, body, seconds=self._seconds)
+        return Tool("uv", (f"uv{self._releases}",)), body
 
     def _manifests(self, found: Sequence[Table]) -> tuple[str, ...]:
         files = {self._root: None}

@@ -100,6 +100,33 @@ async def test_only_the_parent_that_is_in_the_way_moves(tree):
     assert fix.level is Level.PARENT
 
 
+class InformedEcosystem(MadeUpEcosystem):
+    """Its index says what each release asks for; `says` are the words of it that are not true."""
+
+    says = ()
+
+    async def list_admitting(self, tree, parent, package, version):
+        every = self.releases[parent]
+        admitting = [v for v in every if version in self.needs[parent, v].get(package, [version])]
+        return [*admitting, *self.says]
+
+
+@pytest.mark.parametrize("says", [(), ("3.0.4",)])
+async def test_what_releases_say_of_themselves_is_tried_first_and_believed_in_nothing(tree, says):
+    lay_index(tree, {"flask": "3.0.3", "jinja2": "3.1.3"}, {"flask": ["3.0.3"]})
+    needs = {("flask", v): {"jinja2": OLD} for v in ("3.0.3", "3.0.4", "3.1.0")}
+    needs |= {("flask", v): {"jinja2": ANY} for v in ("3.2.0", "4.0.0")}
+    ecosystem = InformedEcosystem(RELEASES, needs)
+    ecosystem.says = says
+
+    fix = await climb_from(tree, ecosystem, majors=True)
+
+    assert fix.level is Level.PARENT
+    assert versions(tree) == {"flask": "3.2.0", "jinja2": "3.1.4"}
+    once = 2  # for the lock file alone, and for the release that says of itself that it will do
+    assert (ecosystem.resolved == once) is not bool(says)
+
+
 @pytest.mark.parametrize("permitted", [False, True])
 async def test_an_override_needs_permission_and_says_why_and_until_when(tree, permitted):
     lay_index(tree, {"flask": "3.0.3", "jinja2": "3.1.3"}, {"flask": ["3.0.3"]})

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Locked, Refusal, Unfit, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.python.index import objection
 from agents.pipelines.remediate.ladder.python.pip import Pip
 from agents.pipelines.remediate.ladder.python.pip_compile import head_of
@@ -229,6 +229,24 @@ async def test_the_reason_of_a_yank_cannot_say_that_there_was_none(tree):
     assert await objection(tree, "x", "1.0", 10) == "was yanked"
 
 
+async def test_what_an_index_prints_cannot_take_a_yank_back(tree):
+    lines = ('FETTLE["1.1"]', "FETTLE[]", "FETTLE{", "FETTLE5", "Available versions: 1.2, 1.1")
+    tree.answers = lambda tree, script: (0, "\n".join(lines))
+    index = Uv("")
+    assert await index.available(tree, "x") == ("1.2", "1.1")
+    assert await index.objection(tree, "x", "1.1") == "was yanked"
+    assert await index.objection(tree, "x", "1.2") == ""
+    assert len(tree.ran) == 1
+
+
+async def test_where_pip_does_not_tell_what_was_yanked_it_is_asked(tree):
+    told = {"index": "Available versions: 1.1", "--report": "FETTLE[[true, null]]"}
+    tree.answers = lambda tree, script: (0, next(w for k, w in told.items() if f"{k} " in script))
+    index = Uv("")
+    await index.available(tree, "x")
+    assert await index.objection(tree, "x", "1.1") == "was yanked"
+
+
 @pytest.mark.parametrize("link", ["uv.lock", "pyproject.toml"])
 async def test_a_linked_manifest_is_not_followed(tree, tmp_path, link):
     good = {"uv.lock": UV.format(name="jinja2", version="3.1.3", hash=CONTENT)}
@@ -357,7 +375,7 @@ async def test_no_plugin_of_poetry_is_fetched_and_the_manifest_keeps_its_looks(t
     await poetry.read(tree)
     await poetry.relock(tree, {"jinja2": "3.1.4"})
     assert (tree.folder / "pyproject.toml").read_text() == text
-    await poetry._check(tree)
+    await poetry.verify_lock(tree, Locked(entries=()), Locked(entries=()))
     assert (tree.folder / "pyproject.toml").read_text() == text
     assert len(seen) >= 3
     assert not [each for each in seen if "evil" in each]

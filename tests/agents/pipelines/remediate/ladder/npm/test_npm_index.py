@@ -13,9 +13,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from agents.pipelines.remediate.ladder import Fix, Level, Refusal, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Stuck, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.adapter import Npm
-from agents.pipelines.remediate.ladder.npm.tools import NPM
+from agents.pipelines.remediate.ladder.npm.tools import (
+    NPM,
+    NpmCommand,
+    Staged,
+    call,
+    in_one_process,
+)
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 PUBLIC = "https://index.example/npm/"
@@ -298,3 +304,59 @@ async def test_what_is_out_of_step_is_said_so(tree, index):
 def test_the_tool_needs_no_settings_of_the_repository():
     assert "npm_config_ignore_scripts=true" in NPM.script("x")
     assert "unset NODE_OPTIONS" in NPM.script("x")
+
+
+async def run_commands(tree, *commands, **files):
+    staged = Staged(files={path: text.encode() for path, text in files.items()})
+    return await call(tree, in_one_process(*commands), seconds=120, staged=staged)
+
+
+async def test_commands_in_one_process_know_nothing_of_each_others_options(tree, index):
+    get = ("config", "get", "legacy-peer-deps")
+
+    output = await run_commands(
+        tree,
+        NpmCommand((*get, "--legacy-peer-deps"), tell="t.trim()"),
+        NpmCommand(get, tell="t.trim()"),
+        NpmCommand(("config", "get", "node-options"), tell="t.trim()"),
+        **{"package.json": "{}"},
+    )
+
+    assert output.splitlines() == ['FETTLE"true"', 'FETTLE"false"', 'FETTLE"null"']
+
+
+async def test_of_commands_in_one_process_the_first_that_fails_ends_them_in_npms_words(tree, index):
+    unlocked = {"package.json": json.dumps({"dependencies": {"evil": "1.0.0"}})}
+    after = NpmCommand(("config", "get", "registry"), tell="'still here'")
+
+    with pytest.raises(Stuck, match=r"(?s)npm said: .*package-lock\.json") as raised:
+        await run_commands(tree, NpmCommand(("ci",)), after, **unlocked)
+    assert "still here" not in str(raised.value)
+
+
+@pytest.mark.parametrize("evil", ["process.exit(0)", "throw 1"])
+async def test_nothing_of_the_project_is_loaded_beside_npm(tree, index, evil):
+    trap = f"require('fs').writeFileSync('{tree.folder.parent}/pwned', ''); {evil}"
+    files = {
+        "package.json": json.dumps({"name": "npm", "version": "11.0.0", "main": "lib/npm.js"}),
+        **dict.fromkeys(("lib/npm.js", "node_modules/npm/lib/npm.js", "index.js"), trap),
+    }
+
+    output = await run_commands(tree, NpmCommand(("config", "get", "registry"), tell="1"), **files)
+
+    assert output == "FETTLE1\n"
+    assert not (tree.folder.parent / "pwned").exists()
+
+
+async def test_a_lock_file_that_npm_refuses_in_one_process_is_refused(tree, index):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    ecosystem = Npm("package-lock.json")
+    before = await ecosystem.read(tree)
+    forged = {**entry("evil", "1.0.1"), "integrity": entry("evil", "1.0.2")["integrity"]}
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": forged},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    after = await ecosystem.read(tree)
+
+    with pytest.raises(Stuck, match="EINTEGRITY"):
+        await ecosystem.verify_lock(tree, before, after)
