@@ -17,17 +17,24 @@ from agents.text import one_line
 _LEFT = "{name} is left out: {why}"
 _ELSEWHERE = "another pull request is about it already."
 _UNDONE = "the move would bring vulnerable versions of {names} back."
-_LOOK = "somebody has to look at its move, and no model is there to do so."
+_LOOK = "somebody has to look at its move, so it goes in a pull request of its own."
+_FIRST = "somebody has to look at the move of {name}, and nobody at this one."
 
 
 async def take_along(run: StageContext, work: Work) -> Work:
     """Climb for each companion on what was made before it, and leave out what does not hold.
 
-    No other major version is taken, and nothing is overruled: people look at both one by one.
+    What somebody has to look at goes in a pull request of its own, so that the rest need not wait:
+    so it is neither taken along, nor does it take anything along.
     """
     assert work.bump is not None, "the first package has moved"
-    if work.bump.major or work.along == "none":
+    if work.along == "none":
         return work
+    if not work.bump.mechanical:
+        why = _FIRST.format(name=one_line(work.found.name, 60))
+        names = [one_line(each.name, 60) for each in work.found.companions]
+        left = tuple(_LEFT.format(name=name, why=why) for name in names)
+        return work.model_copy(update={"left_out": (*work.left_out, *left)})
     taken: list[CompanionFix] = []
     left_out: list[str] = []
     for found in work.found.companions:
@@ -60,7 +67,7 @@ async def _move(
     if isinstance(made, Refusal):
         return CompanionFix(found=found) if made.cause == "nothing_to_do" else made.reason
     bump = Bump.from_fix(made)
-    if work.along == "mechanical" and not bump.mechanical:
+    if not bump.mechanical:
         return _LOOK
     words = format_message(found.group, "\n".join(bump.evidence))
     subject = format_subject(found.group, bump.moves)

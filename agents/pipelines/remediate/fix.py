@@ -125,9 +125,8 @@ async def start_over(run: StageContext, work: Work) -> Work:
 
 
 def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) -> Work:
-    """Return it with fewer companions, or none: what does not stand may be one of theirs."""
+    """Return it without companions: what does not stand may be one of theirs."""
     assert work.bump is not None, "companions went with something"
-    fewer = verdict.unseen and work.bump.mechanical and work.along == "all"
     said = next((each.description for each in verdict.issues), verdict.feedback)
     why = _UNSEEN if verdict.unseen else _FAILED.format(why=one_line(said, 160))
     names = ", ".join(one_line(each.found.name, 60) for each in work.companions)
@@ -135,8 +134,8 @@ def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) ->
     return _begin_again(
         work,
         bump=work.bump,
-        along="mechanical" if fewer else "none",
-        left_out=() if fewer else (_ALONE.format(names=names, why=why),),
+        along="none",
+        left_out=(_ALONE.format(names=names, why=why),),
     )
 
 

@@ -16,7 +16,7 @@ from agents.requests import ACTIONS, Frozen, Overruled, Severity
 MECHANICAL = (Level.FLOAT, Level.BUMP)
 """Rungs that move the package alone, within what the repository allows itself."""
 SMALL = ("patch", "minor", None)
-_SAME = ("level", "moves", "files", "steps", "overruled")
+_SAME = ("level", "moves", "files", "steps", "overruled", "within")
 BY_ENGINEER = ("no_rung", "unsupported")
 """Why the ladder refuses where an engineer may still find a way."""
 
@@ -40,6 +40,8 @@ class Bump(Frozen):
     commit: str = ""
     overruled: Overruled | None = None
     """The override that it made, if it needed one."""
+    within: bool = False
+    """Whether the repository's own requirements are all as they were."""
     major: str = ""
     """The other major version that it moves to, where that may break what uses it."""
     unread: tuple[str, ...] = ()
@@ -53,9 +55,14 @@ class Bump(Frozen):
 
     @property
     def mechanical(self) -> bool:
-        """Return whether code alone proves enough: the ladder's first rungs, small moves only."""
+        """Return whether code alone proves enough: small moves only, as the repository allows.
+
+        Those of the ladder's first rungs; and those of other packages, where no requirement of the
+        repository had to change for them.
+        """
         small = all(move.delta in SMALL for move in self.moves)
-        return self.by == "ladder" and self.level in MECHANICAL and small
+        allowed = self.level in MECHANICAL or (self.level is Level.PARENT and self.within)
+        return self.by == "ladder" and allowed and small
 
 
 class CompanionFix(Frozen):
@@ -129,7 +136,7 @@ class Work(Frozen):
     companions: tuple[CompanionFix, ...] = ()
     """What the fix takes along, each in a commit of its own."""
     along: Literal["all", "mechanical", "none"] = "all"
-    """Which companions are tried; with more of them an earlier iteration did not stand."""
+    """Whether companions are tried: not after an iteration with them that did not stand."""
     elsewhere: tuple[int, ...] = ()
     """The alerts of companions that others are at."""
     left_out: tuple[str, ...] = ()

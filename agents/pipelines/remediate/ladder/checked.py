@@ -11,6 +11,7 @@ from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.values import Delta, Move
 
 LISTED = 12
+_WITHIN = " No requirement of the repository changed."
 _WORST: tuple[Delta, ...] = ("patch", "minor", "other", "major")
 
 
@@ -123,10 +124,11 @@ def _evidence(
 ) -> tuple[str, ...]:
     versions = _join_names([copy.version for copy in after.copies(footing.name)]) or "gone"
     others = [move.name for move in moves if move.forced]
+    within = _WITHIN if footing.ecosystem.locks and after.own == footing.before.own else ""
     alerts = f"{len(footing.ranges.ranges)} alert{'s' * (len(footing.ranges.ranges) != 1)}"
     return (
         f"Every copy of {footing.name} ({versions}) is outside of the ranges of {alerts}.",
-        f"Changed files: {_join_names(sorted(changed))}; manifests and lock files alone.",
+        f"Changed files: {_join_names(sorted(changed))}; manifests and lock files alone.{within}",
         f"Moved without being named: {_join_names(others) or 'nothing'}.",
         "Indexes are the same as before; no hash was lost or changed.",
     )

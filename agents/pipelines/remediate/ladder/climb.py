@@ -86,5 +86,6 @@ async def verify_fix(footing: Footing, level: Level, moved: Moved) -> Fix:
         evidence=proof.evidence,
         notes=proof.notes,
         tree=proof.tree,
+        within=proof.within,
         overruled=moved.overruled,
     )

@@ -25,6 +25,8 @@ class Proof(Frozen):
     evidence: tuple[str, ...]
     notes: tuple[str, ...]
     tree: str
+    within: bool = False
+    """Whether the repository's own requirements are all as they were."""
 
 
 async def prove(footing: Footing, named: Collection[str]) -> Proof:
@@ -44,12 +46,17 @@ async def prove(footing: Footing, named: Collection[str]) -> Proof:
     await tree.restore(result)  # what the proof left behind is no part of the fix
     proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)
     proved = ecosystem.proof if isinstance(ecosystem, Proving) else proved
+    within = after.own == footing.before.own
     return Proof(
         moves=found.moves,
         files=tuple(sorted(changed)),
-        evidence=found.evidence if notes else (*found.evidence, proved),
+        evidence=(
+            *found.evidence,
+            *([] if notes else [proved]),
+        ),
         notes=tuple(notes),
         tree=result,
+        within=within,
     )
 
 

@@ -137,6 +137,8 @@ class Fix(Frozen):
     """What people should know, such as what could not be checked."""
     tree: str = ""
     """The git tree id of the result."""
+    within: bool = False
+    """Whether the repository's own requirements are all as they were."""
     overruled: Overruled | None = None
     """The override that it made, if it needed one."""
 

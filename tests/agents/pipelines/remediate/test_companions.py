@@ -118,32 +118,59 @@ async def test_where_checks_fail_with_all_of_them_it_goes_on_alone_without_a_tok
     assert place.world.model.asked == []
 
 
-async def test_without_a_model_only_what_needs_no_look_goes_along(several):
-    needs = {("click", version): {"flask": ["3.0.3"]} for version in ("8.1.0",)}
-    needs[("click", "8.1.1")] = {"flask": ["3.0.4"]}
-    place = several(FLASK, needs=needs)  # flask moves only where click does
-    place.world.model = NoModel()
+def wanting(**wants):
+    """Return files with requirements of the repository's own: more than one version is a bound."""
+    return FILES | {"wants.json": json.dumps(wants)}
+
+
+@pytest.mark.parametrize("model", [True, False])
+async def test_what_needs_a_look_is_left_for_a_pull_request_of_its_own(several, model):
+    place = several(FLASK, CLICK, files=wanting(flask=["3.0.2", "3.0.3"]))
+    if not model:
+        place.world.model = NoModel()
+
+    outcome = await place.run()
+
+    assert (result_of(outcome.rule), place.pull.draft) == ("fixed", False)
+    assert versions(place) == ALONE | {"click": "8.1.1"}
+    assert "- flask is left out: somebody has to look at its move" in place.pull.body
+    assert not model or place.world.model.asked == []
+
+
+async def test_what_needs_a_look_takes_nothing_along(several, acts):
+    place = several(
+        FLASK,
+        CLICK,
+        files=wanting(jinja2=["3.1.2", "3.1.3"]),
+        answers=[acts.stands(), acts.sums_up()],
+    )
+
+    await place.run()
+
+    assert versions(place) == ALONE
+    assert "- flask is left out: somebody has to look at the move of jinja2" in place.pull.body
+    assert "- flask: 3.0.3 to 3.0.4" not in place.prompt(0)  # nobody looks at what is not in it
+
+
+async def test_what_another_package_held_goes_along_where_no_requirement_changes(several):
+    needs = {("click", "8.1.0"): {"flask": ["3.0.3"]}, ("click", "8.1.1"): {"flask": ["3.0.4"]}}
+    place = several(FLASK, needs=needs)
 
     outcome = await place.run()
 
     assert result_of(outcome.rule) == "fixed"
-    assert not place.pull.draft
+    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.1"}
+    assert place.world.model.asked == []
+    assert "No requirement of the repository changed" in place.told
+    assert "Small: all that moved, within what the repository asks for" in place.pull.body
+
+
+async def test_a_parent_whose_requirement_had_to_change_is_looked_at(several, acts):
+    needs = {("click", "8.1.0"): {"flask": ["3.0.3"]}, ("click", "8.1.1"): {"flask": ["3.0.4"]}}
+    place = several(FLASK, needs=needs, files=wanting(click=["8.1.0"]))
+    await place.run()
     assert versions(place) == ALONE
     assert "- flask is left out: somebody has to look at its move" in place.pull.body
-
-
-async def test_a_model_looks_at_all_of_it_where_one_of_them_needs_a_look(several, acts):
-    needs = {("click", "8.1.0"): {"flask": ["3.0.3"]}, ("click", "8.1.1"): {"flask": ["3.0.4"]}}
-    place = several(FLASK, needs=needs, answers=[acts.stands(), acts.sums_up()])
-
-    outcome = await place.run()
-
-    assert result_of(outcome.rule) == "fixed"
-    assert versions(place)["flask"] == "3.0.4"
-    told = place.prompt(0)
-    assert "flask: GHSA" in told
-    assert "jinja2: GHSA" in told
-    assert "- flask: 3.0.3 to 3.0.4" in told
 
 
 async def test_a_model_judges_the_reach_of_all_of_them_in_one_conversation(several, acts, talk):
@@ -285,3 +312,14 @@ async def test_what_moved_with_the_first_one_is_told_and_makes_no_commit_of_its_
     assert versions(place)["click"] == "8.1.1"
     assert len(place.messages) == 1
     assert "- `click` `8.1.0`: High severity" in place.pull.body
+
+
+async def test_a_cooldown_of_dependabots_holds_for_no_security_fix(several):
+    """https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference#cooldown-"""
+    config = (
+        "version: 2\nupdates:\n- package-ecosystem: pip\n  directory: /\n"
+        "  cooldown: {default-days: 90}\n"
+    )
+    place = several(FLASK, files=FILES | {".github/dependabot.yml": config})
+    await place.run()
+    assert versions(place) == ALONE | {"flask": "3.0.4"}
