@@ -1,12 +1,14 @@
 """How fast alerts are mended, what that costs, and what it costs bare.
 
-    python tests/bench/remediate [--group package] [--only MANAGER ...]
+    python tests/bench/remediate [--group package] [--only MANAGER ...] [--reasons]
+        [--climbs ROUNDS] [--only-climbs]
 
 GitHub raises 40 alerts in 12 repositories of pip, Poetry, uv, npm and pnpm, all at once; the real
 server takes its webhooks, mends, proves and opens pull requests. Where no rung of the ladder is
 proof enough by itself, a script answers as the model. Beside it stand the commands with which
 people make the same changes of the lock file, bare, one after the other. Package indexes are on
-loopback, so no network is measured.
+loopback, so no network is measured. With `--reasons` it says of each alert that took a model what
+the model was for. After that the ladder climbs alone, one alert at a time, beside its bare command.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from app.simulator.model import LocalModel, Script
 from app.store.database import Database
 from app.store.runs.history import History, KeptRun
 from app.store.runs.turns import StoredJournal
+from tests.bench.remediate.climbs import Climb, Climbs, print_climbs
+from tests.bench.remediate.reasons import explain_model
 from tests.bench.remediate.samples import (
     SAMPLES,
     TROUBLES,
@@ -114,16 +118,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--group", choices=("lockfile", "package"), default="lockfile")
     parser.add_argument("--only", nargs="*", choices=MANIFEST, default=list(MANIFEST))
+    parser.add_argument("--reasons", action="store_true")
+    parser.add_argument("--climbs", type=int, default=2, metavar="ROUNDS")
+    parser.add_argument("--only-climbs", action="store_true")
     typed = parser.parse_args()
     wanted, policy = typed.only, POLICY.format(group=typed.group)
     samples = [each for each in SAMPLES if each.manager in wanted]
     folder = Path(tempfile.mkdtemp(prefix="fettle-bench-"))
     folder.chmod(0o711)
     try:
-        measured, bare = asyncio.run(_measure(samples, folder, policy))
+        if not typed.only_climbs:
+            measured, bare = asyncio.run(_measure(samples, folder, policy))
+            _print(samples, measured, bare, reasons=typed.reasons)
+        if typed.climbs:
+            print_climbs(asyncio.run(_climb(wanted, folder, typed.climbs)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    _print(samples, measured, bare)
+
+
+async def _climb(managers: Sequence[str], folder: Path, rounds: int) -> list[Climb]:
+    """Return what climbs take, one at a time."""
+    tools = await asyncio.to_thread(Tools.fetch)
+    old = [each for each in releases() if _was_there(each.name, each.version)]
+    index = await LocalIndex.start([*old, *tools.releases], wheels=tools.wheels)
+
+    def lock(sample: Sample) -> dict[str, str]:
+        index.releases = [*old, *tools.releases]
+        try:
+            return tools.lay(sample, folder / "alone" / sample.name, index)
+        finally:
+            index.releases = [*releases(), *tools.releases]
+
+    try:
+        return await Climbs(tools, index, folder / "climbs", lock).measure(managers, rounds)
+    finally:
+        await index.stop()
 
 
 async def _measure(
@@ -258,7 +287,9 @@ def _packages(samples: Sequence[Sample]) -> Iterator[tuple[Sample, Trouble]]:
     return ((sample, trouble) for sample in samples for trouble in sample.troubles)
 
 
-def _print(samples: Sequence[Sample], measured: Measured, bare: list[float]) -> None:
+def _print(
+    samples: Sequence[Sample], measured: Measured, bare: list[float], *, reasons: bool
+) -> None:
     came_to: dict[tuple[str, int], tuple[str, str, str]] = {}  # a fix made anew counts once
     for run in measured.runs:
         details = (run.outcome.details if run.outcome else None) or {}
@@ -295,6 +326,9 @@ def _print(samples: Sequence[Sample], measured: Measured, bare: list[float]) -> 
         alone = fixed_by[tool, "without"]
         mended = f"{alone + fixed_by[tool, 'with a model']} of {of_tool}"
         print(f"  {tool:26} {mended:>8}, {alone} without a model")
+    for run in measured.runs if reasons else ():
+        if measured.tokens[run.id]:
+            print(f"  {run.repository} {run.title}: {explain_model(run)}")
     print(f"   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
 
 

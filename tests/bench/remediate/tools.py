@@ -14,7 +14,7 @@ from backports import tarfile
 from app.demo.package_index.releases import Release
 from app.demo.package_index.server import LocalIndex
 from tests.bench.npm import CACHE
-from tests.bench.remediate.samples import BELOW, DIRECT, SEVERAL, Sample, Trouble
+from tests.bench.remediate.samples import BELOW, DIRECT, PARENT, SEVERAL, Sample, Trouble
 
 HOME = CACHE / "remediate"
 POETRY = "2.1.4"
@@ -105,6 +105,8 @@ class Tools:
 
     def bare(self, sample: Sample, trouble: Trouble) -> str:
         """Return the command with which people move that package; empty: there is no single one."""
+        if trouble is PARENT:
+            return self._bare_parent(sample.manager)
         if trouble not in (DIRECT, BELOW, SEVERAL):
             return ""
         wanted, name = f"{trouble.name}@{trouble.safe}", trouble.name
@@ -125,6 +127,16 @@ class Tools:
             "pip": "",
         }
         return (direct if trouble.direct else below)[sample.manager]
+
+    def _bare_parent(self, manager: str) -> str:
+        """Return the command for who knows already which parent has to move, and to where."""
+        return {
+            "npm": f"npm update {PARENT.above} --package-lock-only {_QUIET}",
+            "pnpm": f"pnpm update {PARENT.above}@1.1.0 --lockfile-only {_QUIET[:16]}",
+            "poetry": f"poetry update {PARENT.above} {PARENT.name} --lock",
+            "uv": f"uv lock --upgrade-package {PARENT.above} --upgrade-package {PARENT.name}",
+            "pip": "",
+        }[manager]
 
     def run(self, command: str, folder: Path, index: LocalIndex) -> None:
         """Run a command bare: no sandbox, no copy, no proof."""
