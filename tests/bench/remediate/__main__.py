@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import random
 import shutil
@@ -27,6 +28,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import structlog
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
@@ -122,6 +125,7 @@ def main() -> None:
     parser.add_argument("--climbs", type=int, default=2, metavar="ROUNDS")
     parser.add_argument("--only-climbs", action="store_true")
     typed = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     wanted, policy = typed.only, POLICY.format(group=typed.group)
     samples = [each for each in SAMPLES if each.manager in wanted]
     folder = Path(tempfile.mkdtemp(prefix="fettle-bench-"))

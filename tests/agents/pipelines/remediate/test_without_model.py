@@ -4,9 +4,11 @@ import pytest
 
 from agents.errors import ModelRefused
 from agents.loop.no_model import NONE, NoModel
+from agents.pipelines.remediate.ladder import ecosystem_of
 from agents.ports import Query
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, fail_after_move
+from tests.agents.pipelines.remediate.ladder.conftest import group
 
 
 @pytest.fixture
@@ -50,6 +52,29 @@ async def test_what_only_an_engineer_could_do_ends_in_words(alone):
 
     assert result_of(outcome.rule) == "fix_failed"
     assert "FETTLE_MODELS=none" in outcome.text
+    assert not place.pushed
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "manifest", "said"),
+    [
+        ("maven", "pom.xml", "No rule of Fettle's mends `pom.xml` (maven): only a model"),
+        ("maven", "build.gradle", "No rule of Fettle's mends `build.gradle` (maven)"),
+        ("nuget", "packages.lock.json", "No rule of Fettle's mends `packages.lock.json` (nuget)"),
+        ("npm", "bun.lock", "run `bun update jinja2` in the repository's root"),  # its tool's way
+    ],
+)
+async def test_what_no_rule_mends_is_said_before_a_rung_is_tried(alone, ecosystem, manifest, said):
+    about = {"ecosystem": ecosystem, "manifest": manifest}
+    known = group("jinja2", manifests=[manifest]).model_copy(update={"ecosystem": ecosystem})
+    assert ecosystem_of(frozenset({manifest}), known) is None
+    place = alone(advisories=[alert().model_copy(update=about)], files={manifest: ""}, known=False)
+
+    outcome = await place.run(ecosystem=ecosystem)
+
+    assert result_of(outcome.rule) in ("fix_failed", "infra_error")
+    assert said in outcome.text
+    assert place.index.resolved == 0
     assert not place.pushed
 
 
