@@ -350,8 +350,8 @@ class Remediation(Strict):
     never told of, and those whose fix failed, once something has changed or a release may be
     there."""
     group: Literal["lockfile", "package"] = "lockfile"
-    """What one pull request is about: all packages of a lock file that code can move together, or
-    one package. Groups for security updates in `dependabot.yml` divide a lock file further. What
+    """What one pull request is about: all packages of a lock file that code can move together and
+    nobody has to look at, or one package. Groups for security updates in `dependabot.yml` divide a lock file further. What
     people ask for by name is about that package alone."""
     majors: Literal["allow", "draft", "ask", "never"] = "draft"
     """What becomes of a fix by another major version, once it is made and checked: a pull request
