@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import agents.pipelines.registry  # noqa: F401 stages import each other, and load in this order
 from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.work import SMALL, Bump, Work
 from app.store.runs.history import KeptRun
