@@ -351,8 +351,8 @@ class Remediation(Strict):
     there."""
     group: Literal["lockfile", "package"] = "lockfile"
     """What one pull request is about: all packages of a lock file that code can move together and
-    nobody has to look at, or one package. Groups for security updates in `dependabot.yml` divide a lock file further. What
-    people ask for by name is about that package alone."""
+    nobody has to look at, or one package. Groups for security updates in `dependabot.yml` divide a
+    lock file further. What people ask for by name is about that package alone."""
     majors: Literal["allow", "draft", "ask", "never"] = "draft"
     """What becomes of a fix by another major version, once it is made and checked: a pull request
     like any other (`allow`), a draft, one that a person says yes to first (`ask`), or none. Those

@@ -6,12 +6,12 @@ import asyncio
 import copy
 import json
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
-from agents.pipelines.remediate.ladder.locked import Locked
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm import lock as locks
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.aim import Aim
@@ -48,6 +48,7 @@ _NAMES = {*_LOCKS, "package.json"}
 _PLACE = ("overrides",)
 _WHOLE, _PROOF = "whole", "proof"
 """Folders in which npm runs, as it finds them: of the whole project, and of what moved alone."""
+_HELD = "{above.name} {above.version} asks for {name} {asked}, which no newer release is."
 _ADDRESSES = (
     "The new entries of {names} name the host that their neighbours name. Fettle fetched them from "
     "the index that it is configured for; the hashes are the same or an installation fails."
@@ -115,6 +116,9 @@ class Npm(NpmIndex):
         """
         locked = await self.read(tree)
         moving = self._aim.plan_moves(locked, pins)
+        await self._require_movable(
+            tree, [locked.by_key[e] for e in moving], locked, {*pins, *free}
+        )
         await self._registry.require_same(tree, [locked.by_key[place] for place in moving])
         releases = await self._registry.entries(tree, moving.values())
         old = parse_json(self._start[self._lock], self._lock) if self._start else {}
@@ -127,6 +131,26 @@ class Npm(NpmIndex):
             await self._keep(tree, old, (wanted, await self._read_manifests(tree)))
             if not free or not self._aim.has_unmoved(await self.read(tree)):
                 return
+
+    async def _require_movable(
+        self, tree: WorkTree, moving: Sequence[Entry], locked: Locked, loose: Collection[str]
+    ) -> None:
+        """Raise Stuck where a package that stays where it is asks for a copy as it is, as by a pin.
+
+        npm would come to nothing else, but takes longer. With `overrides`, or options that have
+        conflicts of peers ignored, it is for npm to say.
+        """
+        overrules = "overrides" in parse_json(await read_text(tree, self._root), self._root)
+        if overrules or await flags(tree, self._directory):
+            return
+        for entry in (each for each in moving if self._aim.find_target(each)):
+            offered = await self._registry.available(tree, entry.name)
+            newer = [version for version in offered if NPM.newer(version, entry.version)]
+            for above in (locked.by_key[key] for key in locked.needed_by_of(entry)):
+                asked = above.asks.get(entry.name, "")
+                stays = specs.is_range(asked) and not (above.own or above.name in loose)
+                if stays and not any(specs.admits(asked, version) for version in newer):
+                    raise Stuck(_HELD.format(above=above, name=entry.name, asked=asked))
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool

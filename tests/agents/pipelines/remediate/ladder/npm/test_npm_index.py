@@ -360,3 +360,25 @@ async def test_a_lock_file_that_npm_refuses_in_one_process_is_refused(tree, inde
 
     with pytest.raises(Stuck, match="EINTEGRITY"):
         await ecosystem.verify_lock(tree, before, after)
+
+
+async def test_where_another_package_pins_it_npm_is_not_asked_to_move_it_alone(tree, index):
+    lay(tree, {"pins": entry("pins", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"pins": "^1.0.0"}})  # fmt: skip
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.PARENT
+    assert fix.steps[0].why == "pins 1.0.0 asks for evil 1.0.0, which no newer release is."
+    assert [(m.name, m.new) for m in fix.moves] == [("evil", ("1.0.1",)), ("pins", ("1.1.0",))]
+
+
+async def test_a_pin_that_the_repository_overrules_already_is_npms_to_judge(tree, index):
+    lay(tree, {"pins": entry("pins", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"pins": "^1.0.0"}}, overrides={"evil": "^1.0.0"})  # fmt: skip
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
