@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,32 +15,8 @@ from app.sandbox.container.backend import Container
 from app.sandbox.container.errors import diagnose
 from app.sandbox.container.options import build_seccomp_profile
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
+from tests.fakes.container_engine import UID, FakeContainerEngine
 from tests.patience import PATIENCE
-
-UID = 58996
-
-
-class FakeContainerEngine:
-    """The engine of engine.py under a name of ours."""
-
-    def __init__(self, folder, name="podman", rootless="false"):
-        self.folder = folder
-        program = folder / name
-        # Shell first, then Python: no `#!` line can name an interpreter whose path has a space.
-        shell = f"""#!/bin/sh\n''':'\nexec '{sys.executable}' "$0" "$@"\n'''\n"""
-        program.write_text(shell + Path(__file__).with_name("engine.py").read_text())
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        (folder / "rootless").write_text(rootless)
-
-    def calls(self, verb):
-        told = (self.folder / "calls").read_text().splitlines()
-        return [call for call in map(json.loads, told) if call[0] == verb]
-
-    def left(self):
-        return [path.stem for path in self.folder.glob("*.json")]
-
-    def sandbox(self, **options):
-        return Container(UID, image="image", path=str(self.folder), **options)
 
 
 @pytest.fixture
