@@ -13,7 +13,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -65,15 +65,16 @@ class _Canaries:
         return int(self.tcp.getsockname()[1])
 
 
-async def attack(sandbox: Sandbox) -> ProbeReport:
+async def attack(sandbox: Sandbox, known: Iterable[str] = ()) -> ProbeReport:
     """Attack a sandbox from inside, and return what held.
 
-    A sandbox that does not start has not held either: no ConfigError is raised.
+    `known`: variables that commands have there beside those of every sandbox. A sandbox that does
+    not start has not held either: no ConfigError is raised.
     """
     started = time.monotonic()
     try:
         with _open_canaries(sandbox.owner) as canaries:
-            result = await sandbox.run(_build_attack(canaries))
+            result = await sandbox.run(_build_attack(canaries, known))
             probes = _judge(result.output, canaries)
         cause, remedy = _find_remedy(result.output, probes)
     except ConfigError as error:
@@ -82,9 +83,9 @@ async def attack(sandbox: Sandbox) -> ProbeReport:
     return ProbeReport(sandbox.name, probes, cause, remedy, time.monotonic() - started)
 
 
-def _build_attack(canaries: _Canaries) -> SandboxCommand:
+def _build_attack(canaries: _Canaries, variables: Iterable[str]) -> SandboxCommand:
     script = resources.files("app.sandbox").joinpath("probe.pl").read_text("utf-8")
-    known = [*build_environment({}, ()), "PWD", "SHLVL", "_", "OLDPWD"]
+    known = [*build_environment({}, ()), *variables, "PWD", "SHLVL", "_", "OLDPWD"]
     outer = [str(Path("/proc/self/ns", kind).readlink()) for kind in ("pid", "net", "ipc")]
     calls = _CALLS.get(platform.machine(), ("-1", "-1", "-1"))
     argv = ("perl", "-e", script, str(canaries.folder), str(canaries.port), canaries.name)

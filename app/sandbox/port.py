@@ -173,10 +173,12 @@ class Sandbox(Protocol):
         ...
 
 
-def build_environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> dict[str, str]:
+def build_environment(
+    extra: Mapping[str, str], toolchains: Sequence[Path], path: str = PATH
+) -> dict[str, str]:
     """Return the variables of a command: built from nothing, so none of Fettle's is there."""
     return {
-        "PATH": os.pathsep.join([*(str(tool / "bin") for tool in toolchains), PATH]),
+        "PATH": os.pathsep.join([*(str(tool / "bin") for tool in toolchains), path]),
         "HOME": HOME,
         "USER": "agent",
         "LANG": "C.UTF-8",

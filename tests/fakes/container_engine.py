@@ -1,7 +1,9 @@
 """A container engine for tests: notes its arguments, and runs commands outside of its own group."""
 
+import hashlib
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -24,6 +26,35 @@ class FakeContainerEngine:
         program.write_text(shell + Path(__file__).read_text())
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         (folder / "rootless").write_text(rootless)
+        self.put("image")
+
+    def put(self, name, env=(), files=(), without=(), **settings):
+        """Have an image of this name; return its id. `files`: of this machine, by paths inside.
+
+        `without`: programs of /usr/bin that it lacks.
+        """
+        file = self.folder / "images"
+        images = json.loads(file.read_text()) if file.exists() else {}
+        about = {
+            "Config": {"Env": list(env), **settings},
+            "files": {k: str(v) for k, v in dict(files).items()},
+        }
+        about["without"] = list(without)
+        about["Id"] = hashlib.sha256(json.dumps([name, about, len(images)]).encode()).hexdigest()
+        file.write_text(json.dumps(images | {name: about}))
+        return about["Id"]
+
+    def drop(self, name):
+        """Have that image no more."""
+        file = self.folder / "images"
+        images = json.loads(file.read_text())
+        del images[name]
+        file.write_text(json.dumps(images))
+
+    def hold(self):
+        """Hold commands from now on as a real engine does, by bubblewrap."""
+        self.folder.chmod(0o755)
+        (self.folder / "holds").touch()
 
     def calls(self, verb):
         told = (self.folder / "calls").read_text().splitlines()
@@ -42,7 +73,15 @@ def main(arguments):
     with (ROOT / "calls").open("a") as calls:
         calls.write(json.dumps(arguments) + "\n")
     verb, *rest = arguments
-    return VERBS[verb](rest)
+    try:
+        return VERBS[verb](rest)
+    except Refused as refused:
+        print(f"Error: {refused}")
+        return 125
+
+
+class Refused(Exception):
+    """What an engine says when it does not do what it is told."""
 
 
 def info(_):
@@ -50,28 +89,87 @@ def info(_):
     return 0
 
 
+def read_images():
+    """Return the images by each of their names; an id names one, too."""
+    images = json.loads((ROOT / "images").read_text())
+    return images | {each["Id"]: each for each in images.values()}
+
+
+def ask_images(rest):
+    if rest[0] == "ls":
+        for name in json.loads((ROOT / "images").read_text()):
+            print(name if "@" not in name else "<none>:<none>", "<none>")
+        return 0
+    verb, form, reference = rest
+    assert (verb, form) == ("inspect", "--format={{.Id}} {{json .Config}}")
+    found = read_images().get(reference)
+    if found is None:
+        raise Refused(f"inspecting object: {reference}: image not known")
+    print(found["Id"], json.dumps(found["Config"]))
+    return 0
+
+
+SINGLE = {  # options that stand alone, and those that have one value
+    *("--rm", "--pull=never", "--interactive", "--log-driver=none", "--no-healthcheck"),
+    *("--network=none", "--hostname=sandbox", "--ipc=private", "--read-only", "--cap-drop=ALL"),
+    *("--security-opt=no-new-privileges", "--security-opt=label=disable", "--entrypoint="),
+    *("--image-volume=ignore", "--userns=host", "--userns=keep-id"),
+}
+VALUES = {
+    "--name": r"fettle-[0-9a-f]{16}",
+    "--label": r"fettle\.sandbox(\.owner)?=.+",
+    "--security-opt": r"seccomp=/.+",
+    "--user": r"\d+:\d+",
+    "--pids-limit": r"\d+",
+    "--memory": r"\d+b",
+    "--memory-swap": r"\d+b",
+    "--cpus": r"\d+(\.\d+)?",
+    "--shm-size": r"\d+m",
+    "--ulimit": r"(nproc|fsize|nofile|cpu|core)=\d+:\d+",
+    "--tmpfs": r"/[^:,]+:[a-z0-9=,]+",
+    "--mount": r"type=bind,source=/[^,]+,target=/[^,]+(,readonly)?",
+    "--workdir": r"/.*",
+}
+
+
+def parse(rest):
+    """Return the options by name, the image, and what follows it; any other option is an error."""
+    options = {}
+    for number, word in enumerate(rest):
+        if not word.startswith("-"):
+            return options, word, rest[number + 1 :]
+        name, _, value = word.partition("=")
+        if word not in SINGLE and not re.fullmatch(VALUES.get(name, "(?!)"), value):
+            raise Refused(f"unknown flag: {word}")
+        options.setdefault(name, []).append(value)
+    raise Refused("no image is named")
+
+
 def create(rest):
-    image = rest.index("image")
-    options, command = rest[:image], rest[image + 1 :]
-    name = next(o for o in options if o.startswith("--name=")).removeprefix("--name=")
-    labels = [o.removeprefix("--label=") for o in options if o.startswith("--label=")]
     if (ROOT / "refuses").exists():
-        print((ROOT / "refuses").read_text())
-        return 125
-    state = {"command": command, "labels": dict(label.split("=", 1) for label in labels)}
-    (ROOT / f"{name}.json").write_text(json.dumps(state))
+        raise Refused((ROOT / "refuses").read_text())
+    options, reference, command = parse(rest)
+    image = read_images().get(reference)
+    if image is None:
+        raise Refused(f"{reference}: image not known")
+    for mount in options.get("--mount", []):
+        source = mount.split(",")[1].removeprefix("source=")
+        if not Path(source).exists() and (ROOT / "holds").exists():
+            raise Refused(f"statfs {source}: no such file or directory")
+    labels = dict(label.split("=", 1) for label in options["--label"])
+    state = {"command": command, "labels": labels, "options": options, "image": image}
+    (ROOT / f"{options['--name'][0]}.json").write_text(json.dumps(state))
     print("an id")
     return 0
 
 
 def start(rest):
+    assert rest[:-1] == ["--attach", "--interactive"]
     file = ROOT / f"{rest[-1]}.json"
     state = json.loads(file.read_text())
+    held = hold(state) if (ROOT / "holds").exists() else {"args": state["command"]}
     child = subprocess.Popen(
-        state["command"],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        **held, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     (ROOT / f"{rest[-1]}.pid").write_text(str(child.pid))
     while data := os.read(child.stdout.fileno(), 65536):  # as engines do: output passes through us
@@ -79,6 +177,71 @@ def start(rest):
     code = child.wait()
     file.unlink(missing_ok=True)
     return 128 - code if code < 0 else code
+
+
+def hold(state):
+    """Return how to run a container's command as an engine does: by bubblewrap, in the image.
+
+    An image of these tests is what this machine has in /usr, and what else lies in a folder of its
+    own. Its variables are those of its first process.
+    """
+    from app.sandbox.seccomp import build_filter  # noqa: PLC0415 - what does not hold needs none
+
+    options, image = state["options"], state["image"]
+    uid, gid = options["--user"][0].split(":")
+    seccomp = os.memfd_create("seccomp", 0)
+    os.write(seccomp, build_filter())
+    os.lseek(seccomp, 0, os.SEEK_SET)
+    drop = ["setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--no-new-privs"]
+    drop += ["--inh-caps=-all", "--bounding-set=-all", "--"]
+    argv = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    if os.geteuid() == 0:  # as engines do, which see folders that the container's user does not
+        argv += [word for cap in CAPABILITIES for word in ("--cap-add", cap)]
+    else:
+        argv += ["--unshare-user", "--disable-userns", "--uid", uid, "--gid", gid]
+        drop = []
+    argv += ["--die-with-parent", "--hostname", "sandbox", "--seccomp", str(seccomp)]
+    argv += [*list_system(), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/dev/shm"]
+    hidden = set(image.get("without", ()))
+    for inside, source in image.get("files", {}).items():
+        argv += ["--ro-bind", source, inside]
+    for fresh in options["--tmpfs"]:
+        argv += ["--perms", "1777", "--tmpfs", fresh.partition(":")[0]]
+    for mount in sorted(options["--mount"], key=lambda each: each.split(",")[2].count("/")):
+        _, source, target, *readonly = (part.partition("=")[2] or part for part in mount.split(","))
+        argv += ["--ro-bind" if readonly else "--bind", source, target]
+    for name in hidden:
+        argv += ["--ro-bind", "/dev/null", f"/usr/bin/{name}"]
+    argv += ["--remount-ro", "/", "--chdir", options["--workdir"][0], "--clearenv"]
+    for pair in image["Config"].get("Env") or ["PATH=/usr/local/bin:/usr/bin:/bin"]:
+        name, _, value = pair.partition("=")
+        argv += ["--setenv", name, value]
+    limits = " && ".join(f"ulimit -{LIMITS[name]} {most}" for name, most in list_limits(options))
+    argv += [*drop, "/bin/bash", "-c", f'{limits} && exec "$@"', "bash", *state["command"]]
+    return {"args": argv, "pass_fds": (seccomp,)}
+
+
+CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+LIMITS = {"nproc": "u", "fsize": "f", "nofile": "n", "cpu": "t", "core": "c"}
+
+
+def list_limits(options):
+    for each in options["--ulimit"]:
+        name, _, values = each.partition("=")
+        most = int(values.partition(":")[0])
+        yield name, most // 1024 if name == "fsize" else most
+
+
+def list_system():
+    """Return the options for what every image of these tests has."""
+    argv = ["--ro-bind", "/usr", "/usr", "--dir", "/etc", "--dir", "/home"]
+    for name in ("bin", "sbin", "lib", "lib64"):
+        path = Path("/", name)
+        link = path.is_symlink()
+        argv += ["--symlink", path.readlink(), path] if link else ["--ro-bind-try", path, path]
+    for name in ("alternatives", "ssl/certs"):
+        argv += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return list(map(str, argv))
 
 
 def remove(rest):
@@ -107,7 +270,8 @@ def ps(rest):
     return 0
 
 
-VERBS = {"info": info, "create": create, "start": start, "rm": remove, "ps": ps}
+VERBS = {"info": info, "image": ask_images, "create": create, "start": start}
+VERBS |= {"rm": remove, "ps": ps}
 
 if __name__ == "__main__":
     time.sleep(float((ROOT / "slow").read_text()) if (ROOT / "slow").exists() else 0)

@@ -24,6 +24,7 @@ from app.sandbox.container.engines import (
     find_engines,
 )
 from app.sandbox.container.errors import diagnose
+from app.sandbox.container.images import find_image
 from app.sandbox.container.options import (
     ContainerConfig,
     build_create_arguments,
@@ -41,6 +42,7 @@ from app.sandbox.process_group import FLOOD, ProcessExit, build_result, run_grou
 from app.sandbox.user_slots import UserSlots, describe_users
 
 NEEDED = ("bash", "cat", "git", "perl", "timeout")
+"""Programs without which an image cannot take this machine's place."""
 _MAKING = 60.0
 
 
@@ -58,12 +60,14 @@ class Container:
         *,
         image: str,
         path: str = PATH,
+        needed: Sequence[str] = NEEDED,
         group: int | None = None,
         find: Callable[[], Awaitable[ContainerConfig]] | None = None,
     ) -> None:
         """`group` is the user's, where it is another number than `sandbox_uid`.
 
-        `find`: asks for the engine, where another sandbox knows it already.
+        `path`: where to look for engines. `needed`: what the image must have. `find`: asks for the
+        engine, where another sandbox knows it already.
         """
         self.owner: tuple[int, int] = choose_owner(sandbox_uid, group)
         self._toolchains = tuple(toolchains)
@@ -75,6 +79,7 @@ class Container:
         self._find = find or self._find_config
         self._writable_paths = WritablePaths(self.owner, self._slots.users if self._slots else ())
         self._path = path
+        self._needed = needed
         self._config: ContainerConfig | None = None
         self._finding = asyncio.Lock()
         self._report: ProbeReport | None = None
@@ -86,7 +91,12 @@ class Container:
         """
         if self._slots is None:
             return self
-        uid = self._slots.choose(folder, like)
+        return self.for_user(self._slots.choose(folder, like))
+
+    def for_user(self, uid: int) -> Container:
+        """Return the same for commands that are this user."""
+        if uid == self.owner[0]:
+            return self
         if uid not in self._of_runs:
             self._of_runs[uid] = Container(
                 uid,
@@ -94,7 +104,7 @@ class Container:
                 self._bounds,
                 image=self._image,
                 group=self.owner[1],
-                find=self._find_config,
+                find=self._find,
             )
         return self._of_runs[uid]
 
@@ -167,14 +177,20 @@ class Container:
                 engine = found[0]
                 await remove_orphans(engine)
                 self._config = ContainerConfig(
-                    engine, self._image, self.owner, self._toolchains, self._bounds.memory
+                    engine,
+                    self._image,
+                    self.owner,
+                    self._toolchains,
+                    self._bounds.memory,
+                    await find_image(engine, self._image),
                 )
         return self._config
 
     async def _check_image(self) -> ProbeReport | None:
         """Return a report of the programs that the image lacks; None when it has all."""
         script = 'for p; do command -v "$p" >/dev/null || echo "$p"; done'
-        asked = SandboxCommand(("sh", "-c", script, "sh", *NEEDED), folder="/", timeout=_MAKING)
+        argv = ("sh", "-c", script, "sh", *self._needed)
+        asked = SandboxCommand(argv, folder="/", timeout=_MAKING)
         lacking = (await self.run(asked)).output.split()
         if not lacking:
             return None
@@ -190,7 +206,8 @@ class Container:
         devices = re.findall(r"^ *([^\s:|]+):", (await self.run(asked)).output, re.MULTILINE)
         others = [name for name in devices if name != "lo"]
         network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
-        report = await probe.attack(self)
+        local = (await self._find()).local
+        report = await probe.attack(self, known=local.variables if local else ())
         notes = (
             self._disk.describe(deleted=False),
             describe_users(self._slots),

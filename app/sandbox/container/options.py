@@ -19,6 +19,7 @@ from typing import Any
 
 from agents.errors import ConfigError
 from app.sandbox.container.engines import ContainerEngine
+from app.sandbox.container.images import LocalImage, hide_volumes
 from app.sandbox.port import (
     HOME,
     SCRATCH,
@@ -54,6 +55,8 @@ class ContainerConfig:
     toolchains: Sequence[Path]
     memory: int
     """Bytes of memory for each container."""
+    local: LocalImage | None = None
+    """What the image's own settings say; None where the engine does not have it."""
 
     @property
     def owner_inside(self) -> tuple[int, int]:
@@ -82,6 +85,7 @@ def build_create_arguments(
         *_build_limit_flags(command.limits, config.memory),
         *(f"--tmpfs={path}:rw,nosuid,nodev,mode=1777,size={size}m" for path, size in fresh),
         *_build_mount_flags(config, files, command),
+        *hide_volumes(config.engine, config.local, [*mounted, *(path for path, _ in _FRESH)]),
         f"--workdir={command.folder}",
         "--entrypoint=",
         config.image,
@@ -102,7 +106,9 @@ def write_files(folder: Path, owner: tuple[int, int]) -> None:
 
 def wrap_argv(config: ContainerConfig, command: SandboxCommand, argv: Sequence[str]) -> list[str]:
     """Return what runs inside: `argv` with its own variables, ended by itself if Fettle is gone."""
-    variables = build_environment(command.environment, config.toolchains)
+    image = config.local or LocalImage("")
+    ours = build_environment(command.environment, config.toolchains, image.path)
+    variables = {**image.variables, **ours}
     seconds = math.ceil(command.timeout) + GRACE
     return [
         "env",
@@ -118,6 +124,8 @@ def wrap_argv(config: ContainerConfig, command: SandboxCommand, argv: Sequence[s
 
 def _build_isolation_flags(profile: Path) -> Iterator[str]:
     yield from ("--rm", "--pull=never", "--interactive", "--log-driver=none")
+    # The engine would run it beside the command, and on its own terms.
+    yield "--no-healthcheck"
     yield from ("--network=none", "--hostname=sandbox", "--ipc=private")
     yield from ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges")
     yield f"--security-opt=seccomp={profile}"

@@ -77,6 +77,65 @@ async def test_every_hold_is_asked_for(engine, tmp_path, monkeypatch):
     assert "of-our-own" not in (engine.folder / "calls").read_text()
 
 
+SETTINGS = {
+    "User": "root",
+    "Entrypoint": ["/bin/sh", "-c", 'touch /workspace/entry; exec "$@"', "sh"],
+    "Cmd": ["--privileged"],
+    "Healthcheck": {"Test": ["CMD-SHELL", "touch /workspace/health"], "Interval": 1},
+    "Volumes": {"/data": {}, "/home/agent": {}},
+    "Labels": {"io.podman.annotations.privileged": "TRUE"},
+    "StopSignal": "SIGSTOP",
+    "WorkingDir": "/workspace",
+}
+VARIABLES = (
+    "PATH=/opt/tool/bin:relative:/workspace/bin:/usr/../tmp/x:/home/agent/bin::/usr/bin",
+    *("JAVA_HOME=/opt/jdk", "GOPATH=/go", "HOME=/root", "BASH_ENV=/workspace/evil", "ENV=/evil"),
+    *("LD_PRELOAD=/workspace/evil.so", "HTTP_PROXY=http://evil.example", "TOKEN=of-the-image"),
+    *("RUSTUP_HOME=a\nb", "GIT_CONFIG_COUNT=1", "PYTHONPATH=/workspace/evil", "NVM_DIR"),
+)
+
+
+async def test_of_an_images_settings_only_where_programs_lie_is_followed(engine):
+    engine.put("image", VARIABLES, **SETTINGS)
+    result = await engine.sandbox().run(bash("env"))
+    seen = dict(line.partition("=")[::2] for line in result.output.splitlines())
+    assert seen["PATH"] == "/opt/tool/bin:/usr/bin:/usr/local/bin:/bin"
+    assert (seen["JAVA_HOME"], seen["HOME"]) == ("/opt/jdk", "/home/agent")
+    assert not seen.keys() & {each.partition("=")[0] for each in VARIABLES} - {
+        *("PATH", "JAVA_HOME", "HOME")
+    }
+    (call,) = engine.calls("create")
+    assert {"--image-volume=ignore", "--no-healthcheck", "--entrypoint="} <= set(call)
+    assert "--user={}:{}".format(*engine.sandbox().owner) in call
+
+
+async def test_docker_gets_something_empty_for_each_volume_of_an_image(tmp_path):
+    engine = FakeContainerEngine(tmp_path, "docker", "[name=seccomp]")
+    engine.put("image", **SETTINGS)
+    await engine.sandbox().run(bash("true"))
+    (call,) = engine.calls("create")
+    fresh = [option for option in call if option.startswith("--tmpfs=/data")]
+    assert fresh == ["--tmpfs=/data:ro,nosuid,nodev,noexec,size=64k"]
+    assert sum(option.startswith("--tmpfs=/home/agent:") for option in call) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"Labels": {"fettle.sandbox": "true", "fettle.sandbox.owner": "h:1:5"}}, "labels"),
+        ({"Volumes": {"/workspace/.git": {}}}, "volumes"),
+        ({"Volumes": {"/a,readonly=false": {}}}, "volumes"),
+        ({"Volumes": {"/a:/b": {}}}, "volumes"),
+        ({"Volumes": {"/": {}}}, "volumes"),
+        ({"Volumes": {f"/{number}": {} for number in range(30)}}, "volumes"),
+    ],
+)
+async def test_an_image_that_no_container_is_made_of_says_why(engine, settings, why):
+    engine.put("image", **settings)
+    with pytest.raises(ConfigError, match=why):
+        await engine.sandbox().run(bash("true"))
+
+
 async def test_a_runs_own_home_and_tmp_take_the_place_of_those_in_memory(engine, tmp_path):
     own = [(tmp_path / "home", "/home/agent"), (tmp_path / "tmp", "/tmp")]
     for folder, _ in own:
@@ -263,6 +322,14 @@ async def test_without_an_engine_it_says_what_to_install(tmp_path):
     assert not report.held
     assert "podman is not installed; docker is not installed" in report.probes[0].detail
     assert "apt-get install podman" in report.remedy
+
+
+async def test_an_engine_that_holds_is_found_to_hold_whatever_the_image_sets(open_folder):
+    engine = FakeContainerEngine(open_folder)
+    engine.hold()
+    engine.put("image", ["PATH=/usr/bin:/bin", "JAVA_HOME=/opt/jdk"], **SETTINGS)
+    report = await engine.sandbox().probe()
+    assert [each for each in report.probes if not each.held] == []
 
 
 async def test_an_engine_that_does_not_hold_is_found_out(engine):
