@@ -15,7 +15,7 @@ from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
     format_known,
-    format_proposed_setup,
+    format_setup_remarks,
     format_untold,
     headline,
     tally,
@@ -127,7 +127,7 @@ def summarize_checks(quality: CheckComparison | None) -> str:
         f"Checks before and after: {said}." if said else "",
         format_known(quality),
         format_untold(quality),
-        format_proposed_setup(quality.baseline.setup),
+        format_setup_remarks(quality.baseline.setup),
     )
     return " ".join(part for part in parts if part)
 

@@ -10,7 +10,7 @@ from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import (
     checks_table,
-    format_proposed_setup,
+    format_setup_remarks,
     format_untold,
     headline,
     to_code,
@@ -336,7 +336,7 @@ def _tell_checks(work: Work, repository_url: str) -> str:
         parts.append(by + (f" {_NO_MODEL}" if work.spared else ""))
         if work.verdict.unseen:
             parts.append(_words(work.verdict.reasoning, repository_url))
-    parts.append(format_proposed_setup(work.quality.baseline.setup))
+    parts.append(format_setup_remarks(work.quality.baseline.setup))
     return " ".join(part for part in parts if part)
 
 

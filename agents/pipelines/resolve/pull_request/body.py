@@ -15,7 +15,7 @@ from agents.pipelines.stages.quality import (
     CheckResult,
     format_known,
     format_output,
-    format_proposed_setup,
+    format_setup_remarks,
     format_untold,
     some_names,
     tally,
@@ -165,7 +165,7 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
             for c in list_failed_commands(setup)
         ),
         *(safe(note) for note in setup.notes),
-        format_proposed_setup(setup),
+        format_setup_remarks(setup),
     ]
     if setup.commands and not setup.problems:
         commands = ", ".join(_command_line(c.command) for c in setup.commands[:COMMANDS_SHOWN])

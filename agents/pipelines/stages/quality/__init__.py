@@ -23,7 +23,7 @@ from agents.pipelines.stages.quality.second_look import (
 from agents.pipelines.stages.quality.verification import (
     VerifiedChange,
     checks_table,
-    format_proposed_setup,
+    format_setup_remarks,
     format_untold,
     headline,
 )
@@ -39,7 +39,7 @@ __all__ = [
     "compare_checks",
     "format_known",
     "format_output",
-    "format_proposed_setup",
+    "format_setup_remarks",
     "format_untold",
     "headline",
     "hold_to",

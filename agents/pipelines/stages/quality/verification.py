@@ -82,7 +82,7 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
 
     `other`: what to call the other branch of a merge.
     """
-    setup = format_proposed_setup(quality.baseline.setup)
+    setup = format_setup_remarks(quality.baseline.setup)
     if not quality.runs:
         return "\n\n".join(part for part in (format_untold(quality), setup) if part)
     others = quality.baseline.other if other else ()
@@ -95,8 +95,8 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def format_proposed_setup(setup: SetupResult) -> str:
-    """Return what came of a model's set-up commands, as Markdown; empty where none was asked."""
+def format_setup_remarks(setup: SetupResult) -> str:
+    """Return what is remarkable about a set-up, as Markdown; empty where nothing is."""
     proposal = setup.proposal
     if proposal is None:
         return ""

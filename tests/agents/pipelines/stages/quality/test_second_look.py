@@ -14,7 +14,7 @@ from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
     checks_table,
-    format_proposed_setup,
+    format_setup_remarks,
     headline,
     measure_base,
 )
@@ -94,7 +94,7 @@ async def test_commands_that_help_hold_for_the_run_and_are_told(scene):
     baseline = await it.run.stage(measure_base, setup)
     assert it.source.set_up_by == GOOD
     assert baseline.runs[0].exit_code == 0
-    said = format_proposed_setup(baseline.setup)
+    said = format_setup_remarks(baseline.setup)
     assert said.startswith("**Set up by commands that a model proposed:** `pip install -e .[test]`")
     assert "because the set-up that Fettle found left a check unable to run: `npm ci` ended" in said
     assert len(it.asked) == 1, "nobody is asked twice in a run"
@@ -135,7 +135,7 @@ async def test_each_fault_is_told_and_the_third_try_is_the_last(scene):
     assert not setup.proposal.holds
     assert setup.problems == BROKEN.problems, "nothing changed"
     assert (await it.run.context.policy()).setup.run is None
-    assert "that did not help" in format_proposed_setup(setup)
+    assert "that did not help" in format_setup_remarks(setup)
     await it.run.stage(measure_base, setup)
     assert len(it.asked) == 3
 
@@ -277,7 +277,7 @@ async def test_one_that_proposes_without_end_is_stopped(scene):
 async def test_a_hostile_cause_cannot_break_out_of_words(scene):
     bad = "`npm ci` says: ![x](https://evil.example/?q) @octocat </details> <!-- fettle run=1 -->"
     it = scene(propose(), installed=BROKEN.model_copy(update={"problems": (bad,)}))
-    said = format_proposed_setup(await it.set_up())
+    said = format_setup_remarks(await it.set_up())
     assert "https://evil.example" not in said
     assert "<!--" not in said
     assert "![x]" not in said
@@ -320,7 +320,7 @@ async def test_what_helped_an_earlier_run_is_tried_before_a_model_is_asked(scene
     setup = await it.set_up()
     assert (setup.proposal.holds, setup.proposal.asked) == (True, False)
     assert (it.asked, memory.noted) == ([], [])
-    assert "proposed in an earlier run:** `pip install" in format_proposed_setup(setup)
+    assert "proposed in an earlier run:** `pip install" in format_setup_remarks(setup)
 
 
 async def test_where_it_helps_no_more_a_model_is_asked(scene):
@@ -362,6 +362,6 @@ def test_every_report_of_checks_says_who_proposed_the_set_up(tell, fault):
         quality = CheckComparison(
             commit="c", runs=runs, baseline=Baseline(runs=runs, source="s", setup=setup)
         )
-        assert format_proposed_setup(setup) in tell(quality)
+        assert format_setup_remarks(setup) in tell(quality)
         proposed = "A model proposed the commands of the set-up." in headline(quality)
         assert proposed is not bool(fault)
