@@ -14,6 +14,8 @@ from pydantic import (
     model_validator,
 )
 
+from agents.policy.images import parse_image
+
 T = TypeVar("T", bound=str)
 
 
@@ -30,10 +32,17 @@ def _readable(pattern: str) -> str:
     return pattern
 
 
+def _known_image(text: str) -> str:
+    """Return the image as it is written; raises for what is none."""
+    parse_image(text)
+    return text
+
+
 Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$")]
 ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S+$")]
 Folder = Annotated[str, Field(max_length=30, pattern=r"^[a-z0-9]+(?:[._-][a-z0-9]+)*$")]
 PathPattern = Annotated[str, AfterValidator(_readable)]
+ImageName = Annotated[str, AfterValidator(_known_image)]
 
 
 class Strict(BaseModel):
@@ -272,6 +281,18 @@ class Setup(Strict):
     offered for this file in a pull request."""
     timeout: float = Field(default=900, gt=0, le=7200)
     """Seconds for all of them."""
+
+
+class Environment(Strict):
+    """Where the repository's commands run: set-up, checks and the model's own."""
+
+    image: ImageName | None = None
+    """A container image, like `ghcr.io/acme/ci:1`. It is used where the operator allows it and has
+    fetched it; what keeps it from being used is told. Absent: that of a devcontainer, else what
+    the machine has."""
+    devcontainer: bool = True
+    """Whether `image` in `.devcontainer/devcontainer.json` or `.devcontainer.json` is such an
+    image, where none stands here. Nothing else of those files is followed."""
 
 
 class Toolset(Strict):

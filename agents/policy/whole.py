@@ -15,6 +15,7 @@ from agents.policy.parts import (
     Checks,
     Commits,
     Decisions,
+    Environment,
     Models,
     PathPattern,
     PullRequests,
@@ -151,6 +152,8 @@ class Policy(Strict):
     """Calls that are refused, beside those that always are."""
     web: Web = Web()
     """What may be read on the web."""
+    environment: Environment = Environment()
+    """Where commands run."""
     setup: Setup = Setup()
     """How dependencies are installed."""
     mcp: tuple[Toolset, ...] = ()

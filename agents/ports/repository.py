@@ -130,6 +130,21 @@ class WorkTree(Protocol):
         ...
 
 
+class RunImage(Frozen):
+    """The container image that a repository wants its commands run in, and whether they are."""
+
+    image: str = ""
+    """Its completed name; empty where the file names none that can be used."""
+    named_by: str
+    """The file of the default branch that names it."""
+    id: str = ""
+    """The image's own id, which no moved tag changes; empty: it is not used."""
+    why_not: str = ""
+    """Why it is not used, and what would change that, for people."""
+    left_out: tuple[str, ...] = ()
+    """Keys of a devcontainer that are not followed."""
+
+
 class SetupCommand(Frozen):
     """One command that installed dependencies, and how it ended."""
 
@@ -155,6 +170,8 @@ class SetupProposal(Frozen):
     """The commit that they were tried on."""
     asked: bool = True
     """Whether a model was asked in this run; else an earlier one had."""
+    image: str = ""
+    """The id of the image that they were tried in; empty: none."""
 
     @property
     def holds(self) -> bool:
@@ -180,6 +197,8 @@ class SetupResult(Frozen):
     """Files of the commit that the policy's commands changed, in the copy that they worked on."""
     proposal: SetupProposal | None = None
     """What came of asking a model for other commands; None: none was asked."""
+    image: RunImage | None = None
+    """The image that the repository wants; None: it names none."""
 
 
 class Merged(Frozen):
@@ -248,14 +267,22 @@ class Source(Protocol):
         """Return the whole message of a commit."""
         ...
 
-    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+    async def find_image(self, wanted: RunImage) -> RunImage:
+        """Return the image with its id, or with why it is not used here."""
+        ...
+
+    async def set_up(self, base: str, policy: Policy, image: RunImage | None = None) -> SetupResult:
         """Install what the repository needs as of `base`; its work trees see it, read-only.
 
         Network to package indexes alone, and nothing of the request in reach. What cannot be
-        installed is said in the result.
+        installed is said in the result. `image`: what the run's commands run in. Raises RunError
+        where that is gone.
         """
         ...
 
-    async def open(self, base: str, policy: Policy) -> WorkTree:
-        """Return the run's work tree, made from `base` or as an earlier process left it."""
+    async def open(self, base: str, policy: Policy, image: RunImage | None = None) -> WorkTree:
+        """Return the run's work tree, made from `base` or as an earlier process left it.
+
+        `image`: as for `set_up`.
+        """
         ...

@@ -16,6 +16,7 @@ from agents.errors import (
     NotYet,
     Overloaded,
     Parked,
+    PolicyInvalid,
     RunError,
     Unanswered,
 )
@@ -38,6 +39,7 @@ from agents.policy import Effort, Tier, WorkPath
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person
 from agents.run import secret_check
+from agents.run.environment import find_image
 from agents.run.state import Record, Standing
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
@@ -103,6 +105,22 @@ class StageContext(RunWorkspace):
         self.waits = 0
         if not self.stopping:
             self.left_by = occurrence
+
+    async def stand_on(self, trunk: str) -> None:
+        """Stand on this commit of the default branch, in the image that it names.
+
+        That is looked up once: a run ends in the image that it began in, and one that began on
+        this machine stays there.
+        """
+        begun = bool(self.trunk)
+        self.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+        if begun:
+            return
+        try:
+            policy = await self.policy()
+        except PolicyInvalid:
+            return  # whoever works by it says so
+        self.stands(image=await find_image(self.ports.source, trunk, policy))
 
     def begin(self, occurrence: str) -> None:
         """Begin the stage's work."""

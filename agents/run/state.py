@@ -23,6 +23,7 @@ from agents.ports import (
     PullRequest,
     Reporter,
     Reviewing,
+    RunImage,
     SetupMemory,
     SetupProposal,
     Signer,
@@ -95,6 +96,8 @@ class Standing(Frozen):
     would run a stranger's code with its secrets."""
     setup: SetupProposal | None = None
     """What came of a second look at its set-up; None: nobody had to look."""
+    image: RunImage | None = None
+    """The image that the repository wants its commands run in; None: it names none."""
     signed: Mapping[str, str] = Field(default_factory=dict)
     """Its commits that were made again to be signed: the id of each signed one by the other's."""
     pushed: bool = False

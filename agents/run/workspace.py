@@ -20,7 +20,7 @@ from agents.analysis.known_packages import (
 from agents.errors import SignaturesRequired
 from agents.loop.turns import last_tree
 from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
-from agents.ports import Json, WorkTree
+from agents.ports import SetupResult, WorkTree
 from agents.requests import Person, Request
 from agents.run.naming import branch_name, commit_message, to_conventional
 from agents.run.state import Ports, Standing
@@ -123,7 +123,13 @@ class RunWorkspace:
         """Say what people read beside the stage's name."""
         self.summary = text
 
-    def stands(self, **changes: Json) -> None:
+    async def install(self) -> SetupResult:
+        """Install what the work tree needs, in the image that the run's commands run in."""
+        image = self.standing.image
+        made = await self.ports.source.set_up(self.foundation, await self.policy(), image)
+        return made.model_copy(update={"image": image})
+
+    def stands(self, **changes: object) -> None:
         """Note where the run stands now, by fields of `Standing`."""
         self.standing = self.standing.model_copy(update=changes)
 
@@ -166,7 +172,8 @@ class RunWorkspace:
         """
         at = at or self.head
         if self._tree is None:  # also after people were waited for: its files were taken away
-            self._tree = await self.ports.source.open(self.foundation, await self.policy())
+            open_tree, image = self.ports.source.open, self.standing.image
+            self._tree = await open_tree(self.foundation, await self.policy(), image)
         if self._tree_at != at or pristine:
             self._tree_at = None
             await self._tree.restore(at, pristine=pristine)

@@ -33,6 +33,7 @@ WORDS = {"no worse": "can be told", "unknown": "cannot be told", "worse": "not t
 HEAD = """# What Fettle may do here, and how its work is checked; see `fettle policy schema`.
 # These commands were found by `fettle init`, ran twice, and said the same both times.
 """
+IN_IMAGE = "# They ran in the image {image}, which {named_by} names.\n"
 _READY = "A change that changes nothing is found no worse: changes can be called ready here."
 _NOT_READY = "Changes would stay drafts here, because this could not be told:"
 _THERE = "`{path}` is there already. `fettle doctor repository` says what it would be made from."
@@ -68,7 +69,9 @@ def init(path: FolderOfClone) -> None:
     if not checks:
         raise ConfigError(_NOTHING.format(path=path))
     file.parent.mkdir(exist_ok=True)
-    text = HEAD + yaml.safe_dump({"quality": checks}, sort_keys=False, allow_unicode=True)
+    image = report.setup.image
+    head = HEAD + (IN_IMAGE.format(**image.model_dump()) if image and image.id else "")
+    text = head + yaml.safe_dump({"quality": checks}, sort_keys=False, allow_unicode=True)
     with file.open("x", encoding="utf-8") as new:
         new.write(text)
     typer.echo(make_visible(text).rstrip())
@@ -125,7 +128,7 @@ def _show(console: Console, report: EnvironmentReport) -> None:
     for table in (setup, checks):
         if table.row_count:
             console.print(table)
-    for line in (*report.setup.problems, *report.setup.notes):
+    for line in (*report.describe_image(), *report.setup.problems, *report.setup.notes):
         console.print(_plain(line), soft_wrap=True)
     if report.sound:
         console.print(Text(_READY, "bold green"), soft_wrap=True)

@@ -18,7 +18,12 @@ from agents.errors import RunError
 from agents.loop.budget import RunLimits
 from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.prepare import prepare
-from agents.pipelines.stages.quality import CheckComparison, check_quality, measure_base
+from agents.pipelines.stages.quality import (
+    CheckComparison,
+    check_quality,
+    format_image,
+    measure_base,
+)
 from agents.ports import Json, Reporter, SetupResult
 from agents.run import Run, StageContext
 from app.clone.log import logging_to
@@ -46,6 +51,11 @@ class EnvironmentReport:
         """Return whether all could be told, so that a good change can be called ready here."""
         return self.quality.verdict == "no worse"
 
+    def describe_image(self) -> list[str]:
+        """Return which image it ran in, or why not in the one that is named, in plain words."""
+        said = format_image(self.setup.image).replace("**", "")
+        return [said] if said else []
+
     def describe(self) -> dict[str, Any]:
         """Return it as plain values, for programs."""
         quality = self.quality
@@ -60,6 +70,7 @@ class EnvironmentReport:
                 ],
                 "problems": list(self.setup.problems),
                 "notes": list(self.setup.notes),
+                "image": self.setup.image.model_dump() if self.setup.image else None,
             },
             "checks": [
                 {

@@ -36,6 +36,9 @@ from app.config.load import (
 )
 from app.config.values import (
     DeclaredCapabilities,
+    EngineProgram,
+    Folders,
+    ImagePatterns,
     Tier,
     certificates_in_file,
     default_data_dir,
@@ -50,7 +53,6 @@ from app.config.values import (
     known_tiers,
     parse_key,
     proxy_address,
-    readable_directories,
     readable_file,
     split_list,
     split_named,
@@ -227,12 +229,7 @@ class Settings(BaseSettings):
     """TOML file of what models cost that no public list names, in dollars a million tokens:
     ["house"], then lines like input = 0.5 and output = 1.5; "*" is all others."""
 
-    toolchains: Annotated[
-        tuple[Path, ...],
-        NoDecode,
-        BeforeValidator(split_list),
-        AfterValidator(readable_directories),
-    ] = ()
+    toolchains: Folders = ()
     """Folders that every sandbox sees read-only, their bin first on PATH; of several versions in
     folders below one, a repository's version files choose: comma or JSON list."""
     sandbox: Annotated[
@@ -243,6 +240,11 @@ class Settings(BaseSettings):
     """true lets FETTLE_SANDBOX=none run what agents write without any hold."""
     sandbox_image: Word = "python:3"
     """Image that the container sandbox runs commands in; it needs bash, git and perl."""
+    container_engine: EngineProgram = None
+    """Program of the container engine: a podman or docker that lies in no usual place."""
+    environment_images: ImagePatterns = ()
+    """Images that repositories may have their commands run in, by policy or devcontainer: comma or
+    JSON list such as mcr.microsoft.com/devcontainers/*, ghcr.io/acme/ci:1.*. None is fetched."""
     sandbox_memory_mb: Annotated[int, Field(ge=128)] = 4096
     """Memory that one command and all it starts may use, where cgroups can be used."""
     sandbox_disk_mb: Annotated[int, Field(ge=64)] = 10_240

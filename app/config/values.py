@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+)
+from pydantic_settings import NoDecode
 
 from app.config.github_hosts import github_urls
 
@@ -287,6 +295,38 @@ def readable_file(path: Path | None) -> Path | None:
     if not path.is_file() or not os.access(path, os.R_OK):
         raise ValueError(f"names {path}, which is not a file that can be read")
     return path
+
+
+def allowed_images(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the patterns of images; each has to be one."""
+    if patterns:
+        from agents.policy.images import parse_image_patterns
+
+        parse_image_patterns(patterns)
+    return patterns
+
+
+def engine_program(path: Path | None) -> Path | None:
+    """Return the path of a container engine's program, whose name says which it is."""
+    if path is None:
+        return None
+    if path.name not in {"podman", "docker"} or not path.is_absolute():
+        raise ValueError("names no podman and no docker, from the root on")
+    if not os.access(path, os.X_OK):
+        raise ValueError(f"names {path}, which is no program that can be run")
+    return path
+
+
+Folders = Annotated[
+    tuple[Path, ...],
+    NoDecode,
+    BeforeValidator(split_list),
+    AfterValidator(readable_directories),
+]
+ImagePatterns = Annotated[
+    tuple[str, ...], NoDecode, BeforeValidator(split_list), AfterValidator(allowed_images)
+]
+EngineProgram = Annotated[Path | None, AfterValidator(engine_program)]
 
 
 class DeclaredCapabilities(BaseModel):

@@ -23,15 +23,17 @@ from agents.analysis.repository_files import LONGEST, RepositoryFiles
 from agents.analysis.toolchains import list_version_files
 from agents.errors import ConfigError, RunError, ToolError, TransientError
 from agents.policy import Policy, Setup
-from agents.ports import Kit, SetupResult
+from agents.ports import Kit, RunImage, SetupResult
 from agents.text import printable
 from app.dependencies.add_package import Adder, Copy
 from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
+from app.dependencies.images import NO_LONGER, NOT_ALLOWED, Images
 from app.dependencies.install import Builder, Origins, checkout_of
 from app.dependencies.tool_kits import Kits, Loan
 from app.git import Mirror, run_refs
 from app.git.worktree import CommandMounts, remove_tree
+from app.sandbox.container.backend import Container
 from app.sandbox.port import Sandbox
 from app.toolchains.choose import ToolchainChoice, Toolchains
 
@@ -60,6 +62,10 @@ class SetUps:
     adder: Adder
     kits: Kits
     toolchains: Toolchains
+    images: Images[SetUps] | None = None
+    """None: this is the set-up phase in one of them, or no repository may name any."""
+    inside: Container | None = None
+    """The sandbox in an image, where this is the set-up phase in one."""
 
     def for_run(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return the installer of one run; `name` is the repository's folder in the cache."""
@@ -78,6 +84,34 @@ class RunSetUp:
         self._plans: dict[tuple[str, Setup], tuple[InstallPlan, str]] = {}
         self._chosen: dict[str, ToolchainChoice] = {}
         self._found: dict[tuple[str, Setup], tuple[Entry, CommandMounts]] = {}
+        self._run_id = run_id
+        self._entered: dict[str, RunSetUp] = {}
+
+    async def find_image(self, wanted: RunImage) -> RunImage:
+        """Return the image with its id, or with why it is not used here."""
+        if self._all.images is None:
+            why = NOT_ALLOWED.format(image=wanted.image)
+            return wanted.model_copy(update={"why_not": why})
+        return await self._all.images.find(wanted)
+
+    async def enter(self, image: RunImage | None) -> RunSetUp:
+        """Return the installer in the image that the run's commands run in, itself for none.
+
+        Raises RunError where that image is gone.
+        """
+        if image is None or not image.id:
+            return self
+        if self._all.images is None:
+            raise RunError(NO_LONGER.format(image=image.image, why=NOT_ALLOWED))
+        entered = await self._all.images.enter(image)
+        if image.id not in self._entered:
+            self._entered[image.id] = entered.for_run(self._name, self._mirror, self._run_id)
+        return self._entered[image.id]
+
+    def place(self, own: Sandbox) -> Sandbox:
+        """Return where commands run in the image as the user of this sandbox; itself for none."""
+        inside = self._all.inside
+        return own if inside is None else inside.for_user(own.owner[0])
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install the dependencies as of `base`, and report on it."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
+from agents.policy.images import parse_image_patterns
 from app.config.settings import Settings, process_environment
 from app.dependencies.add_package import Adder
 from app.dependencies.cache import Store
+from app.dependencies.images import Images
 from app.dependencies.index_access import IndexWays
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
@@ -15,13 +18,38 @@ from app.dependencies.install_phase import SetUps, describe_surroundings
 from app.dependencies.origins import place_of
 from app.dependencies.tool_kits import AT as KITS_AT
 from app.dependencies.tool_kits import Kits
+from app.sandbox.container.backend import Container
+from app.sandbox.container.images import LocalImage
 from app.sandbox.port import Sandbox
+from app.sandbox.select import make_image_sandbox
 from app.secrets.redaction import Redactor
 from app.toolchains.choose import Toolchains
 
 
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
     """Return the set-up phase of this machine; nothing is read before a run needs it."""
+    made = _make_in(settings, sandbox, redactor, settings.sandbox_image)
+    patterns = parse_image_patterns(settings.environment_images)
+
+    def furnish(inside: Container, image: LocalImage, name: str) -> SetUps:
+        # What the operator has in FETTLE_TOOLCHAINS was made for this machine, not for an image.
+        own = settings.model_copy(update={"toolchains": ()})
+        within = _make_in(own, inside, redactor, image.id)
+        toolchains = replace(within.toolchains, image=name)
+        return replace(within, inside=inside, toolchains=toolchains)
+
+    images = Images(
+        patterns,
+        sandbox,
+        settings.container_engine,
+        partial(make_image_sandbox, settings),
+        furnish,
+    )
+    return replace(made, images=images if patterns else None)
+
+
+def _make_in(settings: Settings, sandbox: Sandbox, redactor: Redactor, image: str) -> SetUps:
+    """Return the set-up phase in this sandbox; what it makes for one image serves no other."""
     environ = process_environment()
     operator = Operator(
         environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
@@ -30,7 +58,7 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     store = Store(settings.data_dir / "setups", sandbox.owner[1])
-    about = describe_surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on)
+    about = describe_surroundings(sandbox, settings.toolchains, image, passed_on)
     reading = partial(ways.open, reading_alone=True)
     kits = Kits(store, sandbox, reading, about, finder.origins)
     return SetUps(

@@ -12,6 +12,7 @@ from app.doctor.app_identity import app_findings
 from app.doctor.database import database_finding
 from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 from app.doctor.github_client import open_client
+from app.doctor.images import image_findings
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
 from app.doctor.registry import policy_findings, read_registry
@@ -30,6 +31,7 @@ async def examine(
     found = list(settings_findings(reading, environ))
     found += await _github(settings)
     found.append(await sandbox_finding(settings))
+    found += await image_findings(settings)
     found += [await git_finding(), programs_finding()]
     try:
         found += list(await asyncio.to_thread(lambda: list(disk_findings(settings))))

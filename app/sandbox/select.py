@@ -10,7 +10,10 @@ import structlog
 from agents.errors import ConfigError
 from app.config.settings import Settings
 from app.sandbox.bubblewrap.backend import Bubblewrap
-from app.sandbox.container.backend import Container
+from app.sandbox.container.backend import NEEDED_IN_IMAGES, Container
+from app.sandbox.container.engines import ContainerEngine
+from app.sandbox.container.images import LocalImage
+from app.sandbox.container.options import ContainerConfig
 from app.sandbox.none.backend import NoSandbox
 from app.sandbox.port import OperatorLimits, Probe, ProbeReport, Sandbox
 
@@ -90,20 +93,48 @@ async def try_backend(name: str, settings: Settings) -> BackendTrial:
 
 def make_backend(name: str, settings: Settings) -> Sandbox:
     """Return the backend of this name, not yet probed. Raises ConfigError."""
-    bounds = OperatorLimits(
+    given = (settings.sandbox_uid, settings.toolchains, _read_limits(settings))
+    match name:
+        case "bubblewrap":
+            return Bubblewrap(*given, place=settings.data_dir)
+        case "container":
+            program = settings.container_engine
+            return Container(*given, image=settings.sandbox_image, program=program)
+        case _:
+            return NoSandbox(*given)
+
+
+def make_image_sandbox(
+    settings: Settings, engine: ContainerEngine, image: LocalImage, name: str
+) -> Container:
+    """Return the sandbox in an image that a repository names.
+
+    The operator's toolchains are not shown there: they would come before the image's own.
+    """
+    bounds = _read_limits(settings)
+    made = Container(
+        settings.sandbox_uid,
+        (),
+        bounds,
+        image=name,
+        needed=NEEDED_IN_IMAGES,
+        find=lambda: _return_config(config),
+    )
+    config = ContainerConfig(engine, image.id, made.owner, (), bounds.memory, image)
+    return made
+
+
+async def _return_config(config: ContainerConfig) -> ContainerConfig:
+    return config
+
+
+def _read_limits(settings: Settings) -> OperatorLimits:
+    return OperatorLimits(
         memory=settings.sandbox_memory_mb * _MB,
         disk=settings.sandbox_disk_mb * _MB,
         files=settings.sandbox_files,
         reserve=settings.disk_reserve_mb * _MB,
     )
-    given = (settings.sandbox_uid, settings.toolchains, bounds)
-    match name:
-        case "bubblewrap":
-            return Bubblewrap(*given, place=settings.data_dir)
-        case "container":
-            return Container(*given, image=settings.sandbox_image)
-        case _:
-            return NoSandbox(*given)
 
 
 def describe_refusal(settings: Settings, tried: Sequence[BackendTrial]) -> str:

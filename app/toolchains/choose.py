@@ -39,6 +39,10 @@ _OPERATOR = (
     "An operator can put one into FETTLE_TOOLCHAINS{hosts}. Whoever maintains the repository can "
     "change `{source}` if another version does, too."
 )
+_OF_IMAGES = (
+    "Whoever makes the image `{image}` can add one{hosts}. Whoever maintains the repository can "
+    "name another image, or change `{source}` if another version does, too."
+)
 _HOSTS = ", or let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
 _NEAR = "{wish}; {name} {version} is used, which is the nearest to be had here."
 _REFUSED = "{wish}, which contradicts {first}. The latter is followed."
@@ -181,6 +185,8 @@ class Toolchains:
     """Makes a kit, or says why it cannot be made."""
     kits_at: str
     """Where sandboxes see kits."""
+    image: str = ""
+    """The image that the sandbox runs commands in, where a repository names it."""
     _seen: dict[str, tuple[float, list[SeenTool]]] = field(default_factory=dict)
 
     async def choose(self, files: RepositoryFiles) -> ToolchainChoice:
@@ -250,7 +256,7 @@ class Toolchains:
         if near and await self._take_here(near[0], made):
             made.notes.append(_describe_near(demand, near[0]))
         elif not demand.is_open:
-            made.problems.append(_describe_missing(demand, here, reasons))
+            made.problems.append(_describe_missing(demand, here, reasons, self.image))
 
     async def _take_here(self, seen: SeenTool, made: _Choosing) -> bool:
         if seen.first or not seen.needs_links:
@@ -332,17 +338,20 @@ def _describe_near(demand: ToolDemand, seen: SeenTool) -> str:
     return _NEAR.format(wish=wish, name=name, version=seen.version)
 
 
-def _describe_missing(demand: ToolDemand, here: Sequence[SeenTool], reasons: Sequence[str]) -> str:
+def _describe_missing(
+    demand: ToolDemand, here: Sequence[SeenTool], reasons: Sequence[str], image: str
+) -> str:
     """Return what is wanted by which file, what there is, and who can change it."""
     versions = sorted({each.version for each in here}, key=_comparable)
     have = _HAVE.format(versions=", ".join(versions)) if versions else _HAVE_NONE
     said = next((words for _, words in _CAUSES if words in reasons), "".join(reasons[:1]))
     last = next(iter(reversed([*list_recipes(demand.tool, "")])), None)
     hosts = _HOSTS.format(hosts=", ".join(last.hosts)) if last and last.hosts else ""
+    who = _OF_IMAGES if image else _OPERATOR
     wishes = ", and ".join(str(wish) for wish in demand.wishes if wish.wanted.spec)
     return _MISSING.format(
         wishes=wishes,
         have=have,
         tried=_FAILED.format(reason=said) if said else "",
-        who=_OPERATOR.format(hosts=hosts, source=demand.wishes[0].source),
+        who=who.format(hosts=hosts, source=demand.wishes[0].source, image=image),
     )

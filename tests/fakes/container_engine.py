@@ -20,6 +20,7 @@ class FakeContainerEngine:
 
     def __init__(self, folder, name="podman", rootless="false"):
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         program = folder / name
         # Shell first, then Python: no `#!` line can name an interpreter whose path has a space.
         shell = f"""#!/bin/sh\n''':'\nexec '{sys.executable}' "$0" "$@"\n'''\n"""
@@ -40,16 +41,18 @@ class FakeContainerEngine:
             "files": {k: str(v) for k, v in dict(files).items()},
         }
         about["without"] = list(without)
+        if name in images:  # its tag is moved to the new one
+            images[f"<none>@{images[name]['Id']}"] = images[name]
         about["Id"] = hashlib.sha256(json.dumps([name, about, len(images)]).encode()).hexdigest()
         file.write_text(json.dumps(images | {name: about}))
         return about["Id"]
 
-    def drop(self, name):
+    def drop(self, identity):
         """Have that image no more."""
         file = self.folder / "images"
         images = json.loads(file.read_text())
-        del images[name]
-        file.write_text(json.dumps(images))
+        left = {name: each for name, each in images.items() if each["Id"] != identity}
+        file.write_text(json.dumps(left))
 
     def hold(self):
         """Hold commands from now on as a real engine does, by bubblewrap."""
@@ -59,6 +62,10 @@ class FakeContainerEngine:
     def calls(self, verb):
         told = (self.folder / "calls").read_text().splitlines()
         return [call for call in map(json.loads, told) if call[0] == verb]
+
+    def has_made_any(self):
+        """Tell whether any container was made."""
+        return (self.folder / "calls").exists() and bool(self.calls("create"))
 
     def left(self):
         return [path.stem for path in self.folder.glob("*.json")]
@@ -192,7 +199,7 @@ def hold(state):
     seccomp = os.memfd_create("seccomp", 0)
     os.write(seccomp, build_filter())
     os.lseek(seccomp, 0, os.SEEK_SET)
-    drop = ["setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--no-new-privs"]
+    drop = [f"{SPARE}/setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", "--no-new-privs"]
     drop += ["--inh-caps=-all", "--bounding-set=-all", "--"]
     argv = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     if os.geteuid() == 0:  # as engines do, which see folders that the container's user does not
@@ -201,23 +208,29 @@ def hold(state):
         argv += ["--unshare-user", "--disable-userns", "--uid", uid, "--gid", gid]
         drop = []
     argv += ["--die-with-parent", "--hostname", "sandbox", "--seccomp", str(seccomp)]
-    argv += [*list_system(), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/dev/shm"]
-    hidden = set(image.get("without", ()))
+    argv += [
+        *list_system(image["without"]),
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/dev/shm",
+    ]
     for inside, source in image.get("files", {}).items():
+        argv += open_parents(inside)
         argv += ["--ro-bind", source, inside]
     for fresh in options["--tmpfs"]:
         argv += ["--perms", "1777", "--tmpfs", fresh.partition(":")[0]]
     for mount in sorted(options["--mount"], key=lambda each: each.split(",")[2].count("/")):
         _, source, target, *readonly = (part.partition("=")[2] or part for part in mount.split(","))
         argv += ["--ro-bind" if readonly else "--bind", source, target]
-    for name in hidden:
-        argv += ["--ro-bind", "/dev/null", f"/usr/bin/{name}"]
     argv += ["--remount-ro", "/", "--chdir", options["--workdir"][0], "--clearenv"]
     for pair in image["Config"].get("Env") or ["PATH=/usr/local/bin:/usr/bin:/bin"]:
         name, _, value = pair.partition("=")
         argv += ["--setenv", name, value]
     limits = " && ".join(f"ulimit -{LIMITS[name]} {most}" for name, most in list_limits(options))
-    argv += [*drop, "/bin/bash", "-c", f'{limits} && exec "$@"', "bash", *state["command"]]
+    argv += [*drop, f"{SPARE}/bash", "-c", f'{limits} && exec "$@"', "bash", *state["command"]]
     return {"args": argv, "pass_fds": (seccomp,)}
 
 
@@ -232,9 +245,23 @@ def list_limits(options):
         yield name, most // 1024 if name == "fsize" else most
 
 
-def list_system():
-    """Return the options for what every image of these tests has."""
+def open_parents(path):
+    """Return the options for the folders above, which bubblewrap would make for itself alone."""
+    above = [each for each in reversed(Path(path).parents) if each != Path("/")]
+    return [word for each in above for word in ("--perms", "0755", "--dir", str(each))]
+
+
+SPARE = "/run-by-the-engine"
+
+
+def list_system(without):
+    """Return the options for what every image of these tests has, but for some programs."""
     argv = ["--ro-bind", "/usr", "/usr", "--dir", "/etc", "--dir", "/home"]
+    argv += ["--ro-bind", "/usr/bin", SPARE]
+    if without:
+        argv += ["--perms", "0755", "--tmpfs", "/usr/bin"]
+        names = [each.name for each in Path("/usr/bin").iterdir() if each.name not in without]
+        argv += [w for name in names for w in ("--symlink", f"{SPARE}/{name}", f"/usr/bin/{name}")]
     for name in ("bin", "sbin", "lib", "lib64"):
         path = Path("/", name)
         link = path.is_symlink()

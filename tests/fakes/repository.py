@@ -173,6 +173,12 @@ class MemorySource:
     """The commands that made what the newest work tree is given."""
     tried: list = field(default_factory=list)
     """The policy's set-up commands that were run, in order."""
+    images: dict = field(default_factory=dict)
+    """The ids of the images that are here, by their names."""
+    wanted: list = field(default_factory=list)
+    """The images that were asked for."""
+    used: list = field(default_factory=list)
+    """What each set-up was run in, and each work tree opened in."""
 
     async def fetch(self):
         return self.base
@@ -233,14 +239,21 @@ class MemorySource:
         subjects = {commit: self.history.commits[commit][2].splitlines()[0] for commit in new}
         return [(commit, subjects[commit]) for commit in reversed(new)]
 
-    async def set_up(self, base, policy):
+    async def find_image(self, wanted):
+        self.wanted.append(wanted)
+        known = self.images.get(wanted.image)
+        return wanted.model_copy(update={"id": known} if known else {"why_not": "it is not here"})
+
+    async def set_up(self, base, policy, image=None):
+        self.used.append(image)
         if policy.setup.run is not None:
             self.tried.append(policy.setup.run)
             return self.by_commands.get(policy.setup.run, self.installed)
         assert base not in self.bases, "the agent's files were there before its dependencies"
         return self.installed
 
-    async def open(self, base, policy):
+    async def open(self, base, policy, image=None):
+        self.used.append(image)
         self.set_up_by = policy.setup.run or ()
         tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
         self.bases.append(base)

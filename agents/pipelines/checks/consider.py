@@ -56,7 +56,7 @@ async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
 
 async def _why_not(run: StageContext, request: FixChecks) -> str:
     trunk = await run.ports.source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.stand_on(trunk)
     pull = await reviewing_port(run).pull()
     if fault := await _find_policy_objection(run, pull):
         return fault

@@ -68,12 +68,12 @@ FIND_LESSONS = Conversation(
 async def gather(run: StageContext) -> GatheredEvidence:
     """Read what people said of earlier work."""
     trunk = await run.ports.source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
-    policy = await run.policy()  # an unreadable one ends the run before it costs anything
+    await run.stand_on(trunk)
+    await run.policy()  # an unreadable one ends the run before it costs anything
     records = run.ports.guidance
     gathered = await records.gather() if records is not None else GatheredEvidence()
     if gathered.enough:  # files lie beside what was installed; what fails must be known before
-        await run.ports.source.set_up(run.foundation, policy)
+        await run.install()
     run.summarize(f"{len(gathered.evidence)} remarks, denials and reverts")
     return gathered
 

@@ -54,7 +54,7 @@ class SetupOffer(Frozen):
 async def write_setup(run: StageContext) -> SetupOffer:
     """Write it down."""
     trunk = await run.ports.source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.stand_on(trunk)
     await run.policy()  # an unreadable one ends the run
     proposal = await _memory(run).recall()
     if proposal is None or not proposal.holds:
@@ -66,7 +66,7 @@ async def write_setup(run: StageContext) -> SetupOffer:
     if made is None:
         return SetupOffer(why_not=_SAID)
     run.stands(setup=proposal)  # the files lie beside what these commands install
-    tried = await run.ports.source.set_up(trunk, await run.policy())
+    tried = await run.install()
     if tried.problems or tried.changed:
         return SetupOffer(why_not=_NOT_NOW, later=True)
     await commit_files(run, SUBJECT, {POLICY_PATH: made})

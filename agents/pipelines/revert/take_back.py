@@ -57,7 +57,8 @@ async def take_back(run: StageContext, request: OnMerge) -> Reversal:
     }
     newest = head or trunk
     run.let_go()  # where the watch has looked at the merge, its files are there
-    run.stands(trunk=trunk, base=newest, start=newest, head=newest)
+    await run.stand_on(trunk)
+    run.stands(base=newest, start=newest, head=newest)
     await run.policy()  # an unreadable one ends the run before anything is done
     if head is None or not await is_in(run, request.merged, head):
         return _give_up(run, found, _GONE.format(**about))

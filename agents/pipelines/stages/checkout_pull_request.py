@@ -22,7 +22,7 @@ async def check_out(run: StageContext) -> PullSnapshot:
     """
     source = run.ports.source
     trunk = await source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.stand_on(trunk)
     await run.policy()  # an unreadable one ends the run before it costs anything
     await run.learn_tools()
     pull = await reviewing_port(run).pull()

@@ -37,6 +37,7 @@ _INSTALLED = """Before you began, these commands were run to install what the re
 {commands}
 
 What they installed is there read-only, and there is no network to install more."""
+_IN_IMAGE = "Commands run in the container image `{image}`: what is installed there, they have."
 _MISSING = """Not everything could be installed. Work with what is there, and say in your report \
 what you could not run for that reason. This is what went wrong:
 
@@ -77,8 +78,7 @@ _CUT = "\n[cut here: read the file itself for the rest]"
 @stage
 async def set_up(run: StageContext) -> SetupResult:
     """Install dependencies."""
-    result = await run.ports.source.set_up(run.foundation, await run.policy())
-    result = hold_to(run.standing.setup, result)
+    result = hold_to(run.standing.setup, await run.install())
     if result.problems and await may_look_again(run):
         look = partial(look_at_checks, run, broken=True)
         result = await look_again(run, result, await look(), look)
@@ -97,8 +97,10 @@ def describe_setup(run: StageContext, setup: SetupResult) -> str:
         problems = "\n\n".join([*setup.problems, *map(_failure, list_failed_commands(setup))])
         fenced = run.fence(printable(problems), limit=PROBLEMS_LIMIT)
         parts.append(_MISSING.format(problems=fenced))
-    if not parts:
-        return _NOTHING
+    if setup.image is not None and setup.image.id:
+        parts.append(_IN_IMAGE.format(image=setup.image.image))
+    if not (setup.commands or setup.problems):
+        parts.insert(0, _NOTHING)
     return "\n\n".join(parts)
 
 

@@ -19,7 +19,7 @@ class Beginning(Frozen):
 async def prepare(run: StageContext) -> Beginning:
     """Fetch the default branch."""
     trunk = await run.ports.source.fetch()
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.stand_on(trunk)
     await run.policy()  # an unreadable one ends the run before it costs anything
     await run.learn_tools()
     earlier = await _go_on(run)

@@ -42,7 +42,7 @@ class Suspect(Frozen):
 async def suspect(run: StageContext, request: SuspectMerge) -> Suspect:
     """Stand where the merge left the branch, to be compared with what was there before."""
     trunk, head = await find_head(run, request)
-    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    await run.stand_on(trunk)
     try:
         policy = await run.policy()
     except PolicyInvalid:

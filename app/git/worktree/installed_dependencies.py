@@ -10,7 +10,7 @@ from typing import Protocol
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.ports import Kit, SetupResult
+from agents.ports import Kit, RunImage, SetupResult
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 _WITH_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
@@ -83,6 +83,21 @@ class LentTools(Protocol):
 
 class DependencyInstaller(Protocol):
     """Installs the dependencies of one run's repository."""
+
+    async def find_image(self, wanted: RunImage) -> RunImage:
+        """Return the image with its id, or with why it is not used here."""
+        ...
+
+    async def enter(self, image: RunImage | None) -> DependencyInstaller:
+        """Return the installer in the image that the run's commands run in, itself for none.
+
+        Raises RunError where that image is gone.
+        """
+        ...
+
+    def place(self, own: Sandbox) -> Sandbox:
+        """Return where commands run in the image as the user of this sandbox; itself for none."""
+        ...
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install the dependencies as of `base`, and report on it."""

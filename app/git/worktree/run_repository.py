@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.errors import RunError
 from agents.policy import Policy
-from agents.ports import Merged, SetupResult
+from agents.ports import Merged, RunImage, SetupResult
 from app.git.environment import CommitIdentity
 from app.git.ref_names import branch_ref, pull_ref, tree_refs
 from app.git.run_objects import RunObjects
@@ -160,37 +160,47 @@ class GitSource:
         await self._hold(commit)
         return await self._mirror.message(commit)
 
-    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+    async def find_image(self, wanted: RunImage) -> RunImage:
+        """Return the image with its id, or with why it is not used here."""
+        return await self._furnisher.find_image(wanted)
+
+    async def set_up(self, base: str, policy: Policy, image: RunImage | None = None) -> SetupResult:
         """Install the dependencies as of `base`, before any work tree is opened."""
         await self._hold(base)
-        return await self._furnisher.set_up(base, policy)
+        furnisher = await self._furnisher.enter(image)
+        return await furnisher.set_up(base, policy)
 
-    async def open(self, base: str, policy: Policy) -> GitWorkTree:
+    async def open(self, base: str, policy: Policy, image: RunImage | None = None) -> GitWorkTree:
         """Return the run's work tree, created from `base` or as an earlier process left it."""
         await self._hold(base)
-        sandbox = await self._find_sandbox(base, policy)
+        furnisher = await self._furnisher.enter(image)
+        sandbox = await self._find_sandbox(furnisher, base, policy)
+        inside = furnisher.place(sandbox)
         return await open_work_tree(
             self._objects,
             self._root,
             self._run_id,
             base,
             sandbox=sandbox,
+            inside=inside,
             policy=policy,
             identity=await self._identity(),
-            furnish=partial(self._furnisher.find_mounts, base, policy),
-            add=partial(self._furnisher.open_addition, base, policy, sandbox),
-            lend=partial(self._furnisher.lend_kits, base, sandbox),
+            furnish=partial(furnisher.find_mounts, base, policy),
+            add=partial(furnisher.open_addition, base, policy, inside),
+            lend=partial(furnisher.lend_kits, base, inside),
             conceal=self._conceal,
             on_command=self._on_command,
             bait=self._bait,
         )
 
-    async def _find_sandbox(self, base: str, policy: Policy) -> Sandbox:
+    async def _find_sandbox(
+        self, furnisher: DependencyInstaller, base: str, policy: Policy
+    ) -> Sandbox:
         """Return the run's sandbox: as whom its packages were installed, if no other run is that.
 
         What lies in the home folder it then adds to in layers; as another user, in copies.
         """
-        installed = (await self._furnisher.find_mounts(base, policy)).mounts
+        installed = (await furnisher.find_mounts(base, policy)).mounts
         at_home = (each.source for each in installed if each.target.startswith(f"{HOME}/"))
         return self._sandbox.for_run(self._root / self._run_id, next(at_home, None))
 

@@ -35,6 +35,8 @@ class SandboxCommands:
     """The objects of the mirror, which commands may read."""
     places: RunFolders
     sandbox: Sandbox
+    own: Sandbox
+    """That of the machine, in which Fettle searches with programs that no image has to have."""
     furnish: Furnish
     add: Add
     lend: Lend
@@ -68,7 +70,8 @@ class SandboxCommands:
         """Run a command that reads from package indexes with these kits; its files are dropped."""
         async with self.lend(argv, kits) as lent:
             # Not the run's own home, where an agent may have left settings for Fettle's tools.
-            result = await self._run(argv, lent.furnishing, timeout, True, max_output, room=False)
+            furnishing = lent.furnishing
+            result = await self._run(argv, furnishing, timeout, True, max_output, asks=True)
             notes = lent.note
         return replace(result, output=f"{notes}{result.output}")
 
@@ -80,12 +83,12 @@ class SandboxCommands:
         writable: bool,
         max_output: int,
         *,
-        room: bool = True,
+        asks: bool = False,
     ) -> CommandResult:
         owner = self.sandbox.owner
         script = argv[0] == _SHELL  # else it is a search of Fettle's, which writes nothing
         laid: Sequence[Mount] = furnishing.mounts
-        if room and script:
+        if script and not asks:
             laid = await asyncio.to_thread(lay_room, self.places, furnishing, owner)
         added, notes = lay_folders(self.places, furnishing, owner)
         layered = script and not writable
@@ -106,7 +109,8 @@ class SandboxCommands:
                 max_output=max_output,
                 limits=ResourceLimits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
             )
-            result = await self.sandbox.run(furnishing.wrap(command))
+            sandbox = self.sandbox if script or asks else self.own
+            result = await sandbox.run(furnishing.wrap(command))
             notes += _DROPPED if has_written(tree) else ""
         self.on_command(result.seconds)
         return replace(result, output=f"{notes}{result.output}")

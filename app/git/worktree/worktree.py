@@ -252,6 +252,7 @@ async def open_work_tree(
     base: str,
     *,
     sandbox: Sandbox,
+    inside: Sandbox | None = None,
     policy: Policy,
     identity: CommitIdentity,
     limits: ChangeLimits | None = None,
@@ -265,7 +266,8 @@ async def open_work_tree(
     """Return the work tree of this run below `root`, with the files of the commit `base`.
 
     A folder that an earlier process of the run completed is taken as it is: call `restore` to go on
-    from a checkpoint. An incomplete one is built anew. `furnish` returns each command's mounts,
+    from a checkpoint. An incomplete one is built anew. Commands run in `inside` as the user of
+    `sandbox`, where git runs; by default in the same. `furnish` returns each command's mounts,
     `add` lends a copy to install into, `lend` lends Fettle's own tools; `conceal` redacts commit
     messages; `on_command` is told each command's seconds; `bait` lies in the commands' home.
     """
@@ -283,7 +285,8 @@ async def open_work_tree(
         commands=SandboxCommands(
             objects=objects.mirror.objects,
             places=places,
-            sandbox=sandbox,
+            sandbox=inside or sandbox,
+            own=sandbox,
             furnish=furnish,
             add=add or nothing_to_add_to,
             lend=lend or nothing_to_lend,

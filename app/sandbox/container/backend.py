@@ -43,6 +43,9 @@ from app.sandbox.user_slots import UserSlots, describe_users
 
 NEEDED = ("bash", "cat", "git", "perl", "timeout")
 """Programs without which an image cannot take this machine's place."""
+NEEDED_IN_IMAGES = ("bash", "cat", "env", "timeout", "/usr/bin/perl")
+"""Programs without which no command of a run can be run in an image: perl bridges a set-up to the
+package indexes, and tries the sandbox at its start. Git is run elsewhere."""
 _MAKING = 60.0
 
 
@@ -60,14 +63,15 @@ class Container:
         *,
         image: str,
         path: str = PATH,
+        program: Path | None = None,
         needed: Sequence[str] = NEEDED,
         group: int | None = None,
         find: Callable[[], Awaitable[ContainerConfig]] | None = None,
     ) -> None:
         """`group` is the user's, where it is another number than `sandbox_uid`.
 
-        `path`: where to look for engines. `needed`: what the image must have. `find`: asks for the
-        engine, where another sandbox knows it already.
+        `path`: where to look for engines, unless `program` is one. `needed`: what the image must
+        have. `find`: asks for the engine, where another sandbox knows it already.
         """
         self.owner: tuple[int, int] = choose_owner(sandbox_uid, group)
         self._toolchains = tuple(toolchains)
@@ -78,7 +82,7 @@ class Container:
         self._of_runs: dict[int, Container] = {}
         self._find = find or self._find_config
         self._writable_paths = WritablePaths(self.owner, self._slots.users if self._slots else ())
-        self._path = path
+        self._path, self._program = path, program
         self._needed = needed
         self._config: ContainerConfig | None = None
         self._finding = asyncio.Lock()
@@ -167,7 +171,7 @@ class Container:
         """Find the engine once, and remove the containers that a killed Fettle left in it."""
         async with self._finding:
             if self._config is None:
-                found, silent = await find_engines(self._path)
+                found, silent = await find_engines(self._path, self._program)
                 if not found:
                     raise ConfigError(
                         f"No container engine answers: {'; '.join(silent)}.\n"

@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from app.sandbox.output_buffer import HeadTailBuffer
@@ -47,11 +48,16 @@ async def ask(program: str, *arguments: str, timeout: float = _PATIENCE) -> Engi
     return EngineAnswer(ended.code, f"{kept.text()}{late}")
 
 
-async def find_engines(path: str = PATH) -> tuple[list[ContainerEngine], list[str]]:
-    """Return the engines that answer, rootless ones first, and why the others do not."""
+async def find_engines(
+    path: str = PATH, named: Path | None = None
+) -> tuple[list[ContainerEngine], list[str]]:
+    """Return the engines that answer, rootless ones first, and why the others do not.
+
+    `named`: the program that the operator names; then no other is looked for.
+    """
     found, silent = [], []
-    for name in NAMES:
-        program = shutil.which(name, path=path)
+    for name in (each for each in NAMES if named is None or each == named.name):
+        program = shutil.which(name, path=str(named.parent) if named else path)
         if program is None:
             silent.append(f"{name} is not installed")
             continue

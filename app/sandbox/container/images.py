@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from agents.errors import ConfigError
+from agents.errors import ConfigError, TransientError
 from app.sandbox.container.engines import ContainerEngine, ask
 from app.sandbox.port import HOME, PATH, SCRATCH
 
@@ -54,20 +54,21 @@ class LocalImage:
 async def find_image(engine: ContainerEngine, reference: str) -> LocalImage | None:
     """Return the image of this name or id; None where the engine has none.
 
-    Raises ConfigError for one that no container can be made of, and where the engine fails.
+    Raises ConfigError for one that no container can be made of, and TransientError where the engine
+    fails.
     """
     said = await ask(engine.program, "image", "inspect", f"--format={FORMAT}", reference)
     if said.code:
         if any(mark in said.text.lower() for mark in _ABSENT):
             return None
-        raise ConfigError(f"The engine cannot tell about its images: {said.text[-300:].strip()}")
+        raise TransientError(f"The engine tells nothing of its images: {said.text[-300:].strip()}")
     first, _, second = said.text.strip().partition(" ")
     try:
         identity = _ID.fullmatch(first)
         settings = dict(json.loads(second) or {})
         return _read_settings(identity[1] if identity else "", settings)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError("The engine's answer about the image cannot be read.") from error
+        raise TransientError("The engine's answer about an image cannot be read.") from error
 
 
 async def list_images(engine: ContainerEngine) -> list[str]:

@@ -20,6 +20,7 @@ MAJORS = "tests/agents/pipelines/remediate/test_majors.py"
 RECORD = "tests/agents/pipelines/resolve/decision/test_record_decision.py"
 ATTENTION = "tests/app/github/pulls/test_attention.py"
 LAYERS = "tests/agents/pipelines/resolve/test_layers.py"
+IMAGE = "tests/agents/pipelines/stages/test_image.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
 A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
@@ -61,6 +62,8 @@ ACTS = {
     },
     "web.hosts": "tests/agents/loop/test_consent_outside.py"
     "::test_once_outsiders_were_heard_what_carries_something_out_is_asked",
+    "environment.image": f"{IMAGE}::test_the_policy_names_an_image_before_any_devcontainer",
+    "environment.devcontainer": f"{IMAGE}::test_owners_can_do_without_their_devcontainer",
     "setup.run": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
     "setup.timeout": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
     "setup.second_look": "tests/agents/pipelines/stages/quality/test_second_look.py"

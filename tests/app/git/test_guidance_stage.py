@@ -60,11 +60,11 @@ class SetUpFirst:
     def __getattr__(self, name):
         return getattr(self.source, name)
 
-    async def set_up(self, base, policy):
+    async def set_up(self, base, policy, image=None):
         self.known.add(base)
         return SetupResult(source="found", problems=("`npm ci` failed.",))
 
-    async def open(self, base, policy):
+    async def open(self, base, policy, image=None):
         if base not in self.known:
             raise TransientError("What was installed for this run is gone")
         return await self.source.open(base, policy)

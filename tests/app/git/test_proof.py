@@ -53,7 +53,7 @@ class Repositories:
         self.estate = estate
         self.tree = None
 
-    async def open(self, base, policy):
+    async def open(self, base, policy, image=None):
         self.tree = await self.estate.open("proof", base, policy)
         return self.tree
 

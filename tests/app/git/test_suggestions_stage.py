@@ -34,7 +34,7 @@ class MirrorSource:
     async def show(self, revision, path):
         return await self.estate.mirror.show(revision, path)
 
-    async def open(self, base, policy):
+    async def open(self, base, policy, image=None):
         return await self.estate.open("0006-run", base, policy)
 
 

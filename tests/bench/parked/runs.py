@@ -78,11 +78,11 @@ class OneFileSource:
         """Return all paths."""
         return [POLICY_PATH]
 
-    async def set_up(self, _base, _policy):
+    async def set_up(self, _base, _policy, _image=None):
         """Install nothing."""
         return SetupResult(source="nothing")
 
-    async def open(self, _base, _policy):
+    async def open(self, _base, _policy, _image=None):
         """Return the work tree."""
         return self
 

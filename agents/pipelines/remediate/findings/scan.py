@@ -78,7 +78,8 @@ async def _begin(run: StageContext, request: RemediateAlert) -> None:
     base = await source.branch(request.base_branch) if request.base_branch else trunk
     if base is None:
         raise RunError(_NO_BRANCH.format(name=one_line(request.base_branch, 80)))
-    run.stands(trunk=trunk, base=base, start=base, head=base)
+    await run.stand_on(trunk)
+    run.stands(base=base, start=base, head=base)
     await run.policy()  # an unreadable one ends the run before it costs anything
     await run.learn_tools()
 

@@ -23,6 +23,7 @@ from agents.pipelines.stages.quality.second_look import (
 from agents.pipelines.stages.quality.verification import (
     VerifiedChange,
     checks_table,
+    format_image,
     format_setup_remarks,
     format_untold,
     headline,
@@ -37,6 +38,7 @@ __all__ = [
     "check_quality",
     "checks_table",
     "compare_checks",
+    "format_image",
     "format_known",
     "format_output",
     "format_setup_remarks",

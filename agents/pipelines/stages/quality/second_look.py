@@ -100,8 +100,8 @@ async def _recall(run: StageContext, trials: _Trials) -> SetupProposal | None:
     if run.ports.setups is None or await run.ports.journal.turns(run.current):
         return None  # a conversation under way goes on, whatever others found meanwhile
     earlier = await run.ports.setups.recall()
-    if earlier is None:
-        return None
+    if earlier is None or earlier.image != _name_image(run):
+        return None  # what helps in one image says nothing of another
     if earlier.holds:
         now = await trials.judge(earlier.commands)
         return now.model_copy(update={"asked": False}) if now.holds else None
@@ -166,16 +166,24 @@ class _Trials:
     async def judge(self, commands: tuple[str, ...]) -> SetupProposal:
         """Return the proposal with what speaks against it."""
         if not commands:
-            return SetupProposal(reason=self.reason, fault=_FOUND_NONE)
+            return self._propose(commands).model_copy(update={"fault": _FOUND_NONE})
         if commands not in self._judged:
             known = await self.run.find_known_packages()
             fault = await find_fault(commands, known) or (_UNTRIED if self._is_late() else "")
-            proposal = SetupProposal(reason=self.reason, commands=commands, base=self.run.base)
+            proposal = self._propose(commands)
             if not fault:
                 proposal, fault = await self._try(proposal)
             fault = printable(fault)[:TOLD]
             self._judged[commands] = proposal.model_copy(update={"fault": fault})
         return self._judged[commands]
+
+    def _propose(self, commands: tuple[str, ...]) -> SetupProposal:
+        return SetupProposal(
+            reason=self.reason,
+            commands=commands,
+            base=self.run.base if commands else "",
+            image=_name_image(self.run),
+        )
 
     async def _try(self, proposal: SetupProposal) -> tuple[SetupProposal, str]:
         """Set the repository up by it and look at the checks; return what speaks against it."""
@@ -183,7 +191,7 @@ class _Trials:
         run.stands(setup=proposal)
         run.let_go()
         try:
-            made = await run.ports.source.set_up(run.foundation, await run.policy())
+            made = await run.install()
             self.results[proposal.commands] = made
             if fault := _find_fault_of(made):
                 return proposal, fault
@@ -214,6 +222,10 @@ class _Trials:
         turns = await self.run.ports.journal.turns(self.run.current)
         sent_back = sum(submits(c) and "is_error" in told for c, told in pair_calls(turns))
         return sent_back >= TRIES - 1 or self._is_late()
+
+
+def _name_image(run: StageContext) -> str:
+    return run.standing.image.id if run.standing.image is not None else ""
 
 
 def _find_fault_of(made: SetupResult) -> str:

@@ -9,7 +9,7 @@ from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import tally, to_code
-from agents.ports import SetupResult
+from agents.ports import RunImage, SetupProposal, SetupResult
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
 
@@ -44,8 +44,19 @@ _NO_HELP = (
     " commands, and that did not help: {fault} (it proposed {commands}). `setup.run` in"
     " `.github/fettle.yml` can name the right ones."
 )
+_IN_IMAGE = (
+    "Set-up, checks and the model's commands ran in the image `{image}` (its id is `{id}`), which"
+    " `{file}` names."
+)
+_LEFT_OUT = " Nothing else of that file is followed: {keys} had no effect."
+_NOT_IN_IMAGE = (
+    "The image `{image}`, which `{file}` names, was not used: {why}. Commands ran with what"
+    " Fettle's machine has."
+)
+_NO_IMAGE = "`{file}` was not followed: {why}. Commands ran with what Fettle's machine has."
 _SET_UP = " A model proposed the commands of the set-up."
 COMMAND, REASON = 120, 300  # characters of a command and of a reason
+WHY = 500  # and of why an image is not used
 
 
 class VerifiedChange(Frozen):
@@ -97,7 +108,24 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
 
 def format_setup_remarks(setup: SetupResult) -> str:
     """Return what is remarkable about a set-up, as Markdown; empty where nothing is."""
-    proposal = setup.proposal
+    parts = (format_image(setup.image), _format_proposal(setup.proposal))
+    return "\n\n".join(part for part in parts if part)
+
+
+def format_image(image: RunImage | None) -> str:
+    """Return which image commands ran in, or why not in the one that the repository names."""
+    if image is None:
+        return ""
+    left_out = ", ".join(code_span(key) for key in image.left_out)
+    said = {"image": image.image, "file": image.named_by, "id": image.id[:12]}
+    why = publish(one_line(image.why_not, WHY)).rstrip(".")
+    if image.id:
+        more = _LEFT_OUT.format(file=image.named_by, keys=left_out) if left_out else ""
+        return _IN_IMAGE.format(**said) + more
+    return (_NOT_IN_IMAGE if image.image else _NO_IMAGE).format(**said, why=why)
+
+
+def _format_proposal(proposal: SetupProposal | None) -> str:
     if proposal is None:
         return ""
     commands = ", ".join(code_span(one_line(each, COMMAND)) for each in proposal.commands)

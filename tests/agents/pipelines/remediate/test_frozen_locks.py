@@ -41,7 +41,7 @@ def yarned(scene, acts):
         results = iter(ends)
         last = ends[-1]
 
-        async def set_up(base, policy):
+        async def set_up(base, policy, image=None):
             place.world.source.bases.append(base)
             return next(results, last)
 

@@ -376,7 +376,7 @@ async def test_a_file_name_that_is_no_text_ends_a_run_in_words(solved, request_)
 
     opening = world.source.open
 
-    async def open_tree(base, policy):
+    async def open_tree(base, policy, image=None):
         tree = await opening(base, policy)
         tree.commit = refuse
         return tree
