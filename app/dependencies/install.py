@@ -140,6 +140,9 @@ class Builder:
     toolchains: Sequence[Path]
     redactor: Redactor
     open_way: OpenWay
+    place: Callable[[Sandbox], Sandbox] | None = None
+    """Returns where commands run as the user of a sandbox, where that is in an image: git is run in
+    the machine's own."""
 
     async def build(
         self,
@@ -227,6 +230,7 @@ class Builder:
             checkout_of(folder),
             base,
             sandbox=self.sandbox,
+            inside=self.place(self.sandbox) if self.place else None,
             policy=Policy(),
             identity=_NOBODY,
             furnish=furnish,

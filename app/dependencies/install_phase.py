@@ -11,7 +11,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,6 @@ from app.dependencies.install import Builder, Origins, checkout_of
 from app.dependencies.tool_kits import Kits, Loan
 from app.git import Mirror, run_refs
 from app.git.worktree import CommandMounts, remove_tree
-from app.sandbox.container.backend import Container
 from app.sandbox.port import Sandbox
 from app.toolchains.choose import ToolchainChoice, Toolchains
 
@@ -64,8 +63,8 @@ class SetUps:
     toolchains: Toolchains
     images: Images[SetUps] | None = None
     """None: this is the set-up phase in one of them, or no repository may name any."""
-    inside: Container | None = None
-    """The sandbox in an image, where this is the set-up phase in one."""
+    place: Callable[[Sandbox], Sandbox] | None = None
+    """Returns where commands run as the user of a sandbox, where that is in an image."""
 
     def for_run(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return the installer of one run; `name` is the repository's folder in the cache."""
@@ -110,8 +109,7 @@ class RunSetUp:
 
     def place(self, own: Sandbox) -> Sandbox:
         """Return where commands run in the image as the user of this sandbox; itself for none."""
-        inside = self._all.inside
-        return own if inside is None else inside.for_user(own.owner[0])
+        return self._all.place(own) if self._all.place else own
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install the dependencies as of `base`, and report on it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from agents.policy.images import parse_image_patterns
@@ -26,17 +26,28 @@ from app.secrets.redaction import Redactor
 from app.toolchains.choose import Toolchains
 
 
+@dataclass(frozen=True)
+class ImageSetting:
+    """What is known of an image that a repository names."""
+
+    sandbox: Container
+    id: str
+    name: str
+
+    def place(self, own: Sandbox) -> Sandbox:
+        """Return where commands run in the image as the user of this sandbox."""
+        return self.sandbox.for_user(own.owner[0])
+
+
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
     """Return the set-up phase of this machine; nothing is read before a run needs it."""
-    made = _make_in(settings, sandbox, redactor, settings.sandbox_image)
+    made = _make_in(settings, sandbox, redactor)
     patterns = parse_image_patterns(settings.environment_images)
 
     def furnish(inside: Container, image: LocalImage, name: str) -> SetUps:
         # What the operator has in FETTLE_TOOLCHAINS was made for this machine, not for an image.
         own = settings.model_copy(update={"toolchains": ()})
-        within = _make_in(own, inside, redactor, image.id)
-        toolchains = replace(within.toolchains, image=name)
-        return replace(within, inside=inside, toolchains=toolchains)
+        return _make_in(own, sandbox, redactor, ImageSetting(inside, image.id, name))
 
     images = Images(
         patterns,
@@ -48,8 +59,13 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     return replace(made, images=images if patterns else None)
 
 
-def _make_in(settings: Settings, sandbox: Sandbox, redactor: Redactor, image: str) -> SetUps:
-    """Return the set-up phase in this sandbox; what it makes for one image serves no other."""
+def _make_in(
+    settings: Settings, sandbox: Sandbox, redactor: Redactor, image: ImageSetting | None = None
+) -> SetUps:
+    """Return the set-up phase of this machine, or in an image: one's results serve no other.
+
+    Also in an image git is run in the machine's sandbox.
+    """
     environ = process_environment()
     operator = Operator(
         environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
@@ -58,25 +74,30 @@ def _make_in(settings: Settings, sandbox: Sandbox, redactor: Redactor, image: st
     ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     store = Store(settings.data_dir / "setups", sandbox.owner[1])
-    about = describe_surroundings(sandbox, settings.toolchains, image, passed_on)
+    inside = image.sandbox if image else sandbox
+    named = image.id if image else settings.sandbox_image
+    about = describe_surroundings(inside, settings.toolchains, named, passed_on)
     reading = partial(ways.open, reading_alone=True)
-    kits = Kits(store, sandbox, reading, about, finder.origins)
+    kits = Kits(store, inside, reading, about, finder.origins)
+    place = image.place if image else None
     return SetUps(
         store,
-        Builder(sandbox, settings.toolchains, redactor, ways.open),
-        sandbox,
+        Builder(sandbox, settings.toolchains, redactor, ways.open, place),
+        inside,
         about,
         finder.origins,
-        Adder(sandbox, reading),
+        Adder(inside, reading),
         kits,
         Toolchains(
-            sandbox,
+            inside,
             settings.toolchains,
             frozenset(map(_find_host, settings.setup_hosts)),
             environ,
             kits.provide,
             KITS_AT,
+            image.name if image else "",
         ),
+        place=place,
     )
 
 

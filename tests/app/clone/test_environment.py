@@ -8,6 +8,7 @@ import pytest
 from agents.policy import parse_policy
 from app.cli import main
 from tests.app.clone.conftest import CALC, GOOD, ISSUE, make_clone
+from tests.fakes.container_engine import FakeContainerEngine
 
 SETUP = "setup: {run: ['true']}\n"
 GREEN = "quality: [{name: unit, run: python3 -m unittest -q}]\n"
@@ -144,3 +145,36 @@ def test_names_in_a_repository_move_no_cursor(bench, fettle):
     _, out, _ = fettle("doctor", "repository", clone)
 
     assert "\u202e" not in out
+
+
+def test_the_image_that_the_checks_ran_in_is_named_and_written_down(
+    bench, fettle, monkeypatch, tmp_path
+):
+    engine = FakeContainerEngine(tmp_path / "engine")
+    engine.hold()
+    engine.put("ghcr.io/acme/ci:1")
+    monkeypatch.setenv("FETTLE_CONTAINER_ENGINE", str(engine.folder / "podman"))
+    wants = '{"image": "ghcr.io/acme/ci:1", "postCreateCommand": "make"}'
+    files = {"test_it.py": TEST, ".devcontainer.json": wants, POLICY: SETUP + GREEN}
+    clone = make_clone(bench.place / "r", files)
+
+    code, out, _ = fettle("doctor", "repository", clone)
+    assert code == 0
+    assert "The image `ghcr.io/acme/ci:1`, which `.devcontainer.json` names, was not used" in out
+    assert "FETTLE_ENVIRONMENT_IMAGES" in out
+    assert not engine.has_made_any()
+
+    monkeypatch.setenv("FETTLE_ENVIRONMENT_IMAGES", "ghcr.io/acme/ci:1")
+    code, out, err = fettle("doctor", "repository", clone, "--json")
+    assert code == 0, err
+    image = json.loads(out)["setup"]["image"]
+    assert (image["image"], image["left_out"]) == ("ghcr.io/acme/ci:1", ["postCreateCommand"])
+    assert image["id"]
+    assert engine.has_made_any()
+
+    clone = make_clone(bench.place / "s", {"test_it.py": TEST, ".devcontainer.json": wants})
+    code, _, err = fettle("init", clone)
+    assert code == 0, err
+    written = (clone / POLICY).read_text()
+    assert "# They ran in the image ghcr.io/acme/ci:1, which .devcontainer.json names." in written
+    parse_policy(written.encode())

@@ -79,8 +79,10 @@ async def test_commands_are_the_runs_user_in_the_image_and_git_and_searches_are_
     source = inside()
     image = await source.find_image(WANTED)
     assert image.id
-    await source.set_up(ground.base, Policy(), image)
-    tree = await source.open(ground.base, Policy(), image)
+    assert (await source.set_up(ground.base, SETUP, image)).problems == ()
+    tree = await source.open(ground.base, SETUP, image)
+    word, user = (await bash(tree, "cat vendor.txt")).output.split()
+    assert (word, user == "0") == ("word", False)
     assert (await bash(tree, "git status")).exit_code in (126, 127)
     assert "needle" in (await tree.run(["rg", "needle"], timeout=60)).output
     result = await bash(tree, "id -u >made.txt; echo $PATH; cat /etc/passwd")

@@ -51,7 +51,14 @@ HOSTILE = [
 
 
 class Bare:
-    """Installs nothing."""
+    """Installs nothing, and knows no images."""
+
+    async def enter(self, image):
+        assert image is None
+        return self
+
+    def place(self, own):
+        return own
 
     async def set_up(self, base, policy):
         return SetupResult(source="nothing")

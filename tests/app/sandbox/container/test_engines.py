@@ -4,11 +4,13 @@ import asyncio
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.sandbox.container.backend import Container
+from app.sandbox.container.images import find_image, list_images
 from app.sandbox.port import Mount, OperatorLimits, SandboxCommand
 
 UID = 58996
@@ -27,6 +29,13 @@ PROGRAMS = (
     "setsid",
 )
 IMAGE = "localhost/fettle-test:1"
+SETTINGS = (
+    "ENV PATH=/opt/tool/bin:/workspace/bin:/usr/bin:/bin",
+    *("ENV JAVA_HOME=/opt/jdk", "ENV HOME=/root", "ENV TOKEN=of-the-image"),
+    *("USER root", "WORKDIR /root", "VOLUME /data", "LABEL io.podman.annotations.privileged=TRUE"),
+    *('ENTRYPOINT ["/bin/false"]', 'CMD ["--privileged"]'),
+)
+"""What an image says of itself."""
 
 
 def fill(root):
@@ -66,7 +75,10 @@ def real(request, tmp_path_factory):
         ["tar", "-C", folder / "root", "-c", "."], capture_output=True, check=True
     )
     put = subprocess.run(
-        [program, "import", "-", IMAGE], input=packed.stdout, capture_output=True, check=False
+        [program, "import", *(f"--change={each}" for each in SETTINGS), "-", IMAGE],
+        input=packed.stdout,
+        capture_output=True,
+        check=False,
     )
     if put.returncode:
         pytest.skip(f"{request.param} takes no image here: {put.stderr.decode().strip()[-200:]}")
@@ -81,6 +93,29 @@ def real(request, tmp_path_factory):
 async def test_a_real_engine_holds_every_attack(real):
     report = await real.probe()
     assert [probe for probe in report.probes if not probe.held] == []
+
+
+async def test_of_a_real_images_settings_only_where_programs_lie_is_followed(real):
+    config = await real._find()
+    engine = config.engine
+    found = await find_image(engine, IMAGE)
+    assert await find_image(engine, found.id) == found
+    assert await find_image(engine, "localhost/fettle-test:none") is None
+    assert IMAGE in await list_images(engine)
+    assert found.volumes == ("/data",)
+    by_id = Container(UID, image=IMAGE, find=lambda: _return(replace(config, image=found.id)))
+    script = "env; id -u; touch /data/x || echo read-only; cat /proc/mounts"
+    result = await by_id.run(SandboxCommand(("bash", "-c", script), folder="/"))
+    lines = result.output.splitlines()
+    assert "PATH=/opt/tool/bin:/usr/bin:/bin:/usr/local/bin" in lines
+    assert {"JAVA_HOME=/opt/jdk", "HOME=/home/agent", str(by_id.owner[0])} <= set(lines)
+    assert "TOKEN" not in result.output
+    assert "read-only" in lines
+    assert not [line for line in lines if " /data " in line and " rw" in line]
+
+
+async def _return(value):
+    return value
 
 
 async def test_a_real_engine_runs_and_kills(real, open_folder):
