@@ -22,8 +22,9 @@ _DIGEST = r"sha256:[a-f0-9]{64}"
 _REFERENCE = re.compile(
     rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PART}(?:/{_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
 )
+_STARRED = r"[a-z0-9*][a-z0-9.*_-]*"
 _PATTERN = re.compile(
-    rf"(?P<name>[a-z0-9.*_-]+(?::[0-9]{{1,5}}(?=/))?(?:/[a-z0-9.*_-]+)*)"
+    rf"(?P<name>{_STARRED}(?::[0-9]{{1,5}}(?=/))?(?:/{_STARRED})*)"
     rf"(?::(?P<tag>[A-Za-z0-9_.*-]{{1,128}}))?(?:@(?P<digest>{_DIGEST}))?"
 )
 _HUBS = ("docker.io", "index.docker.io")

@@ -312,7 +312,7 @@ def engine_program(path: Path | None) -> Path | None:
         return None
     if path.name not in {"podman", "docker"} or not path.is_absolute():
         raise ValueError("names no podman and no docker, from the root on")
-    if not os.access(path, os.X_OK):
+    if not (path.is_file() and os.access(path, os.X_OK)):
         raise ValueError(f"names {path}, which is no program that can be run")
     return path
 

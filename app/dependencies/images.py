@@ -48,6 +48,10 @@ HOLDS_NOT = (
     "containers on Fettle's machine do not hold what they should. `fettle doctor` shows the "
     "operator what is wrong"
 )
+_SILENT = (
+    "This run began in the image `{image}` ({id}), and no container engine answers on the machine "
+    "that it goes on on."
+)
 _GONE = (
     "This run began in the image `{image}` ({id}), and that is no longer on the machine that it "
     "goes on on. The operator can fetch or load that very image again; `/bot retry` begins anew in "
@@ -85,14 +89,17 @@ class Images(Generic[T]):
     async def enter(self, image: RunImage) -> T:
         """Return what installs in the image that a run began in.
 
-        Raises RunError where that is gone, or may no longer be used.
+        Raises RunError where that is gone, or may no longer be used, and TransientError where the
+        engine does not answer.
         """
         about = {"image": image.image, "id": image.id[:12]}
         if why := self._refuse(image.image):
             raise RunError(NO_LONGER.format(**about, why=why))
         engine = await self._find_engine()
-        found = await find_image(engine, image.id) if engine else None
-        if engine is None or found is None:
+        if engine is None:
+            raise TransientError(_SILENT.format(**about))
+        found = await find_image(engine, image.id)
+        if found is None:
             raise RunError(_GONE.format(**about))
         report, made = await self._try(engine, found, image.image)
         if not report.held:

@@ -44,6 +44,7 @@ _OF_IMAGES = (
     "name another image, or change `{source}` if another version does, too."
 )
 _HOSTS = ", or let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
+_HOSTS_OF_IMAGES = ", and an operator let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
 _NEAR = "{wish}; {name} {version} is used, which is the nearest to be had here."
 _REFUSED = "{wish}, which contradicts {first}. The latter is followed."
 _ONE_ALONE = "{wish}, which the rest of the repository does not. One serves the whole repository."
@@ -346,7 +347,8 @@ def _describe_missing(
     have = _HAVE.format(versions=", ".join(versions)) if versions else _HAVE_NONE
     said = next((words for _, words in _CAUSES if words in reasons), "".join(reasons[:1]))
     last = next(iter(reversed([*list_recipes(demand.tool, "")])), None)
-    hosts = _HOSTS.format(hosts=", ".join(last.hosts)) if last and last.hosts else ""
+    more = _HOSTS_OF_IMAGES if image else _HOSTS
+    hosts = more.format(hosts=", ".join(last.hosts)) if last and last.hosts else ""
     who = _OF_IMAGES if image else _OPERATOR
     wishes = ", and ".join(str(wish) for wish in demand.wishes if wish.wanted.spec)
     return _MISSING.format(

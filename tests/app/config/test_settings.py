@@ -291,3 +291,34 @@ def test_an_allowlist_that_names_nobody_is_refused_instead_of_letting_everybody_
     said = refuse_settings(environ | {"FETTLE_OWNERS": "[]"})
 
     assert "FETTLE_OWNERS: names nobody" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("", ()),
+        ("ghcr.io/acme/*, python:3.*", ("ghcr.io/acme/*", "python:3.*")),
+        ('["ghcr.io/acme/ci"]', ("ghcr.io/acme/ci",)),
+    ],
+)
+def test_images_that_repositories_may_name(environ, said, meant):
+    assert load_settings({**environ, "FETTLE_ENVIRONMENT_IMAGES": said}).environment_images == meant
+
+
+@pytest.mark.parametrize(
+    "wrong", ["ghcr.io/acme/*,--privileged", "python:3,a b", "docker://python,A"]
+)
+def test_what_is_no_pattern_of_images_is_refused(environ, wrong):
+    with pytest.raises(ConfigError, match="FETTLE_ENVIRONMENT_IMAGES: has something in place"):
+        load_settings({**environ, "FETTLE_ENVIRONMENT_IMAGES": wrong})
+
+
+def test_the_engine_is_a_program_whose_name_says_which(environ, tmp_path):
+    program = tmp_path / "podman"
+    for wrong in (program, tmp_path, Path("podman"), Path("/bin/sh")):
+        with pytest.raises(ConfigError, match="FETTLE_CONTAINER_ENGINE: names"):
+            load_settings({**environ, "FETTLE_CONTAINER_ENGINE": str(wrong)})
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = load_settings({**environ, "FETTLE_CONTAINER_ENGINE": str(program)}).container_engine
+    assert found == program

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agents.errors import RunError
+from agents.errors import RunError, TransientError
 from agents.policy import Policy
 from agents.ports import RunImage
 from app.config.settings import load_settings
@@ -72,6 +72,23 @@ async def test_what_one_image_had_installed_serves_no_other_and_not_the_machine(
     assert "127" in own.problems[0], "the machine has no such program, whatever images have"
 
 
+async def test_toolchains_are_looked_for_in_the_image(ground, inside, engine, open_folder):
+    ground.commit({".ruby-version": "91.9.1\n"})
+    problems = []
+    for word, version in (("with", "91.9.1"), ("without", "")):
+        have_image(engine, open_folder, word)
+        if version:
+            ruby = open_folder / f"tools-{word}" / "ruby"
+            ruby.write_text(f"#!/bin/sh\nprintf {version}\n")
+            ruby.chmod(0o755)
+        image = await inside().find_image(WANTED)
+        result = await inside(f"run-{word}").set_up(ground.base, SETUP, image)
+        problems.append(result.problems)
+    assert problems[0] == ()
+    assert f"Whoever makes the image `{NAME}` can add one." in problems[1][0]
+    assert "FETTLE_TOOLCHAINS" not in problems[1][0]
+
+
 async def test_commands_are_the_runs_user_in_the_image_and_git_and_searches_are_not_in_it(
     ground, inside, engine, open_folder
 ):
@@ -111,6 +128,9 @@ async def test_a_run_goes_on_in_the_image_that_it_began_in(ground, inside, engin
         await inside(allowed="").open(ground.base, Policy(), image)
     engine.drop(image.id)
     with pytest.raises(RunError, match="no longer on the machine"):
+        await inside().set_up(ground.base, Policy(), image)
+    (engine.folder / "podman").write_text("#!/bin/sh\nexit 125\n")
+    with pytest.raises(TransientError, match="no container engine answers"):
         await inside().set_up(ground.base, Policy(), image)
 
 
