@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
+from agents.pipelines.stages.inspect_weakening import FixDone
 from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
 from agents.pipelines.stages.measurement import Measurement, describe_measurement
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
-from agents.pipelines.stages.repair_checks import FixDone
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart

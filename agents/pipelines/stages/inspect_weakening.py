@@ -13,9 +13,8 @@ from agents.analysis.weakening import (
     is_settings,
 )
 from agents.errors import ToolError
-from agents.loop import Capability, Conversation, prompt_path
+from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.exposure import find_opened
-from agents.pipelines.stages.repair_checks import FixDone
 from agents.pipelines.stages.weakening_text import format_section, list_questions
 from agents.ports import Approval
 from agents.requests import Frozen
@@ -84,6 +83,13 @@ class Inspection(Frozen):
             "denied": f"Not approved: {self.by} said no (approval {self.approval}){said}",
             "void": f"Not approved: the answer to approval {self.approval} no longer holds{said}",
         }.get(self.word, f"Not approved: nobody could be asked{said}")
+
+
+class FixDone(Submission, tool="submit_fix"):
+    """Deliver what you mended."""
+
+    summary: str
+    """Point by point: what was wrong, what you changed, what you left or still fails, and why."""
 
 
 PUT_BACK = Conversation(

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from agents.loop import Capability, Conversation, Submission, prompt_path
+from agents.loop import Capability, Conversation, prompt_path
+from agents.pipelines.stages.inspect_weakening import FixDone
 from agents.pipelines.stages.quality import CheckComparison, CheckResult, format_output
 from agents.run import StageContext, stage
-
-
-class FixDone(Submission, tool="submit_fix"):
-    """Deliver what you mended."""
-
-    summary: str
-    """Point by point: what was wrong, what you changed, what you left or still fails, and why."""
-
 
 QUALITY_FIX = Conversation(
     name="quality_fix",
