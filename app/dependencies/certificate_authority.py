@@ -6,15 +6,20 @@ import datetime as dt
 import ipaddress
 import os
 import ssl
+import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from app.dependencies.loopback_bridge import TRUSTSTORE_PASSWORD
 from app.sandbox.process_group import make_memory_file
 
 _LIFETIME = dt.timedelta(days=1)
@@ -124,6 +129,33 @@ def make_bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
 @lru_cache(maxsize=8)
 def _write_known(trusted: ssl.SSLContext) -> str:
     return "".join(map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True)))
+
+
+def make_truststore(bundle: str) -> bytes:
+    """Return the same authorities as Java reads them, which knows no PEM: PKCS #12.
+
+    https://docs.oracle.com/en/java/javase/17/security/java-secure-socket-extension-jsse-reference-guide.html
+    """
+    found = _load_all(bundle)
+    entries = [pkcs12.PKCS12Certificate(each, b"%d" % number) for number, each in enumerate(found)]
+    # Java wants it locked, although all of it is public: with what every Java since 2021 opens.
+    locked = (
+        serialization.PrivateFormat.PKCS12.encryption_builder()
+        .kdf_rounds(1_000)
+        .key_cert_algorithm(pkcs12.PBES.PBESv2SHA256AndAES256CBC)
+        .hmac_hash(hashes.SHA256())
+        .build(TRUSTSTORE_PASSWORD.encode())
+    )
+    return pkcs12.serialize_java_truststore(entries, locked)
+
+
+def _load_all(bundle: str) -> Iterator[x509.Certificate]:
+    """Yield the authorities; an old one that breaks a rule of later years is left out."""
+    end = "-----END CERTIFICATE-----"
+    for text in bundle.split(end)[:-1]:
+        with warnings.catch_warnings(), suppress(ValueError, CryptographyDeprecationWarning):
+            warnings.simplefilter("error")
+            yield x509.load_pem_x509_certificate(f"{text}{end}".encode())
 
 
 def _general_name(host: str) -> x509.GeneralName:

@@ -90,7 +90,7 @@ class IndexReaders:
         try:
             place, target = _parse_target(origin, request)
             _require_reading(request)
-            return await self._fetch(self._origin(place), target, request)
+            return await self._fetch(*self._find_server(self._origin(place), target), request)
         except Refused as error:
             self._refusals.add(place.host, place.port, str(error))
             text = f"Fettle refused this: {place} {error}.\n"
@@ -112,6 +112,14 @@ class IndexReaders:
         if origin is None or (origin.tunnel and place.scheme == "https"):
             raise Refused(403, NO_INDEX)
         return origin
+
+    def _find_server(self, origin: Origin, target: str) -> tuple[Origin, str]:
+        """Return what answers for this path: the origin itself, or the operator's mirror of it."""
+        if not origin.served:
+            return origin, target
+        for url in filter(None, (served.find_url(target) for served in origin.served)):
+            return self._origin(place_of(url)), _path_of(url)
+        raise Refused(403, "is served by a mirror, which has nothing of that path")
 
     async def _fetch(
         self, origin: Origin, target: str, request: web.BaseRequest
@@ -145,14 +153,19 @@ def _parse_target(origin: Origin | None, request: web.BaseRequest) -> tuple[Orig
             raise Refused(400, "was asked for without its whole address") from None
         if place.scheme != "http":
             raise Refused(400, "was asked for without a tunnel")
-        parts = urlsplit(target)
-        return place, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return place, _path_of(target)
     asked = request.headers.get("Host", "").lower()
     if asked not in {str(origin.place).partition("://")[2], _with_port(origin.place)}:
         raise Refused(421, f"was asked for the pages of {asked or 'nobody'}")
     if not target.startswith("/"):
         raise Refused(400, "was asked for something that is no path")
     return origin.place, target
+
+
+def _path_of(url: str) -> str:
+    """Return what a server is asked for: the path with its query."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def _with_port(place: OriginKey) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import aiohttp
 from aiohttp import web
@@ -39,6 +39,8 @@ class Passing:
     ) -> web.StreamResponse:
         """Forward one response. Raises Refused when it holds the credential of its index."""
         headers = {k: v for k, v in found.headers.items() if k.lower() in ANSWERED}
+        if "Location" in headers:  # whoever asked may know a mirror by another name
+            headers["Location"] = urljoin(str(found.url), headers["Location"])
         if key is None:
             return await _stream(found, request, headers)
         if "Location" in headers:

@@ -15,9 +15,15 @@ from pathlib import Path
 
 import structlog
 
-from app.dependencies.certificate_authority import Authority, make_bundle, trust
+from app.dependencies.certificate_authority import (
+    Authority,
+    make_bundle,
+    make_truststore,
+    trust,
+)
 from app.dependencies.client_hello import NotTls, read_client_hello
 from app.dependencies.fetch import IndexReaders
+from app.dependencies.loopback_bridge import TRUSTSTORE
 from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_name
 from app.dependencies.refusals import NO_INDEX, BlockedRequest, Refusals, Refused
 from app.dependencies.tunnel import Caps, Meter, Spent, StreamPair, carry
@@ -223,7 +229,9 @@ async def open_proxy(
     try:
         server = await asyncio.start_unix_server(proxy.accept, proxy.socket, limit=_HEAD_LARGEST)
         await reading.open()
-        _share(folder, owner, {BUNDLE: make_bundle(trusted, authority), **(files or {})})
+        bundle = make_bundle(trusted, authority)
+        (folder / TRUSTSTORE).write_bytes(make_truststore(bundle))
+        _share(folder, owner, {BUNDLE: bundle, **(files or {})})
         try:
             yield proxy
         finally:

@@ -18,6 +18,8 @@ _STAYS = {
     "POETRY_VIRTUALENVS_CREATE": "false",  # it takes the one that is there
     "BUNDLE_PATH": f"{PLACE}/bundle",
     "GOTOOLCHAIN": "local",
+    # A daemon would take memory until its command has ended, and serve no other.
+    "GRADLE_OPTS": "-Dorg.gradle.daemon=false",
 }
 
 INSTALLING: Mapping[str, str] = {
@@ -38,6 +40,7 @@ INSTALLING: Mapping[str, str] = {
     "npm_config_fetch_retry_mintimeout": "1000",
     "npm_config_update_notifier": "false",
     "YARN_CACHE_FOLDER": f"{SCRATCH}/yarn",
+    "COMPOSER_CACHE_DIR": f"{SCRATCH}/composer",
     "YARN_ENABLE_TELEMETRY": "0",
     "HUSKY": "0",
 }

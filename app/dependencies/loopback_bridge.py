@@ -18,10 +18,21 @@ CARGO, CARGO_AT = "cargo.toml", "/.cargo/config.toml"
 _PROXY = f"http://127.0.0.1:{PORT}"
 _SCRIPT = Path(__file__).with_name("bridge.pl")
 
+TRUSTSTORE, TRUSTSTORE_PASSWORD = "ca.p12", "changeit"
+"""A file beside the socket with the trusted authorities, as Java reads them."""
+
 _JAVA = " ".join(
     f"-D{scheme}.{name}={value}"
     for scheme in ("http", "https")
     for name, value in (("proxyHost", "127.0.0.1"), ("proxyPort", PORT), ("nonProxyHosts", ""))
+)
+_JAVA_TRUST = " ".join(
+    f"-Djavax.net.ssl.trustStore{name}={value}"
+    for name, value in (
+        ("", f"{INSIDE}/{TRUSTSTORE}"),
+        ("Type", "PKCS12"),
+        ("Password", TRUSTSTORE_PASSWORD),
+    )
 )
 
 ENVIRONMENT: Mapping[str, str] = {
@@ -52,6 +63,7 @@ TRUST = (
     "npm_config_cafile",
     "YARN_HTTPS_CA_FILE_PATH",
     "CARGO_HTTP_CAINFO",
+    "HEX_CACERTS_PATH",
 )
 """Variables that name a file of authorities, to one tool or another."""
 
@@ -65,6 +77,8 @@ def bridge(command: SandboxCommand, socket: Path, bundle: str | None = None) -> 
     folder, cargo = socket.parent, socket.parent / CARGO
     mounts = [Mount(folder, INSIDE), *([Mount(cargo, CARGO_AT)] if cargo.exists() else [])]
     trust = {} if bundle is None else dict.fromkeys(TRUST, f"{INSIDE}/{bundle}")
+    if bundle is not None:
+        trust["JAVA_TOOL_OPTIONS"] = f"{_JAVA} {_JAVA_TRUST}"
     way = ("/usr/bin/perl", "-e", _SCRIPT.read_text(), str(PORT), f"{INSIDE}/{socket.name}")
     return replace(
         command,

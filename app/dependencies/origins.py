@@ -70,6 +70,23 @@ class Key:
 
 
 @dataclass(frozen=True)
+class ServedPath:
+    """A path of a public index that an operator's mirror answers for; its own host is not asked."""
+
+    path: str
+    """With a slash at its end it stands for all below it."""
+    url: str
+    """The same place on the mirror."""
+
+    def find_url(self, target: str) -> str | None:
+        """Return where this path, with its query, is on the mirror; None if it is another one."""
+        if self.path.endswith("/") and target.startswith(self.path):
+            return self.url + target[len(self.path) :]
+        path, mark, query = target.partition("?")
+        return f"{self.url}{mark}{query}" if path == self.path else None
+
+
+@dataclass(frozen=True)
 class Origin:
     """One origin that a set-up may reach."""
 
@@ -81,6 +98,8 @@ class Origin:
     tunnel: bool = False
     """Whether bytes pass as they are. Otherwise TLS ends with us, and only reading passes."""
     keys: tuple[Key, ...] = field(default=(), repr=False)
+    served: tuple[ServedPath, ...] = ()
+    """What a mirror answers in its stead; then nothing else of it can be had."""
 
     def key(self, path: str) -> Key | None:
         """Return the credential for this path, the longest match first."""
@@ -165,11 +184,13 @@ def _unquote_fully(path: str) -> str:
 
 
 def _merge_origins(one: Origin, other: Origin) -> Origin:
-    """Return one origin for two reasons to allow it; where there are keys, nothing tunnels."""
+    """Return one origin for two reasons to allow it; with keys or a mirror, nothing tunnels."""
     keys = (*one.keys, *(key for key in other.keys if key not in one.keys))
+    served = (*one.served, *(path for path in other.served if path not in one.served))
     return replace(
         one,
         private_ok=one.private_ok or other.private_ok,
-        tunnel=(one.tunnel or other.tunnel) and not keys,
+        tunnel=(one.tunnel or other.tunnel) and not keys and not served,
         keys=keys,
+        served=served,
     )

@@ -174,9 +174,19 @@ class Sandbox(Protocol):
 
 
 def build_environment(
-    extra: Mapping[str, str], toolchains: Sequence[Path], path: str = PATH
+    extra: Mapping[str, str],
+    toolchains: Sequence[Path],
+    path: str = PATH,
+    *,
+    memory: int = OperatorLimits.memory,
 ) -> dict[str, str]:
-    """Return the variables of a command: built from nothing, so none of Fettle's is there."""
+    """Return the variables of a command: built from nothing, so none of Fettle's is there.
+
+    `memory` is what the command may use, in bytes. Java asks the machine for its size, and would
+    be killed long before it thought that it had to tidy up: so it is told the command's.
+    https://docs.oracle.com/en/java/javase/17/docs/specs/man/java.html#advanced-garbage-collection-options-for-java
+    """
+    java = (extra.get("JAVA_TOOL_OPTIONS"), f"-XX:MaxRAM={memory}")
     return {
         "PATH": os.pathsep.join([*(str(tool / "bin") for tool in toolchains), path]),
         "HOME": HOME,
@@ -187,4 +197,5 @@ def build_environment(
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's
         **extra,
+        "JAVA_TOOL_OPTIONS": " ".join(filter(None, java)),
     }

@@ -13,6 +13,9 @@ from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.result import Configured
 from app.dependencies.loopback_bridge import CARGO
 
+PUBLIC = "https://index.crates.io/"
+"""What cargo asks where no source replaces it; it cannot be asked for that."""
+
 _SPARSE = "sparse+"
 _KEPT = ("registry", "replace-with", "directory", "local-registry")
 _VARIABLE = re.compile(r"^CARGO_REGISTRIES_([A-Z0-9_]+)_INDEX$")
@@ -34,10 +37,7 @@ async def cargo_indexes(operator: Operator) -> Configured:
     lines = [*_sources(made, operator, sources), *_registries(made, operator, registries)]
     made.files[CARGO] = "\n".join([*lines, ""])
     if "replace-with" not in sources.get("crates-io", {}):
-        made.notes.append(
-            "cargo cannot be asked for its default index, and no source replaces it in its "
-            "configuration. Name the hosts of that index in FETTLE_SETUP_HOSTS."
-        )
+        add(made, operator, [PUBLIC], "cargo")
     return made
 
 

@@ -18,10 +18,14 @@ LARGEST = 8 * 1024 * 1024
 MOST_PLACES = 4
 """An index has one host for its files, or two; more are somebody's homepages."""
 
-_KNOWN = {"simple": "pip", "npm": "npm"}
+_KNOWN = {"simple": "pip", "npm": "npm", "composer": "psr/log"}
 """What every public index has. Asked for first: a repository's own names may be anybody's."""
 _PYTHON_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
 _NPM_NAME = re.compile(r"(@[a-z0-9._~-]{1,100}/)?[a-z0-9][a-z0-9._~-]{0,213}", re.IGNORECASE)
+_COMPOSER_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}/[a-z0-9][a-z0-9_.-]{0,100}")
+_NUGET_FILES = ("PackageBaseAddress/", "RegistrationsBaseUrl")
+_SENT_ON = {"https://api.github.com": "https://codeload.github.com"}
+"""Where archives lie that Composer's packages name: the first host sends everybody on."""
 _JSON_PAGE = "application/vnd.pypi.simple.v1+json"
 
 
@@ -36,7 +40,7 @@ async def file_places(
 
     `name` is one of the repository's packages, for indexes that hold only their owner's packages.
     """
-    if index.kind in {"go", "plain"}:
+    if index.kind in {"go", "plain"}:  # their files lie beside their pages
         return ()
     reasons = []
     for url in _questions(index, name):
@@ -54,10 +58,13 @@ async def file_places(
 
 def _questions(index: Index, name: str | None) -> Iterator[str]:
     base = index.url.rstrip("/")
-    if index.kind == "links":
+    if index.kind in {"links", "nuget"}:
         yield index.url
     elif index.kind == "cargo":
         yield f"{base}/config.json"
+    elif index.kind == "composer":
+        names = filter(_COMPOSER_NAME.fullmatch, dict.fromkeys((_KNOWN[index.kind], name or "")))
+        yield from (f"{base}/{page}.json" for page in ("packages", *(f"p2/{n}" for n in names)))
     else:
         pattern = _PYTHON_NAME if index.kind == "simple" else _NPM_NAME
         end = "/" if index.kind == "simple" else "/latest"
@@ -102,6 +109,31 @@ def _links(index: Index, page: bytes) -> Iterator[str]:
         yield from _find_text(content, "dist", "tarball")
     elif index.kind == "cargo":
         yield str(content.get("dl", ""))
+    elif index.kind == "nuget":
+        listed = _entries(content, "resources")
+        yield from (
+            str(each.get("@id"))
+            for each in listed
+            if str(each.get("@type")).startswith(_NUGET_FILES)
+        )
+    elif index.kind == "composer":
+        yield from _list_archives(content)
+
+
+def _list_archives(content: Any) -> Iterator[str]:
+    """Yield where a Composer repository's page says that archives are.
+
+    https://getcomposer.org/doc/05-repositories.md#composer
+    """
+    yield from (str(each.get("dist-url", "")) for each in _entries(content, "mirrors"))
+    packages = content.get("packages") if isinstance(content, dict) else None
+    for versions in packages.values() if isinstance(packages, dict) else ():
+        listed = versions.values() if isinstance(versions, dict) else versions
+        for version in listed if isinstance(listed, Iterable) else ():
+            for url in _find_text(version, "dist", "url"):
+                yield url
+                host = url[: url.find("/", len("https://"))]
+                yield _SENT_ON.get(host, url)
 
 
 def links_of(page: bytes) -> list[str]:

@@ -12,13 +12,18 @@ from pathlib import Path
 
 from app.dependencies.certificate_authority import trust
 from app.dependencies.indexes.cargo import cargo_indexes
+from app.dependencies.indexes.composer import composer_indexes
 from app.dependencies.indexes.go import go_indexes
+from app.dependencies.indexes.hex import hex_indexes
+from app.dependencies.indexes.jvm import gradle_indexes, maven_indexes
 from app.dependencies.indexes.local_folders import mounts_of
 from app.dependencies.indexes.npm import npm_indexes, yarn_indexes
+from app.dependencies.indexes.nuget import nuget_indexes
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.origins_of import Places
 from app.dependencies.indexes.pip import pip_indexes, unconfigured_index
 from app.dependencies.indexes.result import Configured, Index, Indexes
+from app.dependencies.indexes.ruby import ruby_indexes
 from app.dependencies.indexes.uv import mise_mirrors, uv_indexes, uv_mirrors
 from app.dependencies.origins import remove_credentials
 from app.network.addresses import Resolver, system_resolver
@@ -27,6 +32,7 @@ from app.network.outbound import DIRECT, Outbound
 Reader = Callable[[Operator], Awaitable[Configured]]
 
 _PYTHON: tuple[Reader, ...] = (pip_indexes, uv_indexes)
+_NODES = (npm_indexes, yarn_indexes)
 READERS: Mapping[str, tuple[Reader, ...]] = {
     **dict.fromkeys(("pip", "pdm", "pipenv", "hatch"), _PYTHON),
     "uv": (*_PYTHON, uv_mirrors),
@@ -35,11 +41,19 @@ READERS: Mapping[str, tuple[Reader, ...]] = {
     "yarn": (yarn_indexes,),
     "cargo": (cargo_indexes,),
     "go": (go_indexes,),
+    "mvn": (maven_indexes,),
+    "gradle": (maven_indexes, gradle_indexes),
+    "bundle": (ruby_indexes,),
+    "composer": (composer_indexes,),
+    "dotnet": (nuget_indexes,),
+    "mix": (hex_indexes,),
     "mise": (mise_mirrors,),
 }
 """How the configuration of each tool is found out."""
 
-_USUAL = ("pip", "npm", "cargo", "go")
+_USUAL = ("pip", "npm", "go")
+_WHERE_INSTALLED = ("cargo", "mvn", "gradle", "bundle", "composer", "dotnet", "mix")
+"""Tools whose public index is known without them: of no use where the tool is not there."""
 
 FRESH = 600.0
 """Seconds for which what was found is used again."""
@@ -123,7 +137,9 @@ class IndexFinder:
         now = time.monotonic()
         if now - self._read.at >= FRESH:
             self._read = _Read(now, dataclasses.replace(self._operator))  # a copy, which asks anew
-        return self._read.operator, await self._read.list_configured(sorted(names) or _USUAL)
+        operator = self._read.operator
+        here = (*_USUAL, *filter(operator.find_program, _WHERE_INSTALLED))
+        return operator, await self._read.list_configured(sorted(names) or here)
 
     async def _find(self, names: Mapping[str, str]) -> Indexes:
         operator, found = await self._read_configuration(names)
@@ -151,13 +167,14 @@ class IndexFinder:
 
 def _merge_indexes(indexes: Iterable[Index]) -> list[Index]:
     """Return each index once; pip's and uv's are mostly the same."""
-    return list({(index.url, index.kind, index.keys): index for index in indexes}.values())
+    return list({(i.url, i.kind, i.keys, i.stands_for): i for i in indexes}.values())
 
 
 def _packages(names: Mapping[str, str]) -> dict[str, str]:
     """Return for each kind of index the name of a package that one of its tools will ask for."""
     kinds = {
-        tool: "simple" if _PYTHON[0] in readers else "npm" for tool, readers in READERS.items()
+        **{tool: "simple" for tool, readers in READERS.items() if _PYTHON[0] in readers},
+        **{tool: "npm" for tool, readers in READERS.items() if readers[0] in _NODES},
     }
     return {kinds[tool]: name for tool, name in names.items() if name and tool in kinds}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from app.sandbox.output_buffer import FullBuffer
 from app.sandbox.process_group import run_group
@@ -65,16 +66,13 @@ class Operator:
         return self._answers[question]
 
     async def _ask(self, program: str, *arguments: str) -> str | None:
-        path = os.pathsep.join(
-            [*(str(tool / "bin") for tool in self.toolchains), self.environ.get("PATH", "")]
-        )
-        found = shutil.which(program, path=path)
+        found = self.find_program(program)
         if found is None:
             return None
         out, err = FullBuffer(_ANSWER_LARGEST), FullBuffer(_ANSWER_LARGEST)
         ended = await run_group(
             [found, *arguments],
-            environment={**self._tool_variables(), "PATH": path, "COLUMNS": "1000"},
+            environment={**self._tool_variables(), "PATH": self._path, "COLUMNS": "1000"},
             timeout=_SECONDS,
             out=out,
             err=err,
@@ -95,6 +93,21 @@ class Operator:
             except (OSError, ValueError):
                 continue
 
+    def xmls(self, paths: Sequence[Path]) -> Iterator[Element]:
+        """Return the roots of the readable ones of these files, without their namespaces."""
+        for path in paths:
+            try:
+                root = fromstring(path.read_bytes())  # noqa: S314 the operator's own file
+            except (OSError, ParseError):
+                continue
+            for each in root.iter():
+                each.tag = str(each.tag).rpartition("}")[2]
+            yield root
+
+    def find_program(self, name: str) -> str | None:
+        """Return where the tool of this name is, in FETTLE_TOOLCHAINS or on PATH."""
+        return shutil.which(name, path=self._path)
+
     def login(self, host: str) -> tuple[str, str] | None:
         """Return user and password for a host from the operator's .netrc."""
         path = Path(self.environ.get("NETRC") or self.home / ".netrc")
@@ -103,6 +116,11 @@ class Operator:
         except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
             return None
         return None if found is None else (found[0], found[2])
+
+    @property
+    def _path(self) -> str:
+        own = (str(tool / "bin") for tool in self.toolchains)
+        return os.pathsep.join([*own, self.environ.get("PATH", "")])
 
     def _tool_variables(self) -> dict[str, str]:
         return {

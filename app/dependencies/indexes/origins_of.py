@@ -52,7 +52,9 @@ class Places:
     ) -> list[Origin]:
         place = place_of(index.url)
         private = await self._is_private(place, notes)
-        origin = Origin(place, f"index of {index.tool}", private_ok=private, keys=index.keys)
+        why = f"index of {index.tool}"
+        origin = Origin(place, why, private_ok=private, keys=index.keys)
+        public = [Origin(each, why, served=(path,)) for each, path in index.list_served()]
         stops = self._outbound.stops
         checked = Checked(lambda *to: private or to in stops, self._resolver)
         session = web_session(self._trusted, checked, self._outbound)
@@ -64,11 +66,11 @@ class Places:
                 f"The index {place} of {index.tool} did not say where its files are "
                 f"({error or 'no answer in time'}), so its own host alone is allowed."
             )
-            return [origin]
+            return [origin, *public]
         why = f"files of {index.tool}"
         # Only a private index may lead to private addresses: a public one has no business there.
         others = [Origin(each, why, private_ok=private) for each in files if each != place]
-        return [origin, *others]
+        return [origin, *public, *others]
 
     async def _is_private(self, place: OriginKey, notes: list[str]) -> bool:
         """Tell whether the place is private now: what is public today may not turn private.

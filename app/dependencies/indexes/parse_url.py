@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
-from app.dependencies.origins import Key, place_of, remove_credentials, without_credentials
+from app.dependencies.origins import (
+    PORTS,
+    Key,
+    place_of,
+    remove_credentials,
+    without_credentials,
+)
 
 
 def add(
@@ -28,6 +35,35 @@ def add(
                 f"{made.tool} is configured for `{remove_credentials(url)}`, left out: {error}."
             )
     return added
+
+
+def add_mirror(
+    made: Configured,
+    operator: Operator,
+    url: str,
+    publics: tuple[str, ...] = (),
+    *,
+    kind: Kind = "plain",
+    login: tuple[str, str] | None = None,
+    token: str = "",
+) -> bool:
+    """Add a server of the operator's that answers for these public indexes; tell whether it is one.
+
+    Sandboxes go on asking for the public names, so that they learn neither its name nor how it is
+    opened. Without `publics` it is an index of its own.
+    """
+    if urlsplit(url).scheme not in PORTS:
+        made.notes.append(
+            f"{made.tool} is configured for `{remove_credentials(url)}`, left out: set-ups reach"
+            " what a server has by http or https."
+        )
+        return False
+    before = len(made.indexes)
+    add(made, operator, [url], kind, login)
+    for number, index in enumerate(made.indexes[before:], before):
+        keys = (Key.bearer(key_path(index.url, kind), token),) if token else index.keys
+        made.indexes[number] = replace(index, stands_for=publics, keys=keys)
+    return len(made.indexes) > before
 
 
 def plain_hosts(made: Configured) -> list[str]:
@@ -59,4 +95,4 @@ def _with_login(index: Index, operator: Operator, login: tuple[str, str] | None)
     if index.keys or login is None:
         return index
     key = Key.basic(key_path(index.url, index.kind), *login)
-    return Index(without_credentials(index.url)[0], index.kind, index.tool, (key,))
+    return replace(index, url=without_credentials(index.url)[0], keys=(key,))

@@ -6,12 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from app.dependencies.origins import Key, Origin, place_of, without_credentials
+from app.dependencies.origins import (
+    Key,
+    Origin,
+    OriginKey,
+    ServedPath,
+    place_of,
+    without_credentials,
+)
 from app.sandbox.port import Mount
 
-Kind = Literal["simple", "links", "npm", "cargo", "go", "plain"]
-"""How an index answers: Python's simple API, a page of links, npm's, cargo's, Go's, or unasked."""
+Kind = Literal["simple", "links", "npm", "cargo", "go", "nuget", "composer", "plain"]
+"""How an index answers: Python's simple API, a page of links, the way of another tool, or unasked.
+
+Those of Maven, RubyGems and Hex have their files on their own host, and are not asked for others.
+"""
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,15 @@ class Index:
     kind: Kind
     tool: str
     keys: tuple[Key, ...] = field(default=(), repr=False)
+    stands_for: tuple[str, ...] = ()
+    """The public indexes that it mirrors: what tools ask those for, the proxy reads from here."""
+
+    def list_served(self) -> Iterable[tuple[OriginKey, ServedPath]]:
+        """Return the public indexes' hosts, each with what of it is read from here."""
+        for public in self.stands_for:
+            path = urlsplit(public).path or "/"
+            url = f"{self.url.rstrip('/')}/" if path.endswith("/") else self.url
+            yield place_of(public), ServedPath(path, url)
 
 
 @dataclass

@@ -235,6 +235,7 @@ class Bubblewrap:
                 f"Limits are held by {cgroups.version} ({', '.join(cgroups.controllers)}): "
                 f"{memory} of memory for a command as a whole."
             )
+        note += " Java is told so (-XX:MaxRAM), since it would go by the machine's."
         return (note, self._disk.describe(), describe_users(self._slots))
 
     @contextmanager
@@ -244,7 +245,7 @@ class Bubblewrap:
             options = list(self._fixed)
             for path, data in self._etc.items():
                 options += ["--perms", "0644", "--file", str(add(data)), path]
-            options += profile.build_command_options(command, self._toolchains)
+            options += profile.build_command_options(command, self._toolchains, self._bounds.memory)
             options += ["--seccomp", str(add(self._filter))]
             # Options go through a file: the command line of process 1 can be read inside.
             listed = add(b"".join(option.encode() + b"\0" for option in options))

@@ -128,8 +128,13 @@ def list_mounts(command: SandboxCommand, toolchains: Sequence[Path]) -> list[Mou
     return sorted(mounts, key=lambda each: each.target.rstrip("/").count("/"))
 
 
-def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
-    """Return the options for one command: its mounts, its environment, its folder."""
+def build_command_options(
+    command: SandboxCommand, toolchains: Sequence[Path], memory: int
+) -> list[str]:
+    """Return the options for one command: its mounts, its environment, its folder.
+
+    `memory` is what it may use, in bytes.
+    """
     options: list[str] = []
     mounted = {mount.target for mount in command.mounts}
     if SCRATCH not in mounted:
@@ -140,6 +145,6 @@ def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -
         writable = mount.writable or mount.changes
         options += ["--bind" if writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]
-    for name, value in build_environment(command.environment, toolchains).items():
+    for name, value in build_environment(command.environment, toolchains, memory=memory).items():
         options += ["--setenv", name, value]
     return [*options, "--chdir", command.folder]

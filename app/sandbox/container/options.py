@@ -107,7 +107,12 @@ def write_files(folder: Path, owner: tuple[int, int]) -> None:
 def wrap_argv(config: ContainerConfig, command: SandboxCommand, argv: Sequence[str]) -> list[str]:
     """Return what runs inside: `argv` with its own variables, ended by itself if Fettle is gone."""
     image = config.local or LocalImage("")
-    ours = build_environment(command.environment, config.toolchains, image.path)
+    ours = build_environment(
+        command.environment,
+        config.toolchains,
+        image.path,
+        memory=config.memory,
+    )
     variables = {**image.variables, **ours}
     seconds = math.ceil(command.timeout) + GRACE
     return [

@@ -148,7 +148,9 @@ class NoSandbox:
         return build_result(ended, text, time.monotonic() - started, disk=full)
 
     def _build_orders(self, command: SandboxCommand, paths: PathTranslation) -> dict[str, Any]:
-        variables = build_environment(command.environment, self._toolchains)
+        variables = build_environment(
+            command.environment, self._toolchains, memory=self._bounds.memory
+        )
         return {
             "argv": paths.translate_argv(command),
             "environment": paths.translate_environment(variables),

@@ -11,18 +11,27 @@ from app.dependencies.indexes.operator_config import Operator
 NEUTRAL = {"LANG": "C.UTF-8", "XDG_CONFIG_DIRS": "/nonexistent"}
 
 
+MAVEN_SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0">
+<mirrors><mirror><id>own</id><url>{url}</url><mirrorOf>*</mirrorOf></mirror></mirrors>
+</settings>"""
+NUGET_SOURCE = """<configuration><packageSources><clear/>
+<add key="{name}" value="{url}"/></packageSources></configuration>"""
+
+
 class HomeMachine:
     """A home folder, programs that print what they are told, and the variables of Fettle."""
 
     def __init__(self, folder):
         self.home = folder / "home"
         self.programs = folder / "bin"
-        self.environ = {**NEUTRAL, "HOME": str(self.home), "PATH": f"{self.programs}:/usr/bin:/bin"}
+        self.environ = {**NEUTRAL, "HOME": str(self.home), "PATH": str(self.programs)}
         self.tools = {}
         for path in (self.home, self.programs):
             path.mkdir()
         for name in ("pip", "pip3", "uv", "npm", "yarn", "go"):
             self.absent(name)
+        for name in ("cat", "env", "grep", "sed"):
+            (self.programs / name).symlink_to(f"/usr/bin/{name}")
 
     def absent(self, name):
         self.program(name, "exit 1")
@@ -71,6 +80,21 @@ def hostile(tmp_path, monkeypatch):
         ".yarnrc.yml": f"npmRegistryServer: {evil}\n",
         ".env": f"PIP_INDEX_URL={evil}/simple\nGOPROXY={evil}\n",
         "package-lock.json": f'{{"packages": {{"a": {{"resolved": "{evil}/a.tgz"}}}}}}',
+        "settings.xml": MAVEN_SETTINGS.format(url=evil),
+        ".mvn/settings.xml": MAVEN_SETTINGS.format(url=evil),
+        ".mvn/maven.config": f"-s .mvn/settings.xml -Dmaven.repo.remote={evil}",
+        "build.gradle": f"repositories {{ maven {{ url '{evil}' }} }}",
+        "init.gradle": f"allprojects {{ repositories {{ maven {{ url '{evil}' }} }} }}",
+        "init.d/a.gradle": f"allprojects {{ repositories {{ maven {{ url '{evil}' }} }} }}",
+        ".bundle/config": f'---\nBUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: "{evil}"\n',
+        ".gemrc": f":sources:\n- {evil}\n",
+        "Gemfile": f'source "{evil}"\n',
+        "composer.json": f'{{"repositories": [{{"type": "composer", "url": "{evil}"}}]}}',
+        "config.json": f'{{"repositories": [{{"type": "composer", "url": "{evil}"}}]}}',
+        "nuget.config": NUGET_SOURCE.format(name="evil", url=evil),
+        "NuGet.Config": NUGET_SOURCE.format(name="evil", url=evil),
+        "hex.config": f'{{mirror_url,<<"{evil}">>}}.',
+        "mix.exs": f'[hex: [mirror_url: "{evil}"]]',
     }
     for name, text in files.items():
         path = tree / name

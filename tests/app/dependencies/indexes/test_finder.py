@@ -7,9 +7,24 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.finder import READERS, IndexFinder
 from app.sandbox.port import Mount
 from tests.app.dependencies.scene import OWNER, Names
+
+PUBLIC = {
+    "https://index.crates.io",
+    "https://repo.maven.apache.org",
+    "https://repo1.maven.org",
+    "https://plugins.gradle.org",
+    "https://plugins-artifacts.gradle.org",
+    "https://rubygems.org",
+    "https://index.rubygems.org",
+    "https://repo.packagist.org",
+    "https://api.nuget.org",
+    "https://repo.hex.pm",
+    "https://builds.hex.pm",
+}
+"""Where tools go that nobody has configured, of those that cannot be asked for it."""
 
 pytestmark = pytest.mark.usefixtures("few_authorities")
 
@@ -201,7 +216,7 @@ async def test_hosts_that_are_none(finder, host):
 
 
 async def test_a_repository_cannot_widen_what_is_allowed(machine, index, finder, hostile):
-    """Its files name evil.example in eight tools' words; all of them are asked here."""
+    """Its files name evil.example in every tool's words; all of them are asked here."""
     made = await index()
     made.page("/simple/pip/", page("https://files.example/a.whl"))
     made.page("/npm/latest", json.dumps({"dist": {"tarball": f"{made.url}/npm.tgz"}}))
@@ -212,9 +227,12 @@ async def test_a_repository_cannot_widen_what_is_allowed(machine, index, finder,
         "registry=$(sed -n 's/^registry=//p' .npmrc 2>/dev/null)\n"
         f'echo "{{\\"registry\\": \\"${{registry:-{made.url}/}}\\"}}"',
     )
-    tools = dict.fromkeys(("pip", "uv", "poetry", "npm", "yarn", "pnpm", "cargo", "go"), "six")
+    tools = dict.fromkeys(sorted(READERS), "six")
     found = await finder().find(tools)
-    assert places(found) == {made.url, "https://files.example"}
+    assert {each for each in places(found) if each not in PUBLIC} == {
+        made.url,
+        "https://files.example",
+    }
     assert "evil" not in repr(found)
 
 

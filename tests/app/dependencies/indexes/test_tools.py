@@ -225,9 +225,10 @@ async def test_cargos_file_goes_in_without_its_tokens(machine):
     assert len(made.notes) == 1
 
 
-async def test_an_unconfigured_cargo_cannot_be_asked(machine):
+async def test_an_unconfigured_cargo_has_its_public_index(machine):
     made = await cargo_indexes(machine.operator())
-    assert "FETTLE_SETUP_HOSTS" in made.notes[0]
+    assert urls(made) == ["https://index.crates.io/"]
+    assert not made.notes
 
 
 async def test_go_says_where_its_modules_are(machine):
