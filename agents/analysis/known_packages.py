@@ -32,7 +32,7 @@ _REQUIREMENTS = re.compile(
 )
 _READ = re.compile(
     r"pyproject\.toml|setup\.cfg|Pipfile|(?:uv|poetry|pdm)\.lock|Pipfile\.lock|tox\.ini"
-    r"|package\.json|package-lock\.json|npm-shrinkwrap\.json"
+    r"|package\.json|package-lock\.json|npm-shrinkwrap\.json|pnpm-workspace\.yaml"
 )
 _NPM_NAME = re.compile(r"(?:@[a-z0-9~][\w.~-]{0,100}/)?[a-z0-9~][\w.~-]{0,100}")
 _ELSEWHERE = re.compile(r"(?:git|file|link|portal|workspace|https?|github|npm|patch)[:+]|[\w.-]+/")
@@ -79,7 +79,7 @@ def read_known_packages(commit: str, texts: dict[str, str]) -> KnownPackages:
                 _read_npm_lock(document, npm)
             elif plain:
                 folders.add(folder)
-        else:
+        elif name != "pnpm-workspace.yaml":
             read_python(name, path, text, pip)
     workspaces = any(path.endswith("pnpm-workspace.yaml") for path in texts)
     return KnownPackages(

@@ -41,9 +41,14 @@ NARROW = "narrow the call to see the rest"
 FETCHES, KNOWN, REFUSED = "dependency/new", "dependency/known", "dependency/refused"
 GRANTED = "grant/plan"
 _DECIDES = re.compile(
-    r"(?:^|/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-workspace\.yaml|\.npmrc)$"
+    r"(?:^|/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|pnpm-(?:workspace|lock)\.yaml"
+    r"|yarn\.lock|bun\.lockb?|\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml|\.pnpmfile\.[cm]?js)$"
+    r"|(?:^|/)\.yarn/"
 )
 _FIND_HOOKS = "find . -name node_modules -prune -o -name 'sitecustomize*' -print -quit"
+_FIND_PLUGINS = (
+    "find . -name node_modules -prune -o -name .yarnrc.yml -exec grep -l plugins {} +; exit 0"
+)
 SUBJECT = 200  # characters of a call's subject in live views
 REASONS = 6  # that one verdict names
 
@@ -206,19 +211,32 @@ async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
     if install is None or bench.known is None:
         raise ToolError("This is no install of known packages any more.")
     if install.tool == "npm":
-        await _require_own_manifests(bench, bench.known.commit)
+        await _require_own_manifests(bench, bench.known.commit, install.program)
+        if install.program == "yarn":
+            await _require_no_plugins(bench)
     else:
         await _require_no_hooks(bench)
     return tool.model_copy(update={"command": install.script})
 
 
-async def _require_own_manifests(bench: Bench, commit: str) -> None:
+async def _require_own_manifests(bench: Bench, commit: str, program: str) -> None:
     changed = await bench.tree.list_changed_paths(commit, await bench.tree.snapshot())
     if manifests := [path for path in changed if _DECIDES.search(path)]:
         raise ToolError(
-            f"`{manifests[0]}` is not what the default branch has, and npm would install what it"
-            " names besides. Undo that for this one command, or name all new packages in one"
+            f"`{manifests[0]}` is not what the default branch has, and {program} would go by"
+            " what it says besides. Undo that for this one command, or name all new packages in one"
             " command that a person can approve."
+        )
+
+
+async def _require_no_plugins(bench: Bench) -> None:
+    """Raise ToolError where Yarn would run a plugin of the tree, on its way to the index."""
+    found = await bench.tree.run(["bash", "-c", _FIND_PLUGINS], timeout=60, writable=False)
+    if found.exit_code or found.output.strip():
+        raise ToolError(
+            "A plugin that the repository's `.yarnrc.yml` names would run within Yarn, so nothing"
+            " was installed. Go on without the package, and say in your submission that it is"
+            " wanted."
         )
 
 

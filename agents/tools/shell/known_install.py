@@ -1,8 +1,8 @@
 """Recognise a script that installs packages which the repository names itself, and nothing else.
 
-It is a list of what is taken, not of what is refused: one command of pip, uv or npm, after `cd` to
-a folder if need be, with plain names and versions and a few options. Whatever else a script says
-makes it one that people are asked about.
+It is a list of what is taken, not of what is refused: one command of pip, uv, npm, pnpm, Yarn or
+Bun, after `cd` to a folder if need be, with plain names and versions and a few options. Whatever
+else a script says makes it one that people are asked about.
 """
 
 from __future__ import annotations
@@ -25,12 +25,22 @@ _PIP = (
     ("uv", "pip", "install"),  # pip does it: the environment is the same
     *((python, "-m", "pip", "install") for python in ("python", "python3")),
 )
-_NPM = tuple(("npm", verb) for verb in ("install", "i", "add"))
+_FORMS = {
+    "pip": _PIP,
+    **{
+        program: tuple((program, verb) for verb in ("install", "i", "add"))
+        for program in ("npm", "pnpm", "bun")
+    },
+    "yarn": (("yarn", "add"),),  # its `install` takes no names
+}
 _OPTIONS = {
     "pip": re.compile(r"-qq?|--quiet|-U|--upgrade"),
     "npm": re.compile(
         r"-[DSEs]|--save(-dev|-exact)?|--no-(save|audit|fund)|--silent|--ignore-scripts"
     ),
+    "pnpm": re.compile(r"-[DE]|--save-(dev|exact)|--silent|--ignore-scripts"),
+    "yarn": re.compile(r"-[DE]|--(dev|exact)"),
+    "bun": re.compile(r"-[dDE]|--(dev|exact)|--ignore-scripts"),
 }
 _REQUIREMENT = re.compile(
     r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})(?:\[[A-Za-z0-9,._-]{1,99}\])?"
@@ -47,10 +57,16 @@ _GUARDS = {
     # Wheels alone, since building runs what their authors wrote; no settings that lie about.
     "pip": "export PIP_CONFIG_FILE=/dev/null PIP_KEYRING_PROVIDER=disabled PYTHONNOUSERSITE=1",
     "npm": "export npm_config_ignore_scripts=true npm_config_globalconfig=/dev/null",
+    # And the Yarn of this machine: a repository may bring a file to run instead.
+    "yarn": "export YARN_IGNORE_PATH=1 YARN_ENABLE_SCRIPTS=false YARN_IGNORE_SCRIPTS=true",
 }
 _COMMANDS = {
-    "pip": "pip install --only-binary :all:",
-    "npm": "npm install --ignore-scripts --no-audit --no-fund",
+    "pip": "pip install --only-binary :all: {given}",
+    "npm": "npm install --ignore-scripts --no-audit --no-fund {given}",
+    "pnpm": "pnpm add --ignore-scripts --ignore-pnpmfile {given}",
+    "yarn": 'case "$(yarn --version)" in 1.*) yarn add --ignore-scripts --non-interactive {given};;'
+    " *) yarn add --mode=skip-build {given};; esac",
+    "bun": "bun add --ignore-scripts {given}",
 }
 
 
@@ -59,6 +75,8 @@ class KnownInstall:
     """Such a script, taken apart."""
 
     tool: str
+    """Whose packages they are: `pip` or `npm`."""
+    program: str
     folder: str
     """Where it installs, relative to the root; empty for the root."""
     script: str
@@ -75,10 +93,10 @@ def find_known_install(script: str, known: KnownPackages | None) -> KnownInstall
     folder = _read_folder(parts[0]) if len(parts) == 2 else ""
     if folder is None:
         return None
-    for tool, forms in (("pip", _PIP), ("npm", _NPM)):
+    for program, forms in _FORMS.items():
         for form in forms:
             if tuple(parts[-1][: len(form)]) == form:
-                return _read_install(tool, folder, parts[-1][len(form) :], known)
+                return _read_install(program, folder, parts[-1][len(form) :], known)
     return None
 
 
@@ -118,11 +136,12 @@ def _read_folder(words: list[str]) -> str | None:
 
 
 def _read_install(
-    tool: str, folder: str, words: list[str], known: KnownPackages
+    program: str, folder: str, words: list[str], known: KnownPackages
 ) -> KnownInstall | None:
+    tool = "pip" if program == "pip" else "npm"
     pattern = _REQUIREMENT if tool == "pip" else _PACKAGE
     names = [word for word in words if word[:1] != "-"]
-    if not names or not all(_OPTIONS[tool].fullmatch(word) for word in words if word[:1] == "-"):
+    if not names or not all(_OPTIONS[program].fullmatch(word) for word in words if word[:1] == "-"):
         return None
     found = [pattern.fullmatch(word) for word in names]
     if not all(each and known.holds(tool, each[1]) for each in found):
@@ -130,7 +149,8 @@ def _read_install(
     if tool == "npm" and folder not in known.folders:
         return None
     given = " ".join(map(shlex.quote, words))
-    steps = [_GUARDS[tool], f"{_COMMANDS[tool]} {given}"]
-    return KnownInstall(
-        tool, folder, go_to(folder, [folder] if tool == "pip" else []) + " && ".join(steps)
-    )
+    guards = dict.fromkeys((tool, program))
+    steps = [*(_GUARDS[each] for each in guards if each in _GUARDS)]
+    steps.append(_COMMANDS[program].format(given=given))
+    start = go_to(folder, [folder] if tool == "pip" else [])
+    return KnownInstall(tool, program, folder, start + " && ".join(steps))

