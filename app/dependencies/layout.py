@@ -18,6 +18,7 @@ _STAYS = {
     "POETRY_VIRTUALENVS_CREATE": "false",  # it takes the one that is there
     "BUNDLE_PATH": f"{PLACE}/bundle",
     "GOTOOLCHAIN": "local",
+    "CARGO_REGISTRIES_CRATES_IO_PROTOCOL": "sparse",  # else Cargo 1.68 looks for what git fetched
     # A daemon would take memory until its command has ended, and serve no other.
     "GRADLE_OPTS": "-Dorg.gradle.daemon=false",
 }

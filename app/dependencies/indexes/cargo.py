@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.indexes.parse_url import add
+from app.dependencies.indexes.parse_url import add, add_mirror
 from app.dependencies.indexes.result import Configured
 from app.dependencies.loopback_bridge import CARGO
 
@@ -17,6 +17,7 @@ PUBLIC = "https://index.crates.io/"
 """What cargo asks where no source replaces it; it cannot be asked for that."""
 
 _SPARSE = "sparse+"
+_GIT = "cargo is configured for a git index; set-ups can use sparse ones only."
 _KEPT = ("registry", "replace-with", "directory", "local-registry")
 _VARIABLE = re.compile(r"^CARGO_REGISTRIES_([A-Z0-9_]+)_INDEX$")
 
@@ -34,11 +35,38 @@ async def cargo_indexes(operator: Operator) -> Configured:
     for name, value in operator.environ.items():
         if match := _VARIABLE.match(name):
             registries[match[1].lower().replace("_", "-")] = {"index": value}
-    lines = [*_sources(made, operator, sources), *_registries(made, operator, registries)]
+    replaced, mirror = _find_mirror(sources, registries)
+    others = {name: source for name, source in sources.items() if not (mirror and name in replaced)}
+    lines = [*_sources(made, operator, others), *_registries(made, operator, registries)]
     made.files[CARGO] = "\n".join([*lines, ""])
-    if "replace-with" not in sources.get("crates-io", {}):
+    made.environment["CARGO_REGISTRIES_CRATES_IO_PROTOCOL"] = "sparse"
+    if mirror.startswith(_SPARSE):
+        url = mirror.removeprefix(_SPARSE)
+        add_mirror(made, operator, url, (PUBLIC,), kind="cargo")
+    elif mirror:
+        made.notes.append(_GIT)
+    elif not replaced:
         add(made, operator, [PUBLIC], "cargo")
     return made
+
+
+def _find_mirror(
+    sources: Mapping[str, Mapping[str, Any]], registries: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[str], str]:
+    """Return the sources that stand for the public index, one after the other, and their registry.
+
+    Cargo files what it has fetched under its source's address: so sandboxes ask for the public one,
+    in the set-up as in a run, which finds what was fetched only then.
+    """
+    passed, name = ["crates-io"], sources.get("crates-io", {}).get("replace-with")
+    if not isinstance(name, str):
+        return [], ""
+    while name not in passed:
+        passed.append(name)
+        name = str(sources.get(name, {}).get("replace-with") or name)
+    source = sources.get(name, {})
+    url = source.get("registry") or registries.get(name, {}).get("index")
+    return passed, url if isinstance(url, str) else ""
 
 
 def _sources(
@@ -68,7 +96,7 @@ def _add(made: Configured, operator: Operator, url: str) -> str:
     """Add one registry; return its address without credentials."""
     sparse = url.removeprefix(_SPARSE)
     if sparse == url:
-        made.notes.append("cargo is configured for a git index; set-ups can use sparse ones only.")
+        made.notes.append(_GIT)
         return ""
     return _SPARSE + "".join(add(made, operator, [sparse], "cargo"))
 

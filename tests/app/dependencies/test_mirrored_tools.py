@@ -32,6 +32,14 @@ def needs(name):
     return pytest.mark.skipif(not found.startswith("/usr/"), reason=f"sandboxes see no {name} here")
 
 
+def knows_sparse_indexes():
+    if not Path("/usr/bin/cargo").exists():
+        return False
+    command = ["/usr/bin/cargo", "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return tuple(map(int, told.stdout.split()[1].split(".")[:2])) >= (1, 68)
+
+
 class MirrorScene:
     """A mirror with a password, its operator, and a repository that names a host of its own."""
 
@@ -233,6 +241,7 @@ async def test_composer_reads_packagist_from_the_operators_mirror(scene):
 
 
 @needs("cargo")
+@pytest.mark.skipif(not knows_sparse_indexes(), reason="Cargo before 1.68 knows no sparse index")
 async def test_cargo_fetches_from_the_operators_sparse_index(scene):
     url = f"{scene.index.url}/team/cargo/"
     source = f'[source.crates-io]\nreplace-with = "own"\n[source.own]\nregistry = "sparse+{url}"\n'
@@ -269,12 +278,11 @@ async def test_cargo_fetches_from_the_operators_sparse_index(scene):
             "evil/.cargo/config.toml": f'[registries.evil]\nindex = "sparse+{there}"\n',
         }
     )
-    script = "/usr/bin/cargo fetch && ls ~/.cargo/registry/cache/*; cd evil && /usr/bin/cargo fetch"
+    script = "cargo fetch && ls ~/.cargo/registry/cache/*; cd evil && cargo fetch"
     output, refused = await scene.run("cargo", script)
     assert "probe-1.0.0.crate" in output, (output, refused)
     assert "/team/cargo/files/probe-1.0.0" in scene.paths
-    if "unstable" not in output:  # Cargo 1.66 knows sparse indexes by an option alone
-        assert f"localhost:{scene.evil.port} is not a package index" in str(refused)
+    assert f"localhost:{scene.evil.port} is not a package index" in str(refused)
 
 
 # --- without a tool -------------------------------------------------------------------------------

@@ -20,12 +20,14 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.bench.environments.mirrors import DebianMirror
 from tests.bench.environments.sources import PinnedArchive, SourceMissing
 from tests.bench.npm import CACHE
 
@@ -52,12 +54,15 @@ class Tree:
     """Paths that are taken out."""
     home: dict[str, str] = field(default_factory=dict)
     """Files of the operator's home: where their tools find packages."""
+    mirror: DebianMirror | None = None
+    """A registry on loopback; `{mirror}` in the home's files stands for its URL."""
     because: str = ""
 
     @property
     def key(self) -> str:
         """Return what its measured row is valid for."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()
+        told = repr(self) if self.mirror else repr(self).replace(", mirror=None", "")
+        return hashlib.sha256(told.encode()).hexdigest()
 
     def make(self, folder: Path) -> None:
         """Lay it into the folder, as a repository of one commit. Raises SourceMissing."""
@@ -77,6 +82,8 @@ def read_trees() -> list[Tree]:
     listed = tomllib.loads((HERE / "trees.toml").read_text("utf-8"))["tree"]
     for each in listed:
         each["sources"] = tuple(PinnedArchive(**about) for about in each["sources"])
+        if mirror := each.get("mirror"):
+            each["mirror"] = DebianMirror(mirror["kind"], tuple(mirror["packages"]))
     return [Tree(**each) for each in listed]
 
 
@@ -86,28 +93,32 @@ def measure(tree: Tree) -> dict[str, Any]:
         place = Path(made)
         repository, home = place / tree.name, place / "home"
         repository.mkdir()
+        place.chmod(0o755)
         try:
             tree.make(repository)
+            with tree.mirror.serve(KEPT) if tree.mirror else nullcontext("") as url:
+                _make_home(home, {k: v.replace("{mirror}", url) for k, v in tree.home.items()})
+                done = _examine(repository, home)
         except SourceMissing as error:
             return {"missing": str(error)}
-        _make_home(home, tree.home)
-        place.chmod(0o755)
-        environment = {**os.environ, "HOME": str(home), "FETTLE_DATA_DIR": str(KEPT / "data")}
-        command = [sys.executable, "-m", "app", "doctor", "repository", str(repository), "--json"]
-        done = subprocess.run(
-            command,
-            cwd=HERE.parents[2],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-        )
     try:
         told: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
         return {"missing": f"fettle doctor repository ended with exit code {done.returncode}"}
     return told
+
+
+def _examine(repository: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(home), "FETTLE_DATA_DIR": str(KEPT / "data")}
+    return subprocess.run(
+        [sys.executable, "-m", "app", "doctor", "repository", str(repository), "--json"],
+        cwd=HERE.parents[2],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
 
 
 def _make_home(home: Path, files: dict[str, str]) -> None:

@@ -119,23 +119,23 @@ async def _list_indexes() -> list[str]:
 
 
 def _fetch_tarball(source: PinnedArchive, folder: Path) -> Path:
-    _run(["npm", "pack", "--silent", f"{source.name}@{source.version}"], folder)
+    run(["npm", "pack", "--silent", f"{source.name}@{source.version}"], folder)
     [archive] = folder.glob("*.tgz")
     return archive
 
 
 def _fetch_debian(source: PinnedArchive, folder: Path) -> Path:
-    options = _apt_options(folder)
-    _run(["apt-get", *options, "-qq", "update"], folder)
+    options = _list_apt_options(folder)
+    run(["apt-get", *options, "-qq", "update"], folder)
     package = f"{source.name}={source.version}"
-    _run(["apt-get", *options, "-qq", "source", "--download-only", package], folder)
+    run(["apt-get", *options, "-qq", "source", "--download-only", "--tar-only", package], folder)
     return next(each for each in folder.glob("*.orig.tar.*") if each.suffix != ".asc")
 
 
-def _apt_options(folder: Path) -> list[str]:
+def _list_apt_options(folder: Path) -> list[str]:
     """Return options by which apt lists source packages where it lists packages of programs."""
     form = "$(SITE) $(RELEASE) $(COMPONENT) $(SIGNED_BY)"
-    lines = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], folder)
+    lines = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], folder)
     listed = []
     for line in sorted(set(lines.splitlines())):
         site, release, component, *signed = line.split()
@@ -156,7 +156,8 @@ def _apt_options(folder: Path) -> list[str]:
     return [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
 
 
-def _run(command: list[str], folder: Path) -> str:
+def run(command: list[str], folder: Path) -> str:
+    """Return what the command prints. Raises SourceMissing where it fails."""
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False

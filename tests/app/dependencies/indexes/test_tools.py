@@ -218,11 +218,33 @@ async def test_cargos_file_goes_in_without_its_tokens(machine):
         '[registries.old]\nindex = "https://git.example/index"\n',
     )
     made = await cargo_indexes(machine.operator())
-    assert urls(made) == ["https://crates.example/index/", "https://team.example/"]
-    assert 'registry = "sparse+https://crates.example/index/"' in made.files[CARGO]
+    assert urls(made) == ["https://team.example/", "https://crates.example/index/"]
+    assert made.indexes[1].stands_for == ("https://index.crates.io/",)
+    team = '[registries."team"]\nindex = "sparse+https://team.example/"\n'
+    assert made.files[CARGO] == f'{team}[registries."old"]\nindex = ""\n'
     assert "hunter22" not in f"{made}"
     assert "git index" in made.notes[0]
     assert len(made.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ('[source.a]\nreplace-with = "b"\n[source.b]\nregistry = "sparse+https://b.example/"\n', 1),
+        ('[registries.a]\nindex = "sparse+https://b.example/"\n', 2),
+        ('[source.a]\nreplace-with = "crates-io"\n', 0),
+        ('[source.a]\nreplace-with = "a"\n', 0),
+        ('[source.a]\nregistry = "https://git.example/x"\n', 0),
+        ('[source.a]\ndirectory = "/usr/share/cargo/registry"\n', 0),
+        ("", 0),
+    ],
+)
+async def test_whoever_replaces_cargos_index_gets_no_other(machine, lines, found):
+    replaced = f'[source.crates-io]\nreplace-with = "a"\n{lines}'
+    machine.write(".cargo/config.toml", replaced)
+    made = await cargo_indexes(machine.operator())
+    assert urls(made) == ["https://b.example/"] * found
+    assert "https://index.crates.io" not in str(urls(made))
 
 
 async def test_an_unconfigured_cargo_has_its_public_index(machine):
