@@ -12,6 +12,7 @@ import pytest
 from app.dependencies.index_proxy import BUNDLE
 from app.dependencies.loopback_bridge import INSIDE, bridge
 from tests.app.dependencies.scene import Names, open_client, origin
+from tests.patience import PATIENCE
 
 PYTHON = "/usr/bin/python3"
 FETCH = (
@@ -153,7 +154,7 @@ async def test_the_way_cannot_be_changed_from_inside(inside):
     script = f"for f in {INSIDE}/*; do rm -f $f; echo x >$f; mv $f /tmp; done; touch {INSIDE}/new"
     await inside(f"{script} 2>/dev/null")
     names = {path.name for path in inside.client.proxy.folder.iterdir()}
-    assert names == {"ca.pem", "proxy.sock"}
+    assert names == {"ca.p12", "ca.pem", "proxy.sock"}
     assert "BEGIN CERTIFICATE" in (inside.client.proxy.folder / "ca.pem").read_text()
 
 
@@ -175,3 +176,23 @@ async def test_our_environment_overrules_what_a_command_brings(inside):
     own = {"HTTPS_PROXY": "http://evil.example", "NO_PROXY": "*", "SSL_CERT_FILE": "/tmp/own.pem"}
     result = await inside("echo $HTTPS_PROXY,$NO_PROXY,$SSL_CERT_FILE", environment=own)
     assert result.output == f"http://127.0.0.1:3128,,{INSIDE}/{BUNDLE}\n"
+
+
+MANY = """
+import socket
+opened = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(300)]
+answered = 0
+for each in opened:
+    each.sendall(b"GET http://none.example/ HTTP/1.1\\r\\n\\r\\n")
+    answered += each.recv(1000).startswith(b"HTTP/1.1 403")
+    each.close()
+print(answered)
+"""
+
+
+@needs_python
+async def test_many_connections_at_once_wait_their_turn(inside):
+    """Some clients open one for each package: old npms do, where there is a proxy."""
+    result = await inside(f"{PYTHON} -I -c '{MANY}'", timeout=PATIENCE)
+    assert result.output == "300\n"
+    assert "too many connections" not in str(inside.client.refused)
