@@ -78,6 +78,9 @@ def make_javascript_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     for lock, find in _BY_LOCK.items():
         if lock in files.paths:
             return find(files)
+    if "pnpm-workspace.yaml" in files.paths:  # npm knows nothing of its members
+        package = f"pnpm{_version(files, 'pnpm')}"
+        return _make_fetched_recipe("pnpm", SECOND_WAYS[PNPM], package, files, locked=False)
     if needs_packages(files):
         return _make_recipe("npm", UNLOCKED, "command -v npm", NO_NPM, files, locked=False)
     return None
@@ -124,14 +127,14 @@ def _yarn(files: RepositoryFiles) -> InstallRecipe:
 
 
 def _make_fetched_recipe(
-    tool: str, command: str, package: str, files: RepositoryFiles
+    tool: str, command: str, package: str, files: RepositoryFiles, *, locked: bool = True
 ) -> InstallRecipe:
     """Return the recipe of a tool that npm can fetch where it is absent."""
     fetch = f"npm install --global --prefix {TOOLS} --ignore-scripts {package}"
     missing = f"{tool}, or to fetch it {NO_NPM}"
-    fetched = _make_recipe(tool, command, "command -v npm", missing, files)
+    fetched = _make_recipe(tool, command, "command -v npm", missing, files, locked=locked)
     fetched = replace(fetched, commands=(fetch, *fetched.commands))
-    present = _make_recipe(tool, command, f"command -v {tool}", missing, files)
+    present = _make_recipe(tool, command, f"command -v {tool}", missing, files, locked=locked)
     return replace(present, instead=fetched)
 
 

@@ -154,6 +154,14 @@ def test_a_missing_tool_is_fetched_in_the_version_that_the_package_asks_for():
     assert hostile.instead.commands[0].endswith(" pnpm")
 
 
+def test_a_workspace_of_pnpm_without_a_lock_is_installed_by_pnpm_all_the_same():
+    [recipe] = plan(["pnpm-workspace.yaml"], package(packageManager="pnpm@9.1.0")).recipes
+    assert recipe.commands == ("pnpm install --no-frozen-lockfile --ignore-scripts",)
+    assert not recipe.locked
+    assert recipe.instead.commands[0].endswith(" pnpm@9.1.0")
+    assert not recipe.instead.locked
+
+
 def test_javascript_without_a_lock_or_without_dependencies():
     [recipe] = plan([], package(devDependencies={"jest": "1"})).recipes
     assert recipe.commands[0].startswith("npm install --no-package-lock")
