@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.other_tools import HOOKS
 from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
+from agents.analysis.failure_cause import shorten_cause
 from agents.text import code_span, one_line
 
 Verdict = Literal["no worse", "worse", "unknown"]
@@ -20,6 +21,7 @@ REPORT = "the tests"
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
+_CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
 _CANNOT_START = "it could not be started"
@@ -50,6 +52,11 @@ class CheckEnding(Protocol):
     @property
     def stopped(self) -> bool:
         """Return whether it was ended by somebody else, such as by a limit."""
+        ...
+
+    @property
+    def output(self) -> str:
+        """Return what it wrote: untrusted, and bounded."""
         ...
 
     @property
@@ -198,7 +205,14 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (told.keys() == {HOOKS}, _HOOKS),
     )
     why = next((why for holds, why in reasons if holds), "")
-    return why.format(when=when, names=list_names(unread))
+    says = _quote_cause(ending.output) if why in (_NO_NAMES, _NO_TESTS) else ""
+    return why.format(when=when, names=list_names(unread)) + says
+
+
+def _quote_cause(output: str) -> str:
+    """Return what the command says is wrong, which others wrote, as Markdown for publication."""
+    cause = one_line(shorten_cause(output), _CAUSE_LIMIT)
+    return f" ({code_span(cause)})" if cause else ""
 
 
 def list_names(names: Sequence[str]) -> str:

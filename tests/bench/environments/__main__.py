@@ -166,7 +166,7 @@ def describe(tree: Tree, told: dict[str, Any]) -> str:
     verdict = "no worse" if told["ready"] else "could not be told"
     if any(each["verdict"] == "worse" for each in checks):
         verdict = "not the same twice"
-    reasons = [*told["untold"], *problems]
+    reasons = [*problems, *told["untold"]]  # what was not installed is why a check cannot run
     if not told["ready"] and reasons:
         verdict += f": {reasons[0][:REASON]}"
     stable, seconds = len(find_stable(told)), f"{told['seconds']:.0f}"

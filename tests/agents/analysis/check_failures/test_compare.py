@@ -22,11 +22,12 @@ class Ran:
     exit_code: int
     failures: FailuresByProgram
     stopped: bool = False
+    output: str = ""
 
 
 def to_run(output, exit_code=1, *, command="make test", exited=True):
     failures = read_failures(output, command, exited=exited)
-    return Ran(exit_code, failures, stopped=not exited)
+    return Ran(exit_code, failures, stopped=not exited, output=output)
 
 
 def fails(*names):
@@ -200,3 +201,16 @@ def test_near_misses_take_no_time(near):
     read_failures(output, "make", exited=True)
 
     assert time.process_time() - began < 1.5
+
+
+def test_a_run_without_names_says_what_the_command_says_and_no_markup_of_others():
+    hostile = "curl: (6) Could not resolve host: x` ![a](https://evil.example) @team\n"
+    run = to_run(f"fetching\n{hostile}make: *** [data] Error 6\n", 2)
+    why = compare([run, run], run).why
+    assert "Could not resolve host" in why
+    assert why.startswith("before the change, it failed without saying what fails")
+    quoted = why[why.index("(") + 1 : -1]
+    assert quoted.startswith("``")
+    assert quoted.endswith("``")
+    long = to_run("error: cannot " + "x" * 5000, 2)
+    assert len(compare([long, long], long).why) < 300
