@@ -20,6 +20,7 @@ _MARK = re.compile(
     r"|✘|➤ YN\d+:)"
     r"(?:\[\w{1,20}\])?[\s:|!]*"
 )
+_METER = re.compile(r"^[\s\d.:kMGT-]{40,400}(?=\w+: )")  # curl's, before what it says
 _RAISED = re.compile(r"[\w.]{1,80}(?:Error|Exception): \S")
 _SAYS_WHY = re.compile(
     r"\b(?:not find|no matching|not found|could not|couldn't|cannot|can't|unable to|missing:?|"
@@ -41,7 +42,7 @@ def find_cause(output: str) -> str:
     Whatever a package writes is in there: untrusted, and bounded.
     """
     written = [line[:LONGEST_LINE] for line in output.splitlines()[-LINES_READ:]]
-    lines = [line.rstrip() for line in written]
+    lines = [_METER.sub("", line).rstrip() for line in written]
     lines = [line for line in lines if not line.startswith("Picked up JAVA_TOOL_OPTIONS")]
     if _WENT_WRONG in lines:  # Gradle
         at = lines.index(_WENT_WRONG) + 1

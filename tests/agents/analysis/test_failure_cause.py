@@ -89,3 +89,9 @@ def test_what_a_package_writes_is_bounded(line):
     assert len(find_cause(hostile)) <= LONGEST
     assert len(shorten_cause(hostile)) <= SHORT
     assert time.monotonic() - began < 2
+
+
+def test_curls_meter_is_no_cause():
+    meter = "  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0"
+    said = f"make data\n{meter}curl: (6) Could not resolve host: data.example\nmake: *** [data]\n"
+    assert find_cause(said) == "curl: (6) Could not resolve host: data.example"
