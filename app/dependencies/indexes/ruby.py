@@ -15,6 +15,8 @@ from app.dependencies.origins import place_of, remove_credentials
 
 RUBYGEMS = ("https://rubygems.org/", "https://index.rubygems.org/")
 """The public index, and where Bundler reads its list."""
+PLAIN = ("http://rubygems.org/", "http://index.rubygems.org/")
+"""As old Gemfiles name them: the proxy asks for the same by TLS."""
 
 _MIRROR = "BUNDLE_MIRROR__"
 
@@ -32,9 +34,9 @@ async def ruby_indexes(operator: Operator) -> Configured:
     if not whole and sources and not any(map(_is_public, sources)):
         whole = sources.pop(0)
     if whole:
-        _add(made, operator, options, whole, RUBYGEMS)
-    for url in RUBYGEMS if not whole else ():
-        add_mirror(made, operator, url)
+        _add(made, operator, options, whole, (*RUBYGEMS, *PLAIN))
+    for url, plain in zip(RUBYGEMS, PLAIN, strict=True) if not whole else ():
+        add_mirror(made, operator, url, (plain,))
     for source, url in mirrored.items():
         _add(made, operator, options, url, (source,))
     for url in sources:

@@ -184,14 +184,16 @@ async def test_bundler_reads_rubygems_from_the_operators_mirror(scene, tmp_path)
     scene.lay(
         **{
             "Gemfile": gemfile.format("https://rubygems.org"),
+            "old/Gemfile": gemfile.format("http://rubygems.org"),
             "evil/Gemfile": gemfile.format(there),
             "evil/.bundle/config": f'---\nBUNDLE_MIRROR__ALL: "{there}"\n',
         }
     )
     script = "export BUNDLE_PATH=gems; bundle install --quiet && bundle exec ruby"
     script += " -e 'require %q(fettle_probe); puts VALUE'"
+    script += f" && (cd old && {script})"
     output, refused = await scene.run("bundle", f"{script}; cd evil && bundle install --quiet")
-    assert "4711" in output, (output, refused)
+    assert output.startswith("4711\n4711\n"), (output, refused)
     assert "/team/gems/gems/fettle_probe-1.0.gem" in scene.paths
     assert f"localhost:{scene.evil.port} is not a package index" in str(refused)
 

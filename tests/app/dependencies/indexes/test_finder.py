@@ -18,6 +18,8 @@ PUBLIC = {
     "https://plugins.gradle.org",
     "https://plugins-artifacts.gradle.org",
     "https://rubygems.org",
+    "http://rubygems.org",
+    "http://index.rubygems.org",
     "https://index.rubygems.org",
     "https://repo.packagist.org",
     "https://api.nuget.org",

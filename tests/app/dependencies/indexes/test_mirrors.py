@@ -7,7 +7,7 @@ from app.dependencies.indexes.finder import READERS
 from app.dependencies.indexes.hex import HEX, hex_indexes
 from app.dependencies.indexes.jvm import CENTRAL, PLUGINS, gradle_indexes, maven_indexes
 from app.dependencies.indexes.nuget import NUGET, nuget_indexes
-from app.dependencies.indexes.ruby import RUBYGEMS, ruby_indexes
+from app.dependencies.indexes.ruby import PLAIN, RUBYGEMS, ruby_indexes
 from tests.app.dependencies.indexes.conftest import MAVEN_SETTINGS, NUGET_SOURCE
 
 MIRROR = "https://mirror.example/all"
@@ -170,17 +170,23 @@ async def test_a_login_from_the_netrc_opens_gradles_server(machine):
 # --- Ruby -----------------------------------------------------------------------------------------
 
 
+PUBLIC_GEMS = {RUBYGEMS[0]: (PLAIN[0],), RUBYGEMS[1]: (PLAIN[1],)}
+
+
 async def test_an_unconfigured_bundler_has_rubygems(machine):
-    assert served(await ruby_indexes(machine.operator())) == dict.fromkeys(RUBYGEMS, ())
+    assert served(await ruby_indexes(machine.operator())) == PUBLIC_GEMS
 
 
 @pytest.mark.parametrize("name", ["BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/", "BUNDLE_MIRROR__ALL"])
 async def test_bundlers_mirror_stands_for_rubygems(machine, name):
     text = f'---\n{name}: "{MIRROR}"\nBUNDLE_MIRROR__EXAMPLE: "bot:hunter22"\n'
     machine.write(".bundle/config", text)
-    assert served(await ruby_indexes(machine.operator()))[MIRROR] == RUBYGEMS
+    assert served(await ruby_indexes(machine.operator()))[MIRROR] == (*RUBYGEMS, *PLAIN)
     machine.environ[name] = "https://env.example/"
-    assert served(await ruby_indexes(machine.operator()))["https://env.example/"] == RUBYGEMS
+    assert served(await ruby_indexes(machine.operator()))["https://env.example/"] == (
+        *RUBYGEMS,
+        *PLAIN,
+    )
 
 
 async def test_a_mirror_of_another_source_and_its_login(machine):
@@ -198,10 +204,10 @@ async def test_a_mirror_of_another_source_and_its_login(machine):
 async def test_sources_of_rubygems_are_used_where_bundler_has_no_mirror(machine):
     machine.write(".gemrc", f":sources:\n- {MIRROR}\n- https://more.example/\n")
     made = await ruby_indexes(machine.operator())
-    assert served(made) == {MIRROR: RUBYGEMS, "https://more.example/": ()}
+    assert served(made) == {MIRROR: (*RUBYGEMS, *PLAIN), "https://more.example/": ()}
     machine.write(".gemrc", f":sources:\n- https://rubygems.org\n- {MIRROR}\n")
     made = await ruby_indexes(machine.operator())
-    assert served(made) == {**dict.fromkeys(RUBYGEMS, ()), MIRROR: ()}
+    assert served(made) == {**PUBLIC_GEMS, MIRROR: ()}
 
 
 # --- Composer -------------------------------------------------------------------------------------
