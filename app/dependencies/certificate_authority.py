@@ -131,12 +131,12 @@ def _write_known(trusted: ssl.SSLContext) -> str:
     return "".join(map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True)))
 
 
-def make_truststore(bundle: str) -> bytes:
+def make_truststore(trusted: ssl.SSLContext, authority: Authority) -> bytes:
     """Return the same authorities as Java reads them, which knows no PEM: PKCS #12.
 
     https://docs.oracle.com/en/java/javase/17/security/java-secure-socket-extension-jsse-reference-guide.html
     """
-    found = _load_all(bundle)
+    found = (*_load_all(_write_known(trusted)), *_load_all(authority.pem))
     entries = [pkcs12.PKCS12Certificate(each, b"%d" % number) for number, each in enumerate(found)]
     # Java wants it locked, although all of it is public: with what every Java since 2021 opens.
     locked = (
@@ -149,13 +149,15 @@ def make_truststore(bundle: str) -> bytes:
     return pkcs12.serialize_java_truststore(entries, locked)
 
 
-def _load_all(bundle: str) -> Iterator[x509.Certificate]:
-    """Yield the authorities; an old one that breaks a rule of later years is left out."""
-    end = "-----END CERTIFICATE-----"
+@lru_cache(maxsize=8)
+def _load_all(bundle: str) -> tuple[x509.Certificate, ...]:
+    """Return the authorities; an old one that breaks a rule of later years is left out."""
+    end, found = "-----END CERTIFICATE-----", []
     for text in bundle.split(end)[:-1]:
         with warnings.catch_warnings(), suppress(ValueError, CryptographyDeprecationWarning):
             warnings.simplefilter("error")
-            yield x509.load_pem_x509_certificate(f"{text}{end}".encode())
+            found.append(x509.load_pem_x509_certificate(f"{text}{end}".encode()))
+    return tuple(found)
 
 
 def _general_name(host: str) -> x509.GeneralName:

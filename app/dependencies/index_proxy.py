@@ -229,9 +229,8 @@ async def open_proxy(
     try:
         server = await asyncio.start_unix_server(proxy.accept, proxy.socket, limit=_HEAD_LARGEST)
         await reading.open()
-        bundle = make_bundle(trusted, authority)
-        (folder / TRUSTSTORE).write_bytes(make_truststore(bundle))
-        _share(folder, owner, {BUNDLE: bundle, **(files or {})})
+        (folder / TRUSTSTORE).write_bytes(make_truststore(trusted, authority))
+        _share(folder, owner, {BUNDLE: make_bundle(trusted, authority), **(files or {})})
         try:
             yield proxy
         finally:

@@ -304,7 +304,9 @@ async def test_a_key_is_put_in_by_us_and_never_seen_inside(private, index):
             assert (await client.get(private, "/team/echo")).startswith("HTTP/1.1 502")
             assert (await client.get(private, "/team/files/six.whl")).endswith("\0hunt@r2")
             shared = [
-                path.read_text() for path in client.proxy.folder.glob("*.*") if path.is_file()
+                path.read_text(errors="replace")
+                for path in client.proxy.folder.glob("*.*")
+                if path.is_file()
             ]
     sent = {headers.get("Authorization") for _, _, headers in private.asked}
     assert sent == {private.key.header.get_secret_value()}
