@@ -32,7 +32,7 @@ async def test_the_environment_is_small_and_known(bash):
         "",
     }
     known = {"PATH", "HOME", "USER", "LANG", "CI", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
-    assert names == known | {"GIT_CONFIG_NOSYSTEM", "EXTRA"}
+    assert names == known | {"GIT_CONFIG_NOSYSTEM", "JAVA_TOOL_OPTIONS", "EXTRA"}
 
 
 async def test_only_its_own_processes_exist(bash):

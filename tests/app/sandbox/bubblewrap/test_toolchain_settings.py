@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.bubblewrap.profile import build_etc_files, build_system_options
+from app.sandbox.bubblewrap.profile import (
+    build_command_options,
+    build_etc_files,
+    build_system_options,
+)
+from app.sandbox.port import OperatorLimits, SandboxCommand, build_environment
+from tests.patience import PATIENCE
 
 SECRET = "hunter2-of-the-operator"
 JDKS = [folder for folder in Path("/etc").glob("java-*") if (folder / "management").is_dir()]
@@ -92,3 +98,36 @@ async def test_an_installed_maven_starts_and_shows_no_settings_of_the_machine(ba
     result = await bash("mvn --version; cat /etc/maven/settings.xml", timeout=120)
     assert "Apache Maven" in result.output
     assert "No such file" in result.output
+
+
+GROW = """class Grow {
+    public static void main(String[] given) {
+        System.out.println("most " + Runtime.getRuntime().maxMemory() / 1_000_000);
+        for (int round = 0; round < 4_000; round++) {
+            byte[] dropped = new byte[1_000_000];
+        }
+        System.out.println("done");
+    }
+}
+"""
+
+
+@needs_jdk
+async def test_java_takes_the_memory_of_its_command_for_the_machines(bash):
+    result = await bash(
+        f"cd ~ && cat >Grow.java <<'END'\n{GROW}END\njava Grow.java && java -Xmx300m Grow.java",
+        environment={"JAVA_TOOL_OPTIONS": "-Dmine=1"},
+        timeout=PATIENCE,
+    )
+    told = [int(line.split()[1]) for line in result.output.splitlines() if line[:5] == "most "]
+    assert result.output.count("done") == 2, result.output
+    assert told[0] <= OperatorLimits.memory / 4 / 1_000_000 + 1  # a quarter, as Java does it
+    assert told[1] <= 330  # whoever says how much is heard
+    assert "-Dmine=1 -XX:MaxRAM=" in result.output
+
+
+def test_each_sandbox_tells_java_what_the_operator_gives_a_command():
+    told = build_environment({"JAVA_TOOL_OPTIONS": "-Da=b"}, (), 1_000)
+    assert told["JAVA_TOOL_OPTIONS"] == "-Da=b -XX:MaxRAM=1000"
+    options = build_command_options(SandboxCommand(("true",)), (), 2_000)
+    assert options[options.index("JAVA_TOOL_OPTIONS") + 1] == "-XX:MaxRAM=2000"
