@@ -127,7 +127,7 @@ async def test_java_takes_the_memory_of_its_command_for_the_machines(bash):
 
 
 def test_each_sandbox_tells_java_what_the_operator_gives_a_command():
-    told = build_environment({"JAVA_TOOL_OPTIONS": "-Da=b"}, (), 1_000)
+    told = build_environment({"JAVA_TOOL_OPTIONS": "-Da=b"}, (), memory=1_000)
     assert told["JAVA_TOOL_OPTIONS"] == "-Da=b -XX:MaxRAM=1000"
     options = build_command_options(SandboxCommand(("true",)), (), 2_000)
     assert options[options.index("JAVA_TOOL_OPTIONS") + 1] == "-XX:MaxRAM=2000"
