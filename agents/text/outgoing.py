@@ -82,7 +82,8 @@ def _close_fence(text: str) -> str:
         return text
     markup = tokens[-1].markup
     first, last = tokens[-1].map or (0, 0)
-    closing = re.compile(rf"\s*{re.escape(markup[0])}{{{len(markup)},}}\s*")
+    # Spaces and tabs alone: https://spec.commonmark.org/0.31.2/#fenced-code-blocks
+    closing = re.compile(rf" {{0,3}}{re.escape(markup[0])}{{{len(markup)},}}[ \t]*")
     lines = text.split("\n")[first + 1 : last]
     return text if lines and closing.fullmatch(lines[-1]) else f"{text}\n{markup}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -277,6 +277,8 @@ def test_nothing_lives_and_doing_it_again_changes_nothing(text):
 
 
 @given(hostile)
+@example("```mermaid\ngraph\n```\xa0")  # which closes nothing
+@example("```\na\n    ```")
 def test_words_after_it_are_read_as_they_stand(text):
     tokens = MarkdownIt("commonmark").parse(f"{publish_text(text)}\n\nResolves #7\n")
     assert [t.content for t in tokens if t.type == "inline"][-1] == "Resolves #7"
