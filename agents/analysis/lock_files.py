@@ -43,6 +43,10 @@ _SAYS_DEPENDENCIES = re.compile(
 )
 """Files that say what a repository depends on, in every ecosystem that GitHub alerts about."""
 
+_MARKS = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+_OF_JSON = {"package-lock.json", "npm-shrinkwrap.json", "composer.lock", "Pipfile.lock"}
+_OF_TOML = {"uv.lock", "poetry.lock", "pdm.lock", "Cargo.lock"}
+
 Wishes = frozenset[tuple[str, str]]
 """Names of packages, each with what is asked for of it."""
 
@@ -122,6 +126,16 @@ def find_unlocked(pair: LockPair, before: PairText | None, after: PairText) -> l
         if held is not None:
             absent |= (held ^ wishes) - ((known ^ earlier) if known is not None else frozenset())
     return _list_names(absent)
+
+
+def is_broken(lock: str, text: str) -> bool:
+    """Return whether no tool reads this lock file: it is empty, not of its form, or half merged."""
+    if not text.strip() or _MARKS.search(text):
+        return True
+    name = posixpath.basename(lock)
+    if name in _OF_JSON:
+        return not _read_json(text)
+    return name in _OF_TOML and not toml_in(text)
 
 
 def _list_names(wishes: Iterable[tuple[str, str]]) -> list[str]:

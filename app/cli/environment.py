@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.errors import ConfigError
+from agents.text import one_line
 from app.cli.declaration import JsonObject
 from app.cli.terminal import DONE, PERSON, say
 from app.views.text import make_visible
@@ -33,6 +34,7 @@ WORDS = {"no worse": "can be told", "unknown": "cannot be told", "worse": "not t
 HEAD = """# What Fettle may do here, and how its work is checked; see `fettle policy schema`.
 # These commands were found by `fettle init`, ran twice, and said the same both times.
 """
+LEFT_OUT = "# This could not be told, and is not among them:\n"
 IN_IMAGE = "# They ran in the image {image}, which {named_by} names.\n"
 _READY = "A change that changes nothing is found no worse: changes can be called ready here."
 _NOT_READY = "Changes would stay drafts here, because this could not be told:"
@@ -72,10 +74,17 @@ def init(path: FolderOfClone) -> None:
     image = report.setup.image
     head = HEAD + (IN_IMAGE.format(**image.model_dump()) if image and image.id else "")
     text = head + yaml.safe_dump({"quality": checks}, sort_keys=False, allow_unicode=True)
+    untold = report.quality.untold
+    if untold:
+        text += "".join(
+            [LEFT_OUT, *(f"# - {make_visible(one_line(each, 400))}\n" for each in untold)]
+        )
     with file.open("x", encoding="utf-8") as new:
         new.write(text)
     typer.echo(make_visible(text).rstrip())
     say(f"Written to {file}. Commit it, and Fettle runs these and no others.")
+    if untold:
+        say("What could not be told stands in it as comments: mend that, or name other commands.")
     sys.exit(DONE)
 
 

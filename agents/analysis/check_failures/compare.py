@@ -24,6 +24,7 @@ _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
 _CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
+_FEWER = "with the change it ran {ran} tests, of {earlier} before"
 _CANNOT_START = "it could not be started"
 _CANNOT_READ = "the tests in {names} could not be run"
 _RAN_NONE = "it failed and ran no test"
@@ -175,7 +176,7 @@ def _with_report(failures: FailuresByProgram) -> Told:
 def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     """Return why nothing follows from these runs, of which none is known to be worse."""
     if not now.exit_code:
-        return _NOTHING_RAN if now.failures.ran == 0 else ""
+        return _NOTHING_RAN if now.failures.ran == 0 else _explain_fewer(before, now)
     red = [each for each in before if each.exit_code]
     for when, ending in (*((_WHEN[0], each) for each in red), (_WHEN[1], now)):
         if why := _explain_unread(when, ending):
@@ -187,6 +188,12 @@ def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         for program, told in told_now.items()
     )
     return _FURTHER if further else ""
+
+
+def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding) -> str:
+    """Return why a green run says little: of the tests that ran before, most did not run."""
+    ran, earlier = now.failures.ran, max((each.failures.ran or 0 for each in before), default=0)
+    return _FEWER.format(ran=ran, earlier=earlier) if ran and ran * 2 < earlier else ""
 
 
 def _explain_unread(when: str, ending: CheckEnding) -> str:

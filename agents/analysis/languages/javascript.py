@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -61,6 +62,8 @@ SCRIPTS = {  # name of a script: what it checks
 }
 _INSTALLED = "{ test -d node_modules || test -e .pnp.cjs; }"
 _NO_TEST = re.compile(r"no test specified")
+_IDLE = re.compile(r"(?:(?:echo\b[^&|;<>]*|true|:|exit(?:\s+0)?)\s*(?:&&|;|$)\s*)+")
+"""What only says something, and succeeds."""
 _SIDE_ISSUE = re.compile(
     r"\s*(?:npx\s[^&|;]*\baudit\b[^&|;]*|npm\s+audit[^&|;]*"
     r"|(?:npm|pnpm|yarn)\s+(?:run\s+)?(?:-s\s+|--silent\s+)?"
@@ -208,12 +211,23 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         run, there = f"npm run --silent {each}", f"command -v npm && {_INSTALLED}"
     else:
         run, there = "pnpm --recursive --if-present run", f"command -v pnpm && {_INSTALLED}"
+    known = _list_member_scripts(files)
     members = [
         suggest(f"npm {subject}", f"{run} {script}", there)
         for script, subject in {"test": "tests", "lint": "lint", "typecheck": "types"}.items()
-        if f"npm {subject}" not in told
+        if f"npm {subject}" not in told and (known is None or script in known)
     ]
     return [*found, *members]
+
+
+def _list_member_scripts(files: RepositoryFiles) -> set[str] | None:
+    """Return the scripts that members of the workspace have; None where no member was read."""
+    patterns = list_workspaces(files)
+    read = (path for path in files.texts if path.endswith("/package.json"))
+    members = [path for path in read if is_member(posixpath.dirname(path), patterns)]
+    tables = (table(files.json(path), "scripts") for path in members)
+    scripts = {name for each in tables for name, text in each.items() if runs_and_ends(text)}
+    return scripts if members else None
 
 
 def _list_runners(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
@@ -250,7 +264,8 @@ def runs_and_ends(script: object) -> bool:
     """Return whether a script does something, and ends without somebody who stops it."""
     if not isinstance(script, str) or not script.strip():
         return False
-    return not (_NO_TEST.search(script) or _WATCHES.search(script))
+    idle = _NO_TEST.search(script) or _IDLE.fullmatch(script.strip())
+    return not (idle or _WATCHES.search(script))
 
 
 def _covers(files: RepositoryFiles, folder: str) -> bool:

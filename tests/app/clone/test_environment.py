@@ -116,6 +116,7 @@ def test_init_writes_the_checks_that_can_tell_and_no_others(bench, fettle):
     assert written.strip() in out
     [check] = parse_policy(written.encode()).quality
     assert check.run == "python3 -m unittest -q"
+    assert "# This could not be told, and is not among them:\n# - `tests" in written
 
 
 def test_init_leaves_a_policy_that_is_there(bench, fettle):

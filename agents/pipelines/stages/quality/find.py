@@ -23,7 +23,8 @@ from agents.analysis.languages import (
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.service_start import explain_unavailable, wrap_with_services
 from agents.analysis.services import Service, find_services, list_service_paths
-from agents.policy import POLICY_PATH, Check
+from agents.pipelines.stages.quality.results import BY_POLICY
+from agents.policy import Check
 from agents.ports import WorkTree
 from agents.run import StageContext
 
@@ -38,7 +39,7 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
     """Return the checks that can run, the commands of those that cannot, and who named them."""
     policy = await run.policy()
     if policy.quality is not None:
-        return list(policy.quality), (), f"`{POLICY_PATH}`"
+        return list(policy.quality), (), BY_POLICY
     tree = await run.tree(run.base)
     chosen: dict[str, SuggestedCheck] = {}
     missing: dict[str, str] = {}

@@ -11,6 +11,7 @@ from agents.analysis.lock_files import (
     LockPair,
     PairText,
     find_unlocked,
+    is_broken,
     list_lock_pairs,
     list_removed_locks,
 )
@@ -25,6 +26,8 @@ _SENTENCES = {
     " checks ran with was installed before it: lock it anew with the tool that wrote {lock}",
     "removed": "the change removes {lock} and leaves {manifest}, and what the checks ran with was"
     " installed before it: put {lock} back, or say in the pull request why it goes",
+    "broken": "no tool reads {lock} any more as the change leaves it, and what the checks ran with"
+    " was installed before it: lock {manifest} anew with the tool that wrote {lock}",
     "unread": "whether {lock} still fits {manifest} could not be told, because they are too long or"
     " too many to compare: install from {lock} with its own tool to find out",
 }
@@ -37,7 +40,7 @@ class UnlockedManifest(Frozen):
     lock: str
     packages: tuple[str, ...] = ()
     """The first few of those over which they disagree."""
-    state: Literal["disagree", "removed", "unread"] = "disagree"
+    state: Literal["disagree", "removed", "broken", "unread"] = "disagree"
 
     def describe(self) -> str:
         """Return it as a sentence's part in Markdown that can be published."""
@@ -59,13 +62,17 @@ async def find_unlocked_manifests(
         before, after = [await _read(run, commit, pair) for commit in (run.base, head)]
         if not after or max(len(after.manifest), len(after.lock)) > LONGEST:
             found.append(_name(pair, "unread"))
+        elif await asyncio.to_thread(is_broken, pair.lock, after.lock):
+            found.append(_name(pair, "broken"))
         elif packages := await asyncio.to_thread(find_unlocked, pair, before, after):
             found.append(_name(pair, "disagree", packages))
     return (*found, *[_name(pair, "unread") for pair in pairs[_MOST_PAIRS : _MOST_PAIRS + 1]])
 
 
 def _name(
-    pair: LockPair, state: Literal["disagree", "removed", "unread"], packages: Sequence[str] = ()
+    pair: LockPair,
+    state: Literal["disagree", "removed", "broken", "unread"],
+    packages: Sequence[str] = (),
 ) -> UnlockedManifest:
     return UnlockedManifest(
         manifest=pair.manifest, lock=pair.lock, packages=tuple(packages), state=state

@@ -9,6 +9,7 @@ from agents.analysis.check_failures import FailuresByProgram, Verdict, explain_n
 from agents.analysis.failure_cause import shorten_cause
 from agents.analysis.services import Service
 from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
+from agents.policy import POLICY_PATH
 from agents.ports import FlakyTest, SetupResult
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
@@ -17,6 +18,8 @@ NAME_LIMIT, COMMAND_LIMIT = 60, 120  # characters of a check's name, and of its 
 COMMANDS_SHOWN = 4
 REASON_LIMIT = 400
 
+BY_POLICY = f"`{POLICY_PATH}`"
+"""The source of checks that people named."""
 NOT_THERE = "its program is not there"
 _SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
@@ -104,6 +107,15 @@ class Baseline(Frozen):
     older version began."""
 
     @property
+    def chosen(self) -> bool:
+        """Return whether people named the checks.
+
+        These then say all that is asked for, whatever else could not be set up. Runs that an older
+        version began are held to no more than they were.
+        """
+        return self.form < 2 or self.source == BY_POLICY
+
+    @property
     def documents_first(self) -> bool:
         """Return whether documentation is written before the change is judged, not after it."""
         return self.form > 1
@@ -158,7 +170,9 @@ class CheckComparison(Frozen):
         if len(missing) > COMMANDS_SHOWN:
             commands += f" and {len(missing) - COMMANDS_SHOWN} more"
         reasons = [_NOT_HERE.format(commands=commands)] if missing else []
-        reasons += [publish(one_line(each, REASON_LIMIT)) for each in self.baseline.unstarted]
+        lacking = () if self.baseline.chosen else self.baseline.setup.problems
+        told = (*lacking, *self.baseline.unstarted)
+        reasons += [publish(one_line(each, REASON_LIMIT)) for each in told]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
         reasons += [each.describe() for each in self.unlocked]

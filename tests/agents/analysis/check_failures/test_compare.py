@@ -55,6 +55,17 @@ def test_only_what_did_not_fail_before_is_new(before, now, new):
     assert found == tuple(f"t.py::{name}" for name in new.split())
 
 
+@pytest.mark.parametrize(
+    ("earlier", "ran", "verdict"),
+    [(857, 3, "unknown"), (4, 1, "unknown"), (4, 2, "no worse"), (2, 3, "no worse")],
+)
+def test_where_most_tests_no_longer_run_a_green_run_says_nothing(earlier, ran, verdict):
+    """A change can make tests skip themselves, as by `importorskip` of what it breaks."""
+    found = compare((to_run(f"{earlier} passed in 1s", 0),), to_run(f"{ran} passed in 1s", 0))
+    assert found.verdict == verdict
+    assert (f"it ran {ran} tests, of {earlier} before" in found.why) == (verdict == "unknown")
+
+
 def test_in_a_merge_it_is_new_only_if_it_fails_in_neither_branch():
     assert find_new_failures((fails("a"), fails("b")), fails("a", "b", "c")) == ("t.py::c",)
     assert find_new_failures((fails("a"), PASSED), fails("a", "b")) == ("t.py::b",)

@@ -84,6 +84,8 @@ def test_types_are_checked_in_the_projects_own_package(paths, looked_at):
         ("package.json", "{"),
         ("package.json", "[1]"),
         ("package.json", '{"scripts": ["test"]}'),
+        ("package.json", '{"scripts": {"test": "echo todo"}}'),
+        ("package.json", '{"scripts": {"test": "echo no tests yet && exit 0", "build": "true"}}'),
         ("pyproject.toml", 'tool = "odd"'),
         ("Makefile", "testing:\n\tx"),
         ("README.md", "run make test"),
@@ -91,6 +93,14 @@ def test_types_are_checked_in_the_projects_own_package(paths, looked_at):
 )
 def test_broken_or_unrelated_files_suggest_nothing(path, text):
     assert detect_commands([path], {path: text}) == []
+
+
+@pytest.mark.parametrize(
+    "script", ["echo a; jest", "true && tsc", "exit 1", "echo a > b", "node t"]
+)
+def test_a_script_that_does_more_than_to_say_something_is_a_check(script):
+    text = f'{{"scripts": {{"test": "{script}"}}}}'
+    assert detect_commands(["package.json"], {"package.json": text}) == ["npm run --silent test"]
 
 
 def test_each_candidate_says_how_to_see_whether_it_can_run():

@@ -231,6 +231,16 @@ def test_a_workspace_without_a_script_of_its_own_runs_those_of_its_members():
     assert found["npm tests"] == "npm run --silent --if-present --workspaces test"
 
 
+def test_what_no_member_of_a_workspace_has_is_no_check_of_it():
+    members = {"a": {"build": "tsc"}, "b": {"test": "node t.js", "lint": "echo none"}}
+    files = {
+        f"packages/{name}/package.json": package(scripts=made) for name, made in members.items()
+    }
+    root = {"package.json": package(workspaces=["packages/*"])}
+    assert "npm tests" in checks(lay(*files, files=files | root))
+    assert not {"npm lint", "npm types"} & checks(lay(*files, files=files | root)).keys()
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -195,12 +195,15 @@ LOCKED = {
     [
         ({"package.json": '{"dependencies": {"left-pad": "^1.3.0"}}'},
          "`package.json` and `package-lock.json` disagree about `left-pad`"),
+        ({"package-lock.json": "<<<<<<< HEAD\n{}\n"}, "no tool reads `package-lock.json` any more"),
+        ({"package-lock.json": " \n"}, "no tool reads `package-lock.json` any more"),
+        ({"package-lock.json": "{'a': 1}"}, "no tool reads `package-lock.json` any more"),
         ({"package-lock.json": None}, "removes `package-lock.json` and leaves `package.json`"),
         ({"package-lock.json": "{}" + " " * LONGEST}, "could not be told, because they are too"),
         ({**{f"{n}/package.json": "{}" for n in range(41)}, "package.json": "{ }"},
          "could not be told, because they are too long or too many"),
     ],
-    ids=["manifest alone", "lock removed", "lock too long", "too many"],
+    ids=["manifest alone", "half merged", "emptied", "of no form", "removed", "long", "many"],
 )  # fmt: skip
 async def test_a_lock_that_may_not_fit_is_not_called_good(make_world, request_, change, why):
     policy = "quality: [{name: tests, run: make test}]\n"
@@ -219,6 +222,33 @@ async def test_a_lock_that_may_not_fit_is_not_called_good(make_world, request_, 
     assert quality.verdict == "unknown"
     [told] = quality.untold
     assert why in told
+
+
+@pytest.mark.parametrize(
+    ("source", "form", "verdict"),
+    [
+        ("found in the repository's files", 3, "unknown"),
+        (f"`{POLICY_PATH}`", 3, "no worse"),
+        ("found in the repository's files", 1, "no worse"),
+    ],
+    ids=["guessed", "named by people", "an older version's"],
+)
+def test_what_could_not_be_set_up_is_not_called_good_by_checks_that_were_guessed(
+    source, form, verdict
+):
+    """The only tests for a Python that is not there skip themselves, and all else is green."""
+    problem = "`pyproject.toml` asks for python `>=3.14`.\nThere is none. @everyone"
+    setup = SetupResult(source="pyproject.toml", problems=(problem,))
+    green = CheckResult(**CHECK, exit_code=0)
+    now = green.model_copy(update={"verdict": "no worse"})
+    base = Baseline(runs=(green,), source=source, setup=setup, form=form)
+    quality = CheckComparison(commit="c", runs=(now,), baseline=base)
+
+    assert quality.verdict == verdict
+    told = "".join(quality.untold)
+    assert ("asks for python" in told) == (verdict == "unknown")
+    assert "@everyone" not in told
+    assert "\n" not in told
 
 
 async def test_a_suite_that_starts_no_more_is_worse_than_a_red_one(measured):
