@@ -22,6 +22,10 @@ _UNSURE = (
     "with the change, {names} failed at first and then in one of {times} runs by itself, and in"
     " none before the change, so nothing says whether the change is the cause"
 )
+_UNSURE_WHOLE = (
+    "with the change, {names} failed at first and then in one of {times} runs of all, and in none"
+    " before the change, so nothing says whether the change is the cause"
+)
 
 RunCheck = Callable[[str, Mapping[str, str]], Awaitable[CheckResult]]
 """Runs the check on a commit, with these variables besides."""
@@ -115,20 +119,45 @@ class Confirmation:
         return self._tolerate(again, (*names, *found.new), before=flaky)
 
     async def _run_whole(self, now: CheckResult, names: Sequence[str]) -> CheckResult:
-        """Return what comes of running all of it again, where no test can be run by itself."""
-        rest, spent = tuple(names), 0.0
+        """Return what comes of running all of it again, where no test can be run by itself.
+
+        As of tests that can: what fails each time is new, what never does again is flaky. What
+        fails sometimes is held against the change unless it does so before the change, too.
+        """
+        rest, green, seen, reds, spent = tuple(names), now, tuple(names), 0, 0.0
         for _ in range(ALONE):
             again = await self.run_check(self.head, {})
             found = compare(self.before, again)
-            if found.verdict != "worse":
-                return self._tolerate(again, names or (now.name,))
-            rest = confirm_failures(rest, found.new)
-            if names and not rest:
-                return self._tolerate(again, (*names, *found.new))
+            same = confirm_failures(rest, found.new) if found.verdict == "worse" else ()
+            if same or (found.verdict == "worse" and not names):
+                rest, reds = same, reds + 1
+            else:
+                green, seen = again, (*seen, *found.new)
             spent += again.seconds
             if spent > PATIENCE:
                 break
-        return _judge(now, "worse", rest, seen=names)
+        if green is now:
+            return _judge(now, "worse", rest, seen=names)
+        names = seen or (now.name,)
+        if not reds or await self._fails_before(rest):
+            return self._tolerate(green, names, before=names if reds else ())
+        if reds > 1:
+            return _judge(now, "worse", rest, seen=seen)
+        why = _UNSURE_WHOLE.format(names=list_names(rest or names), times=ALONE)
+        return _judge(green, "unknown", why=why, seen=seen)
+
+    async def _fails_before(self, names: Sequence[str]) -> bool:
+        """Return whether the whole check fails in one of these, or at all, before the change."""
+        spent = 0.0
+        for _ in range(ALONE):
+            if spent > PATIENCE:
+                break
+            run = await self.run_check(self.base, {})
+            spent += run.seconds
+            failed = {name for told in run.failures.programs for name in told.names}
+            if run.exit_code and (not names or failed & set(names)):
+                return True
+        return False
 
     def _tolerate(
         self, run: CheckResult, flaky: Sequence[str], *, before: Sequence[str] = ()
