@@ -61,6 +61,10 @@ LOCKED = {  # lock file: tool, commands
     ),
     "Pipfile.lock": ("pipenv", (MAKE_VENV, "pipenv sync --dev")),
 }
+ALL_PACKAGES = "uv sync --frozen --all-packages"
+UV_WORKSPACE = (f"{ALL_PACKAGES} --all-extras --all-groups || {ALL_PACKAGES} || uv sync --frozen",)
+"""Members that the root does not depend on are installed by no plain `uv sync`.
+https://docs.astral.sh/uv/concepts/projects/workspaces/"""
 _TESTED_WITH = {"pdm": "'pdm[locked]'"}
 """Tools that name the dependencies they were tested with; PDM fails with some newer ones."""
 _HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
@@ -87,9 +91,15 @@ def make_python_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     for lock, (tool, commands) in LOCKED.items():
         if lock in files.paths:
             decided_by = (lock, *(p for p in (*MANIFESTS, "Pipfile") if p in files.paths))
-            recipe = _make_locked_recipe(tool, commands, decided_by, files)
+            whole = UV_WORKSPACE if tool == "uv" and _has_members(files) else commands
+            recipe = _make_locked_recipe(tool, whole, decided_by, files)
             return replace(recipe, otherwise=_make_pip_recipe(files))
     return _make_pip_recipe(files)
+
+
+def _has_members(files: RepositoryFiles) -> bool:
+    """Return whether the project is the root of a uv workspace."""
+    return bool(table(files.toml("pyproject.toml"), "tool", "uv", "workspace"))
 
 
 def _make_locked_recipe(

@@ -88,6 +88,14 @@ def test_a_service_with_a_lock_two_folders_down():
     assert "tests in services/api" in checks(files)
 
 
+def test_all_members_of_a_uv_workspace_are_installed():
+    root = f'{PYTHON}\n[tool.uv.workspace]\nmembers = ["packages/*"]\n'
+    [recipe] = plan(lay("uv.lock", files={"pyproject.toml": root})).recipes
+    assert recipe.commands[-1].startswith("uv sync --frozen --all-packages --all-extras")
+    [alone] = plan(lay("uv.lock", files={"pyproject.toml": PYTHON})).recipes
+    assert "--all-packages" not in alone.commands[-1]
+
+
 def test_the_roots_environment_stays_where_it_was():
     assert plan(lay("requirements.txt")).recipes[0].commands[0] == "python3 -m venv /setup/venv"
     assert place_venv("a/b") != place_venv("a-b")
