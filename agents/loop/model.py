@@ -50,6 +50,7 @@ UNKNOWN_KEY = 401
 BINDING_BETA, COMPACTION_BETA = "thinking-binding-controls-2026-08-01", "compact-2026-09-04"
 LONGEST_SUMMARY = 16_000  # tokens
 TOO_LONG = ("prompt is too long", "exceed context limit")
+NO_CREDIT = "credit balance is too low"  # which is said as a request that is wrong
 CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 
 
@@ -301,7 +302,7 @@ def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:
     for secret in secrets:
         said = said.replace(secret, "[key]")
     text = f"{said[:500]} (status {status}, request {error.request_id or 'without id'})"
-    spent = "spend_limit" in (error.error_code or "")
+    spent = "spend_limit" in (error.error_code or "") or NO_CREDIT in said.lower()
     if status in (401, 402, 403) or kind in CREDENTIALS or spent:
         return ConfigError(
             f"The model's server refuses our credentials: {text}. Check ANTHROPIC_API_KEY, the"

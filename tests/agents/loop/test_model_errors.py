@@ -139,15 +139,21 @@ async def test_the_class_says_who_must_act(status, kind, expected, inside_stream
         assert "ANTHROPIC_API_KEY" in str(caught.value)
 
 
-async def test_a_used_up_spend_limit_is_the_operators_business():
-    error = {
-        "type": "rate_limit_error",
-        "message": "limit reached",
-        "details": {"error_code": "enforced_spend_limit_reached"},
-    }
+LIMITED = {
+    "type": "rate_limit_error",
+    "message": "limit reached",
+    "details": {"error_code": "enforced_spend_limit_reached"},
+}
+NO_CREDIT = {
+    "type": "invalid_request_error",
+    "message": "Your credit balance is too low to access the API.",
+}
 
+
+@pytest.mark.parametrize(("status", "error"), [(429, LIMITED), (400, NO_CREDIT)])
+async def test_used_up_money_is_the_operators_business(status, error):
     async def refuse(request: web.Request) -> web.Response:
-        return web.json_response({"type": "error", "error": error}, status=429)
+        return web.json_response({"type": "error", "error": error}, status=status)
 
     async with serve(refuse) as url:
         model = ClaudeModel(AnthropicAccess(KEY, url))

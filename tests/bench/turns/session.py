@@ -103,7 +103,9 @@ async def _long_session(place: BenchPlace) -> Sequence[Row[Any]]:
     database = Database(place.server.database_url)
     try:
         rows = await database.read(
-            lambda c: c.execute(select(turns).order_by(turns.c.created_at)).all()
+            lambda c: c.execute(
+                select(turns).where(turns.c.kind != "head").order_by(turns.c.created_at)
+            ).all()
         )
     finally:
         database.close()
