@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.errors import ModelRefused
+from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import moves_shown, results_shown
 from agents.pipelines.remediate.work import Work
@@ -42,7 +42,7 @@ async def summarize(run: StageContext, work: Work) -> Work:
             results=results_shown(run, work),
             words=run.fence(_words(work)),
         )
-    except ModelRefused:  # the tables say it all
+    except WORDLESS:  # the tables say it all
         return work
     return work.model_copy(update={"prose": done.text})
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents.errors import BudgetExceeded, ModelRefused
 from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import Stuck
 from agents.remediation import result_of
@@ -24,6 +25,16 @@ async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene
     assert "Every copy of jinja2 (3.1.4) is outside" in place.told, "the same checks by code"
     assert "By a fresh model session" in place.pull.body
     assert "*A model's summary:* The bound was in the way, so it was moved" in place.pull.body
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded("$5 are used up"), ModelRefused("declined")])
+async def test_a_fix_that_was_verified_is_published_without_a_models_summary(scene, acts, error):
+    place = scene([*engineers(acts), acts.stands(), error], needs=STUCK)
+
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed", outcome.text
+    assert "A model's summary" not in place.pull.body
 
 
 async def test_the_judge_never_sees_what_the_engineer_said(scene, acts):
