@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, prompt_path
-from agents.pipelines.resolve.triage.comment import ClarifyingComment
+from agents.pipelines.resolve.triage.comment import ClarifyingComment, write_question
 from agents.pipelines.resolve.triage.triage import Triage, format_decision
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
@@ -92,7 +93,10 @@ async def comment_draft(run: StageContext, finding: Triage) -> Question:
         wanted = _LIST[finding.decision]
         return f"Your decision was `{finding.decision}`: fill in `{wanted}` and nothing else."
 
-    comment = await run.converse(COMMENT_DRAFT, objection=objection, decision=finding.decision)
+    try:
+        comment = await run.converse(COMMENT_DRAFT, objection=objection, decision=finding.decision)
+    except WORDLESS:  # what has to be known is known without it
+        comment = write_question(finding)
     question = await _post_question(run, finding, comment)
     run.summarize("asked questions" if comment.kind == "ask" else "proposed ways to do it")
     return question

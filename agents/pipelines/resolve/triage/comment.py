@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents.loop import Submission
-from agents.pipelines.resolve.triage.triage import PartPlan
+from agents.pipelines.resolve.triage.triage import PartPlan, Triage
 from agents.text import one_line, publish
 
 Safe = Callable[..., str]
@@ -117,6 +117,17 @@ class ClarifyingComment(Submission, tool="submit_comment"):
         ways = [_way(number, each, safe) for number, each in enumerate(self.approaches, 1)]
         chosen = safe(one_line(self.recommendation, 90))
         return "\n\n".join([_PROPOSE, *ways, f"**I recommend: {chosen}.**", safe(self.reason)])
+
+
+def write_question(finding: Triage) -> ClarifyingComment:
+    """Return the comment in triage's own words, where no model writes one."""
+    why, detail = finding.reasoning.strip(), finding.detail.strip()
+    question = CommentQuestion(
+        question=f"This has to be known or chosen before anything is changed: {detail}"[:LONGEST],
+        why=f"It came out of this: {why}"[:LONGEST],
+        otherwise="Nothing more than the issue says.",
+    )
+    return ClarifyingComment(questions=[question], approaches=[], recommendation="", reason="")
 
 
 def _questions(questions: Sequence[CommentQuestion], safe: Safe) -> str:

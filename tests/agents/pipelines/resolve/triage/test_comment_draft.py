@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.errors import ToolError
+from agents.errors import BudgetExceeded, ModelRefused, ToolError
 from agents.pipelines.resolve.triage.clarification import (
     COMMENT_DRAFT,
     TRIAGE_AGAIN,
@@ -109,6 +109,21 @@ def asked_of(world):
 
 
 # --- the comment --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [ModelRefused("declined"), BudgetExceeded("$5 are used up")])
+@pytest.mark.parametrize("decision", ["ask", "propose"])
+async def test_where_no_model_writes_it_people_are_asked_in_triages_words(talking, error, decision):
+    run, _ = await talking([error], tracker=MemoryTracker(), steering=MemorySteering())
+    finding = make_triage(decision)
+
+    question = await run.stage(comment_draft, finding)
+
+    said = run.context.ports.publisher.comments["question-1"]
+    assert question.waits
+    assert f"1. This has to be known or chosen before anything is changed: {finding.detail}" in said
+    assert f"**Why it matters:** It came out of this: {finding.reasoning}" in said
+    assert "`/bot go`" in said
 
 
 async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(talking, talk):
