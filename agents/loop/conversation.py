@@ -18,7 +18,7 @@ from agents.tools.base import Capability
 from agents.tools.registry import TOOLS
 from agents.tools.schema import describe, describe_faults, find_unusable, strict_schema
 
-PORTS = ("forge", "web")
+PORTS = tuple(sorted({tool.port for tool in TOOLS if tool.port}))
 """The ports that tools of ours need, and that not every run has."""
 SYSTEM = Path(__file__).with_name("system.md")
 

@@ -49,6 +49,14 @@ _FIND_HOOKS = "find . -name node_modules -prune -o -name 'sitecustomize*' -print
 _FIND_PLUGINS = (
     "find . -name node_modules -prune -o -name .yarnrc.yml -exec grep -l plugins {} +; exit 0"
 )
+_PLUGIN = (
+    "A plugin that the repository's `.yarnrc.yml` names would run within Yarn, so nothing was"
+    " installed. Go on without the package, and say in your submission that it is wanted."
+)
+_HOOK = (
+    "A `sitecustomize.py` in the repository would run within pip, so nothing was installed. Move it"
+    " away for this one command, or go on without the package."
+)
 SUBJECT = 200  # characters of a call's subject in live views
 REASONS = 6  # that one verdict names
 
@@ -213,9 +221,9 @@ async def _prepare_install(tool: Tool, bench: Bench) -> Tool:
     if install.tool == "npm":
         await _require_own_manifests(bench, bench.known.commit, install.program)
         if install.program == "yarn":
-            await _require_no_plugins(bench)
+            await _require_none(bench, _FIND_PLUGINS, _PLUGIN)
     else:
-        await _require_no_hooks(bench)
+        await _require_none(bench, _FIND_HOOKS, _HOOK)
     return tool.model_copy(update={"command": install.script})
 
 
@@ -229,25 +237,14 @@ async def _require_own_manifests(bench: Bench, commit: str, program: str) -> Non
         )
 
 
-async def _require_no_plugins(bench: Bench) -> None:
-    """Raise ToolError where Yarn would run a plugin of the tree, on its way to the index."""
-    found = await bench.tree.run(["bash", "-c", _FIND_PLUGINS], timeout=60, writable=False)
-    if found.exit_code or found.output.strip():
-        raise ToolError(
-            "A plugin that the repository's `.yarnrc.yml` names would run within Yarn, so nothing"
-            " was installed. Go on without the package, and say in your submission that it is"
-            " wanted."
-        )
+async def _require_none(bench: Bench, find: str, refusal: str) -> None:
+    """Raise ToolError where the tree holds what runs within an installer, on its way to the index.
 
-
-async def _require_no_hooks(bench: Bench) -> None:
-    """Raise ToolError where a file of the tree may run inside pip, on pip's way to the index."""
-    found = await bench.tree.run(["bash", "-c", _FIND_HOOKS], timeout=60, writable=False)
+    `find`: what prints where it is.
+    """
+    found = await bench.tree.run(["bash", "-c", find], timeout=60, writable=False)
     if found.exit_code or found.output.strip():
-        raise ToolError(
-            "A `sitecustomize.py` in the repository would run within pip, so nothing was installed."
-            " Move it away for this one command, or go on without the package."
-        )
+        raise ToolError(refusal)
 
 
 def _require(

@@ -124,7 +124,8 @@ class Confirmation:
         As of tests that can: what fails each time is new, what never does again is flaky. What
         fails sometimes is held against the change unless it does so before the change, too.
         """
-        rest, green, seen, reds, spent = tuple(names), now, tuple(names), 0, 0.0
+        rest, seen, reds, spent = tuple(names), tuple(names), 0, 0.0
+        green: CheckResult | None = None
         for _ in range(ALONE):
             again = await self.run_check(self.head, {})
             found = compare(self.before, again)
@@ -136,7 +137,7 @@ class Confirmation:
             spent += again.seconds
             if spent > PATIENCE:
                 break
-        if green is now:
+        if green is None:
             return _judge(now, "worse", rest, seen=names)
         names = seen or (now.name,)
         if not reds or await self._fails_before(rest):
