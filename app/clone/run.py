@@ -40,10 +40,8 @@ STOPPED = (
 )
 
 
-ONCE_MORE = (
-    "A run of this very thing failed before. This one begins anew; with `--resume` the other goes"
-    " on where it failed."
-)
+ONCE_MORE = "A run of this very thing failed before. This one begins anew."
+RESUMES = " With `--resume` the other goes on where it failed."
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class CloneRequest:
         """Return what becomes of a run of the same that failed."""
         if self.choose is not None:
             return await self.choose()
-        self.tell(ONCE_MORE)
+        self.tell(ONCE_MORE + ("" if self.request else RESUMES))
         return "fresh"
 
     @property

@@ -9,8 +9,9 @@ import stat
 import pytest
 
 from agents.errors import Cancelled, ConfigError
-from app.clone.run import ONCE_MORE
+from app.clone.run import ONCE_MORE, RESUMES, CloneRequest
 from tests.app.clone.conftest import DOCS, GOOD, JUDGE, PLAN, PULL, STEP, TRIAGE, git
+from tests.fakes.requests import build_remediate_alert
 
 
 async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, calc):
@@ -34,7 +35,7 @@ async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, ca
     await bench.play(GOOD)  # what failed is over: the same question begins anew
     again = await bench.resolve(calc)
     assert again.exit_code == 0, again.text
-    assert bench.told[-2:] == [ONCE_MORE, bench.told[-1]]
+    assert bench.told[-2:] == [ONCE_MORE + RESUMES, bench.told[-1]]
     assert bench.told[-1].startswith("Working on")
     assert bench.list_folders() == [kept]
     [done] = bench.list_done()
@@ -108,3 +109,10 @@ async def test_runs_retry_takes_up_a_run_on_a_clone_from_a_stage_on(bench, calc)
     moved = await retry(calc, f"{ident}-2")
     assert moved.code == 2
     assert "another clone or another commit" in moved.err
+
+
+async def test_what_cannot_be_resumed_says_nothing_of_resuming(bench):
+    """`fettle remediate` has no such option: it looks at the alerts as they are now."""
+    wish = CloneRequest("Mend it", "", bench.told.append, None, request=build_remediate_alert())
+    assert await wish.choose_again() == "fresh"
+    assert bench.told == [ONCE_MORE]
