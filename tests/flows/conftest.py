@@ -253,9 +253,9 @@ class Place:
 
     async def redeliver(self, delivery):
         """Have GitHub send the delivery again; return the new attempt."""
-        self.github.webhooks.redeliver(delivery)
-        await self.github.webhooks.wait_until_settled()
-        return self.github.webhooks.log[-1]
+        webhooks = self.github.webhooks
+        [again] = await webhooks.send_caused(lambda: webhooks.redeliver(delivery))
+        return again
 
     def tokens(self):
         """Return every installation token that was handed out."""

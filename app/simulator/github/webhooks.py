@@ -8,7 +8,7 @@ import hmac
 import itertools
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -106,6 +106,16 @@ class Webhooks:
         """Wait until every delivery has been answered or has timed out."""
         while self._on_the_way:
             await asyncio.gather(*self._on_the_way, return_exceptions=True)
+
+    async def send_caused(self, cause: Callable[[], object]) -> list[Delivery]:
+        """Do what makes events happen; return their deliveries, each answered or timed out.
+
+        What the App does because of them makes events of its own: those are not waited for.
+        """
+        before = set(self._on_the_way)
+        cause()
+        caused = await asyncio.gather(*(self._on_the_way - before))
+        return sorted(caused, key=lambda delivery: delivery.id)
 
     def announce(
         self,

@@ -112,10 +112,10 @@ class Admin(AppsAdmin):
         self, repository: Repository, number: int, label: str, sender: Account
     ) -> list[Delivery]:
         """Put a label on; returns the deliveries that this caused."""
-        sent_before = len(self.webhooks.log)
-        self.parts.issues.add_labels(repository.issues[number], Actor(sender), [label])
-        await self.webhooks.wait_until_settled()
-        return self.webhooks.log[sent_before:]
+        issue = repository.issues[number]
+        return await self.webhooks.send_caused(
+            lambda: self.parts.issues.add_labels(issue, Actor(sender), [label])
+        )
 
     async def unlabel_issue(
         self, repository: Repository, number: int, label: str, sender: Account
@@ -183,15 +183,15 @@ class Admin(AppsAdmin):
     ) -> list[Delivery]:
         """Press a check run's button; only the App whose check run it is hears of it."""
         button = next(each for each in check_run.buttons if each["label"] == label)
-        sent_before = len(self.webhooks.log)
         payload = {
             "action": "requested_action",
             "check_run": suite_check_run_json(self.world, repository, check_run),
             "requested_action": {"identifier": button["identifier"]},
         }
-        self.webhooks.announce(repository, "check_run", Actor(by), payload, only=check_run.app)
-        await self.webhooks.wait_until_settled()
-        return self.webhooks.log[sent_before:]
+        app = check_run.app
+        return await self.webhooks.send_caused(
+            lambda: self.webhooks.announce(repository, "check_run", Actor(by), payload, only=app)
+        )
 
     def advance_clock(self, by: timedelta) -> None:
         """Let time pass here, and only here."""

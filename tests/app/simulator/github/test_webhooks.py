@@ -14,9 +14,12 @@ class ScriptedReceiver:
         self.taken = []
         self.status = 202
         self.seconds = 0.0
+        self.before_answer = None
 
     async def take(self, request):
         self.taken.append((request.headers.copy(), await request.read()))
+        if self.before_answer:
+            await self.before_answer(request)
         await asyncio.sleep(self.seconds)
         return web.Response(status=self.status, text="told")
 
@@ -44,6 +47,18 @@ async def test_a_label_arrives_signed(scene, receiver):
     assert payload["sender"]["id"] == scene.ada.id
     assert payload["installation"]["id"] == scene.installation.id
     assert [each["name"] for each in payload["issue"]["labels"]] == ["bug", "bot:resolve"]
+
+
+async def test_what_an_app_does_because_of_a_label_is_no_delivery_of_the_label(scene, receiver):
+    async def comment_at_once(request):
+        if request.headers["X-GitHub-Event"] == "issues":
+            await scene.call()("POST", f"{scene.base}/issues/1/comments", {"body": "on it"})
+
+    receiver.before_answer = comment_at_once
+    [delivery] = await scene.github.label_issue(scene.repository, 1, "bot:resolve", scene.ada)
+    assert delivery.event == "issues"
+    await scene.github.webhooks.wait_until_settled()
+    assert {each.event for each in scene.github.webhooks.log} == {"ping", "issues", "issue_comment"}
 
 
 async def test_apps_hear_of_what_they_themselves_do(scene, receiver):
