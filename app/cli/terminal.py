@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 
 DONE, FAILED, PERSON, STOPPED = 0, 1, 2, 130
+
+WITH_A_PASSWORD = frozenset(("database_url", "http_proxy", "https_proxy"))
+"""Settings that are secret for the password in them; the rest of the address may be told."""
 
 
 def say(text: str) -> None:
@@ -44,7 +47,7 @@ def stop_event(on_first: Callable[[], None] = lambda: None) -> asyncio.Event:
 
 
 def redactor_of(settings: Settings) -> Redactor:
-    """Return a redactor that knows the secrets that this process was given."""
+    """Return a redactor that knows every secret of the settings, whichever field has it."""
     from pydantic import SecretStr
     from sqlalchemy import make_url
 
@@ -52,17 +55,26 @@ def redactor_of(settings: Settings) -> Redactor:
     from app.network.outbound import HttpProxy
     from app.secrets.redaction import Redactor
 
-    given = [settings.anthropic_api_key, settings.anthropic_auth_token, settings.private_key]
-    given += [*settings.webhook_secrets, *settings.encryption_keys, settings.client_secret]
-    secrets = [value.get_secret_value() for value in given if value is not None]
+    fields = type(settings).model_fields.keys() - WITH_A_PASSWORD
+    secrets = [each for name in fields for each in _list_secrets(getattr(settings, name))]
     if settings.database_url is not None:
         secrets.append(make_url(settings.database_url.get_secret_value()).password or "")
-    for header in settings.otlp_headers.values():  # whole, and what stands behind `Bearer`
-        secrets += [header.get_secret_value(), *header.get_secret_value().split()]
-    for proxy in (settings.https_proxy, settings.http_proxy):
-        if proxy is not None:
-            secrets.append(HttpProxy.parse(proxy.get_secret_value()).password)
+    proxies = [each for each in (settings.https_proxy, settings.http_proxy) if each is not None]
+    secrets += [HttpProxy.parse(proxy.get_secret_value()).password for proxy in proxies]
     if settings.private_key_file is not None:
         key = parse_key(SecretStr(settings.private_key_file.read_text()))
         secrets.append(key.get_secret_value())
     return Redactor(secrets)
+
+
+def _list_secrets(value: object) -> Iterator[str]:
+    from pydantic import SecretStr
+
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _list_secrets(each)
+    elif isinstance(value, dict):  # of headers: whole, and what stands behind `Bearer`
+        for text in (text for each in value.values() for text in _list_secrets(each)):
+            yield from (text, *text.split())
