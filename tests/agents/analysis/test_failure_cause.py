@@ -84,11 +84,11 @@ def test_the_line_that_says_why(output, cause):
     "line", ["error: cannot " + "x" * 900, "npm error " * 9_000, "E:" + " " * 9]
 )
 def test_what_a_package_writes_is_bounded(line):
-    began = time.monotonic()
+    began = time.thread_time()
     hostile = f"{line}{'-' * 50_000}\n" * 300
     assert len(find_cause(hostile)) <= LONGEST
     assert len(shorten_cause(hostile)) <= SHORT
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_curls_meter_is_no_cause():

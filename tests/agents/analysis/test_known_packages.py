@@ -137,6 +137,6 @@ def test_only_the_repositorys_own_manifests_are_read():
     ],
 )
 def test_hostile_files_name_nothing_and_cost_no_time(path, text):
-    began = time.monotonic()
+    began = time.thread_time()
     assert not read_known_packages("c", {path: text}).holds("pip", "left")
-    assert time.monotonic() - began < 3
+    assert time.thread_time() - began < 3

@@ -146,10 +146,10 @@ def test_a_huge_file_is_read_quickly(text):
     files = dict.fromkeys(names, text)
     files["package.json"] = f'{{"engines": {{"node": "{" ".join(text.split())[:9_000]}"}}}}'
 
-    began = time.monotonic()
+    began = time.thread_time()
     found = read(files)
 
-    assert time.monotonic() - began < 2.0
+    assert time.thread_time() - began < 2.0
     assert all(each.is_open for each in found.demands if each.tool != "node")
 
 
@@ -157,8 +157,8 @@ def test_a_huge_file_is_read_quickly(text):
 def test_no_range_of_many_parts_takes_long(read_range):
     ranges = [read_range(part * 40) for part in (">=1,", "^1||", "1 - 2 ", "=" * 5)]
 
-    began = time.monotonic()
+    began = time.thread_time()
     found = [each.fits(version) for each in ranges if each for version in ("99.1.0", "0.1")]
 
     assert True in found
-    assert time.monotonic() - began < 1.0
+    assert time.thread_time() - began < 1.0

@@ -129,11 +129,11 @@ def test_the_fence_always_holds(text, delimiter):
 
 def test_a_huge_text_is_quoted_as_fast_as_a_large_one():
     text = f"first\x1b[31m\n{'some line of a lock file' * 1_000_000}\nlast\x1b[0m"
-    began = time.perf_counter()
+    began = time.thread_time()
 
     quoted = quote(text, "abc", limit=1000)
 
-    assert time.perf_counter() - began < 0.1
+    assert time.thread_time() - began < 1
     assert quoted.startswith("<untrusted-abc>\nfirst\n")
     assert quoted.endswith("\nlast\n</untrusted-abc>")
     assert f"[… {len(text) - 1000:,} characters left out …]" in quoted

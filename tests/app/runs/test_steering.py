@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -16,6 +15,32 @@ from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
 from tests.app.store.runs.test_steers import BOB, wish
 from tests.patience import PATIENCE
+
+
+class Counted:
+    """Steers that count the answers that they gave; `failing` is raised first."""
+
+    def __init__(self, failing=(), stored=None):
+        self.asked, self.failing, self.cancel, self.stored = 0, list(failing), None, stored
+
+    async def cancel_of(self, run_id):
+        found = await self.stored.cancel_of(run_id) if self.stored else self.cancel
+        self.asked += 1
+        if self.failing:
+            raise self.failing.pop(0)
+        return found
+
+
+def wait_for_cancel(steers, bells, run_id):
+    """Have somebody wait who never looks without being rung for."""
+    steering = RunSteering(steers, bells, run_id, look_seconds=10 * PATIENCE, retry_seconds=0.01)
+    return asyncio.create_task(steering.wait_for_cancel())
+
+
+async def wait_until(true):
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.005)
 
 
 @pytest.fixture
@@ -44,19 +69,16 @@ async def test_a_cancel_that_was_before_is_heard_at_once(steers):
         assert (await RunSteering(steers, SteerSignals(), "run-1").wait_for_cancel()).by == "bob"
 
 
-async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(store, steers):
-    bells, woken = SteerSignals(), []
+async def test_what_another_process_cancels_rings_here(store, steers):
+    bells, woken, counted = SteerSignals(), [], Counted(stored=steers)
     waking = WakeupPoller(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
     looking = asyncio.create_task(waking.run())
-    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
-    other = asyncio.create_task(RunSteering(steers, bells, "run-2").wait_for_cancel())
-    await asyncio.sleep(0.2)
+    heard, other = (wait_for_cancel(counted, bells, run_id) for run_id in ("run-1", "run-2"))
+    await wait_until(lambda: counted.asked == 2)
     elsewhere = Database(str(store.engine.url))
-    began = time.monotonic()
     await StoredSteers(elsewhere).insert("run-1", "k1", kind="cancel", **BOB)
     async with asyncio.timeout(PATIENCE):
         assert (await heard).via == "comment"
-    assert time.monotonic() - began < 60  # a second, and what a busy machine adds to it
     assert "run-1" in woken
     assert not other.done()
     for each in (looking, other):
@@ -66,41 +88,26 @@ async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(sto
 
 
 async def test_other_steers_do_not_cancel(steers):
-    bells = SteerSignals()
-    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
+    bells, counted = SteerSignals(), Counted(stored=steers)
+    heard = wait_for_cancel(counted, bells, "run-1")
+    await wait_until(lambda: counted.asked == 1)
     await steers.insert("run-1", "k1", kind="go", **BOB)
     bells.ring("run-1")
-    await asyncio.sleep(0.1)
+    await wait_until(lambda: counted.asked == 2)
     assert not heard.done()
     heard.cancel()
     await asyncio.wait([heard])
 
 
-class Counted:
-    """Steers that count how often they are asked; `failing` is raised first."""
-
-    def __init__(self, failing=()):
-        self.asked, self.failing, self.cancel = 0, list(failing), None
-
-    async def cancel_of(self, run_id):
-        self.asked += 1
-        if self.failing:
-            raise self.failing.pop(0)
-        return self.cancel
-
-
 async def test_nobody_who_waits_polls():
     counted, bells = Counted(), SteerSignals()
-    waiting = [
-        asyncio.create_task(RunSteering(counted, bells, f"run-{number}").wait_for_cancel())
-        for number in range(50)
-    ]
-    await asyncio.sleep(0.3)
-    assert counted.asked == 50
-    bells.ring("run-7")
-    bells.ring("run-unknown")
-    await asyncio.sleep(0.05)
-    assert counted.asked == 51
+    waiting = [wait_for_cancel(counted, bells, f"run-{number}") for number in range(50)]
+    await wait_until(lambda: counted.asked == 50)
+    for number in range(51, 60):
+        bells.ring("run-7")
+        bells.ring("run-unknown")
+        await wait_until(lambda: counted.asked >= number)  # noqa: B023 - called before the next
+        assert counted.asked == number, "who was not rung for has looked"
     for each in waiting:
         each.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
@@ -109,20 +116,22 @@ async def test_nobody_who_waits_polls():
 
 async def test_a_database_that_is_away_only_delays_it():
     counted = Counted([TransientError("The database is away")] * 3)
-    steering = RunSteering(counted, SteerSignals(), "run-1", retry_seconds=0.01)
-    heard = asyncio.create_task(steering.wait_for_cancel())
-    await asyncio.sleep(0.2)
-    assert counted.asked == 4
+    bells = SteerSignals()
+    heard = wait_for_cancel(counted, bells, "run-1")
+    await wait_until(lambda: counted.asked == 4)
     assert not heard.done()
-    heard.cancel()
-    await asyncio.wait([heard])
+    counted.cancel = "bob"
+    bells.ring("run-1")
+    async with asyncio.timeout(PATIENCE):
+        assert await heard == "bob"
+    assert counted.asked == 5
 
 
 async def test_a_bell_that_never_rings_is_made_up_for():
     counted = Counted()
     steering = RunSteering(counted, SteerSignals(), "run-1", look_seconds=0.05)
     heard = asyncio.create_task(steering.wait_for_cancel())
-    await asyncio.sleep(0.02)
+    await wait_until(lambda: counted.asked)
     counted.cancel = "bob"
     async with asyncio.timeout(PATIENCE):
         assert await heard == "bob"

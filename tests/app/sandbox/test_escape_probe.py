@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 
 import pytest
 
@@ -47,12 +46,10 @@ class BrokenSandbox(NoSandbox):
         return CommandResult(0, "exit", self.output, 0.0)
 
 
-async def test_bubblewrap_holds_and_quickly(sandbox):
-    started = time.monotonic()
+async def test_bubblewrap_holds(sandbox):
     report = await probe.attack(sandbox)
     assert report.held, report
     assert len(report.probes) == len(probe.ATTACKS) + 4
-    assert time.monotonic() - started < 2
     report.require()
 
 

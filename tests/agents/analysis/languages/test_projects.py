@@ -313,6 +313,6 @@ def test_a_root_project_leaves_the_tests_of_others_to_them():
 def test_hostile_manifests_cost_no_time(manifests):
     members = [f"{'a' * 40}{n}/package.json" for n in range(300)]
     files = lay(*members, files=manifests)
-    began = time.monotonic()
+    began = time.thread_time()
     assert len(plan(files).recipes) + len(checks(files)) < 200
-    assert time.monotonic() - began < 5
+    assert time.thread_time() - began < 5

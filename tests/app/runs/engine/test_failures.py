@@ -20,9 +20,8 @@ async def test_a_transient_error_is_tried_again(start, sqlite_url):
     await engine.enqueue("run", "lane", {})
     async with patience():
         assert await engine.result("run") == "done"
-    first, second, third = failing.tries
-    assert second - first < 0.2
-    assert 0.3 <= third - second < 0.6
+    _, second, third = failing.tries
+    assert third - second >= 0.3
 
 
 async def test_a_transient_error_that_stays_gives_up_with_its_reason(start, store_url):

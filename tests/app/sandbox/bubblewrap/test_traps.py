@@ -147,7 +147,6 @@ async def test_a_background_child_could_hold_the_output_open(bash, none_left):
     mark = "62.0417"
     result = await bash(f"sleep {mark} & setsid sleep {mark} & echo hi", timeout=30)
     assert (result.output, result.why) == ("hi\n", "exit")
-    assert result.seconds < 5
     assert await none_left(mark)
 
 

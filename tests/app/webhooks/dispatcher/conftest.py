@@ -21,8 +21,10 @@ class FailingEngine:
         self.taken = []
         self.refuse = {}
         self.down = False
+        self.asked = 0
 
     async def submit(self, run_id, request):
+        self.asked += 1
         if self.down:
             raise TransientError("the engine starts")
         if self.refuse.get(request.number, 0) > 0:

@@ -137,7 +137,11 @@ async def test_it_is_given_up_after_some_attempts(running, insert, engine, inbox
 async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, insert, engine, states):
     engine.down = True
     numbers = [await insert() for _ in range(3)]
-    await asyncio.sleep(0.3)  # far more passes than attempts
+
+    async def has_asked():
+        return engine.asked > module.ATTEMPTS
+
+    await wait_until(has_asked)
     assert [state for _, state, _ in await states()] == ["received"] * 3
     engine.down = False
 
@@ -147,16 +151,19 @@ async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, insert, e
     await wait_until(has_all)
 
 
-async def test_it_is_woken_at_once(running, insert, engine, states, monkeypatch):
-    await asyncio.sleep(0.05)
-    began = asyncio.get_running_loop().time()
-    await insert()
+@pytest.fixture
+def never_unasked(monkeypatch):
+    monkeypatch.setattr(module, "POLL_SECONDS", 10 * PATIENCE)
 
-    async def has_taken():
-        return bool(engine.taken)
 
-    await wait_until(has_taken)
-    assert asyncio.get_running_loop().time() - began < module.POLL_SECONDS / 5
+async def test_what_arrives_is_dispatched_at_once(never_unasked, running, insert, engine):
+    for number in (1, 2, 3):  # it waits already when the later ones come
+
+        async def has_taken(number=number):
+            return len(engine.taken) == number
+
+        await insert()
+        await wait_until(has_taken)
 
 
 async def test_what_a_crash_left_is_dispatched_at_start(database, insert, engine):
