@@ -32,7 +32,16 @@ from agents.tools.rules_policy import owners_word
 from agents.tools.schema import describe_faults
 from agents.tools.shell.known_install import KnownInstall, find_known_install
 
-__all__ = ["Capability", "Verdict", "call", "decide", "find_effect", "judge", "judge_apart"]
+__all__ = [
+    "Capability",
+    "Verdict",
+    "call",
+    "decide",
+    "find_effect",
+    "judge",
+    "judge_apart",
+    "require_grant",
+]
 
 Watch = Callable[[str, str], None]
 Note = Callable[["Verdict"], None]
@@ -151,7 +160,7 @@ async def call(
     if verdict.decision == "deny":
         raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
     if verdict.decision == "ask":
-        _require(grant, verdict, name, arguments, bench)
+        require_grant(grant, verdict, name, arguments, bench)
     if watch is not None:
         watch(tool.name, printable(tool.subject())[:SUBJECT])
     if verdict.fetches and verdict.decision == "allow":
@@ -247,7 +256,7 @@ async def _require_none(bench: Bench, find: str, refusal: str) -> None:
         raise ToolError(refusal)
 
 
-def _require(
+def require_grant(
     grant: Approval | None, verdict: Verdict, name: str, arguments: Any, bench: Bench
 ) -> None:
     """Raise ToolError unless a person has approved exactly this call, on this commit."""

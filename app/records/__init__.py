@@ -1,1 +1,1 @@
-"""Plain values that the GitHub adapter and the database both speak of, and neither owns."""
+"""Values that the GitHub adapter and the database share."""
