@@ -111,7 +111,7 @@ class NewHost(NamedTuple):
 
     @property
     def finding(self) -> Finding:
-        """Return it as something to point out."""
+        """Return the host as something to point out."""
         return make_finding(self.path, self.line, "host", self.name, grave=False)
 
 

@@ -96,7 +96,7 @@ class Spent:
     """Of all runs on the repository, this one included."""
 
     def and_one(self, usd: float) -> Spent:
-        """Return it with one more answer of this price."""
+        """Return what was spent with one more answer of this price."""
         return replace(
             self, usd=self.usd + usd, turns=self.turns + 1, usd_today=self.usd_today + usd
         )

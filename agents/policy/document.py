@@ -35,7 +35,7 @@ class PolicyFault:
     text: str
 
     def __str__(self) -> str:
-        """Return it as people read it."""
+        """Return the fault as people read it."""
         return f"line {self.line}, column {self.column}: {self.text}"
 
 

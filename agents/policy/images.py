@@ -48,7 +48,7 @@ class ImageReference:
     digest: str = ""
 
     def __str__(self) -> str:
-        """Return it as engines are asked for it: a digest decides, whatever the tag beside it."""
+        """Return the image as engines are asked for it: a digest decides, whatever the tag."""
         return f"{self.name}@{self.digest}" if self.digest else f"{self.name}:{self.tag}"
 
 

@@ -41,7 +41,7 @@ def _leaves(schema: dict[str, Any], part: dict[str, Any], name: str) -> list[str
 
 
 def _plain(part: Any) -> Any:
-    """Return it without titles made of names, and without line ends in descriptions."""
+    """Return the schema without titles made of names, and without line ends in descriptions."""
     if isinstance(part, list):
         return [_plain(each) for each in part]
     if not isinstance(part, dict):

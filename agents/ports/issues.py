@@ -74,7 +74,7 @@ class Picture(Frozen):
 
     @property
     def block(self) -> Block:
-        """Return it as a block of a Messages-API message."""
+        """Return the picture as a block of a Messages-API message."""
         source = {"type": "base64", "media_type": self.media_type, "data": self.data}
         return {"type": "image", "source": source}
 

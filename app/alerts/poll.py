@@ -236,7 +236,7 @@ def _request(due: Due, group: Group) -> RemediateAlert:
 
 
 def _delivery(due: Due, request: RemediateAlert) -> Delivery:
-    """Return it under an id that one look always gives it: cut short and made again, asked once."""
+    """Return the delivery; its id is the same for one look, so that it counts once."""
     state = f"{request.lane} {due.looked_at}"
     digest = hashlib.sha256(state.encode("utf-8", "backslashreplace")).hexdigest()
     body = orjson.dumps({"request": request.model_dump(mode="json")})

@@ -129,7 +129,7 @@ class OverrideRecheck:
 
 
 def _delivery(due: Override, request: RemediateAlert) -> Delivery:
-    """Return it under an id that one day always gives it: cut short and made again, asked once."""
+    """Return the delivery; its id is the same for one day, so that it counts once."""
     digest = hashlib.sha256(f"{due.run_id} {due.until}".encode()).hexdigest()
     body = orjson.dumps({"request": request.model_dump(mode="json")})
     ident, installation_id = f"fettle.overrides-{digest[:32]}", due.installation_id

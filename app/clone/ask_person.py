@@ -62,7 +62,7 @@ class CloneWaits(Parked):
         return _LATER.format(questions="\n\n".join(format_question(each) for each in self.waiting))
 
     def json(self) -> str:
-        """Return it as one JSON object."""
+        """Return the question as one JSON object."""
         about = {
             "outcome": "waiting",
             "text": self.text,

@@ -57,7 +57,7 @@ class EnvironmentReport:
         return [said] if said else []
 
     def describe(self) -> dict[str, Any]:
-        """Return it as plain values, for programs."""
+        """Return the report as plain values, for programs."""
         quality = self.quality
         return {
             "ready": self.sound,

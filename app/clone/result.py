@@ -70,7 +70,7 @@ class CloneResult:
 
     @property
     def text(self) -> str:
-        """Return it as Markdown: the pull request's title and body, or what there is to say."""
+        """Return the pull request's title and body as Markdown, or what there is to say."""
         pull = self.outcome.pull_request
         if pull is not None:
             return f"# {pull.title}\n\n{pull.body}\n\n{self.reference}"
@@ -85,7 +85,7 @@ class CloneResult:
         return f"{made}Run `{self.run_id}`: `fettle runs show {self.run_id}` tells all of it."
 
     def json(self) -> str:
-        """Return it as one JSON object."""
+        """Return the result as one JSON object."""
         pull = self.outcome.pull_request
         usage, usd, answers = self.spent
         about = {

@@ -50,7 +50,7 @@ class AllowedOwners:
 
 
 def _plain(login: str) -> str:
-    """Return it in small letters; nothing for one with letters that only become plain by that."""
+    """Return the login in small letters; empty where it has any beside ASCII's."""
     return login.lower() if login.isascii() else ""
 
 

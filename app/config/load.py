@@ -76,7 +76,7 @@ class Problem(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Return it as a line of a list."""
+        """Return the problem as a line of a list."""
         return f"- {self.variable}: {self.text}"
 
 

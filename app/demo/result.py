@@ -98,7 +98,7 @@ class DemoResult:
         )
 
     def json(self) -> str:
-        """Return it as JSON text."""
+        """Return the result as JSON text."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 

@@ -29,7 +29,7 @@ class ReviewPoint(BaseModel):
     """For a suggestion: what should stand there, with `{line}` for what does."""
 
     def to_inline(self, path: str, number: int, line: str) -> Inline:
-        """Return it as a comment on that line."""
+        """Return the point as a comment on that line."""
         text = block(f"{self.words.format(line=line)}\n") if self.kind == "suggestion" else ""
         return Inline(path, number, text or self.words)
 

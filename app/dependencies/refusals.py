@@ -29,7 +29,7 @@ class BlockedRequest:
     count: int = 1
 
     def __str__(self) -> str:
-        """Return it as people read it."""
+        """Return the blocked request as people read it."""
         times = f" ({self.count} times)" if self.count > 1 else ""
         return f"{self.host}:{self.port} {self.reason}{times}"
 

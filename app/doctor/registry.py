@@ -29,7 +29,7 @@ class RegistryState:
 
 
 def read_registry(settings: Settings) -> RegistryState:
-    """Return it; what is wrong with the database, another check tells. Blocks for a moment."""
+    """Return the registry's state; another check tells of the database. Blocks for a moment."""
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         return RegistryState()

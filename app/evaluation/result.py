@@ -50,7 +50,7 @@ class CaseResult:
         return self.usage.cache_read_share
 
     def record(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the case's result for JSON."""
         record = asdict(self)
         del record["usage"]
         record["usd"], record["seconds"] = round(self.usd, 4), round(self.seconds, 1)
@@ -95,7 +95,7 @@ class Evaluation:
         }
 
     def json(self) -> str:
-        """Return it as one JSON object."""
+        """Return the evaluation as one JSON object."""
         about = {
             "model": self.model,
             "results": [result.record() for result in self.results],

@@ -138,7 +138,7 @@ class Report(Frozen):
 
     @property
     def as_json(self) -> str:
-        """Return it as one JSON object."""
+        """Return the report as one JSON object."""
         return json.dumps(self.model_dump(mode="json"), indent=2)  # a terminal obeys no ASCII
 
 

@@ -41,7 +41,7 @@ class RemediationOptions:
         return self.command == "scan" or self.dry_run
 
     def with_branch_name(self) -> RemediationOptions:
-        """Return it with its branch as Fettle may write it. Raises ConfigError when it may not."""
+        """Return the options, their branch Fettle's own. Raises ConfigError for no name of one."""
         if not self.branch:
             return self
         branch = BRANCH_PREFIX + self.branch.removeprefix(BRANCH_PREFIX)

@@ -124,7 +124,7 @@ class MissedLabels:
 
 
 def _delivery(found: LabelEvent) -> Delivery:
-    """Return it under an id that one event always gets, and that the door lets nobody have."""
+    """Return the delivery; its id is the same for one event, and no delivery of GitHub has it."""
     digest = hashlib.sha256(f"{found.repository_id} {found.event_id}".encode()).hexdigest()
     body = orjson.dumps(found.payload)
     installation = found.payload["installation"]["id"]

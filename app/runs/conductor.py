@@ -57,7 +57,7 @@ TakeNote = Callable[[Notice, str], Awaitable[Json]]
 
 
 async def keep_request(request: Request) -> Request:
-    """Return it: its repository is called as it was."""
+    """Return the request: its repository is called as it was."""
     return request
 
 

@@ -177,7 +177,7 @@ class Engine:
                     await self._put_by(run_id)
                     raise
 
-        # DBOS would count every start: a run that waits sees many deploys. The runner counts.
+        # DBOS counts each deploy that a waiting run sees, `Runs.record_start` not (`MOST_STARTS`).
         self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(resume)
         self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(
             self._make_routine()

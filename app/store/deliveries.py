@@ -66,7 +66,7 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
 
 
 def _compress_body(arrival: Arrival, seal: Cipher) -> Arrival:
-    """Return it with the body as it is stored: a fifth of the bytes, for a few microseconds."""
+    """Return the delivery, its body compressed: a fifth of the bytes, for a few microseconds."""
     return arrival._replace(body=seal.close_bytes(lz4.frame.compress(arrival.body)))
 
 

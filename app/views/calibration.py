@@ -50,7 +50,7 @@ class Calibration:
     rows: tuple[ReliabilityRow, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the calibration as plain values."""
         return asdict(self)
 
 

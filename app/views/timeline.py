@@ -40,7 +40,7 @@ class Occurrence:
         return done + later[-1].at - (later[0].at - later[0].seconds)
 
     def describe(self, run: KeptRun) -> dict[str, Any]:
-        """Return it for people and for JSON."""
+        """Return the stage for people and for JSON."""
         answers = [turn for turn in self.turns if turn.kind == "answer"]
         usage = sum((turn.usage for turn in answers), Usage())
         part, last = usage.cache_read_share, self._last

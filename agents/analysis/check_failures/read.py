@@ -59,7 +59,7 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
 
 
 def _limit_names(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:
-    """Return it with no more names than are kept; it is whole only if nothing can be missing."""
+    """Return the first of the failures; they are whole only where all names are among them."""
     kept = dict(list(told.names.items())[:MOST])
     missing = early or len(kept) < len(told.names) or (cut and not told.ended)
     return told.model_copy(update={"names": kept, "whole": told.whole and not missing})

@@ -118,5 +118,5 @@ def report_failures(
 
 
 def count_each_once(told: ReportedFailures | None) -> ReportedFailures | None:
-    """Return it with each name once: a test fails or does not, however often that is said."""
+    """Return the failures with each name once: a test fails or passes, whoever says it again."""
     return told and told.model_copy(update={"names": dict.fromkeys(told.names, 1)})

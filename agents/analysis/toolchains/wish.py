@@ -40,7 +40,7 @@ class ToolWish:
         return self.source.rpartition("/")[0]
 
     def __str__(self) -> str:
-        """Return it as people read it."""
+        """Return the wish as people read it."""
         text = self.wanted.text or "any version"
         return f"`{self.source}` asks for {self.tool} `{text[:_SHOWN]}`"
 

@@ -76,7 +76,7 @@ async def _judge_fix(
     entry: LedgerEntry,
     touched: Mapping[str, set[str]],
 ) -> LedgerEntry:
-    """Return it with why the thread stays open although it is called fixed, if that is so."""
+    """Return the entry, with why the thread stays open where it is called fixed and is not."""
     if entry.verdict != "fixed":
         return entry
     note = ""

@@ -43,7 +43,7 @@ class FeedbackPoint(Frozen):
     """What became of the suggestions in it, untrusted: it names files and people."""
 
     async def to_prompt(self, run: StageContext, among: int) -> dict[str, str]:
-        """Return it for a prompt, cut to its share where it is one among so many."""
+        """Return the point for a prompt, cut to its share where it is one among so many."""
         limit = min(POINT_LIMIT, TOTAL_LIMIT // among)
         code = "\n\n".join(part for part in (self.place, self._end_of_hunk(among)) if part)
         return {

@@ -111,25 +111,25 @@ class FeedbackWork(Frozen):
         return bool(self.applied.commits or self.analysis.answers) and not self.pull.why_not
 
     def with_analysis(self, analysis: Analysis) -> FeedbackWork:
-        """Return it with what reviewers said, sorted."""
+        """Return the work with what reviewers said, sorted."""
         return self.model_copy(update={"analysis": analysis})
 
     def with_verification(self, verified: VerifiedChange) -> FeedbackWork:
-        """Return it with what was found when the changes were checked."""
+        """Return the work with what was found when the changes were checked."""
         return self.model_copy(update={"verified": verified})
 
     def with_findings(self, findings: EvaluationFindings | None) -> FeedbackWork:
-        """Return it with what fresh eyes found."""
+        """Return the work with what fresh eyes found."""
         return self.model_copy(update={"findings": findings})
 
     def with_landing(self, landing: PushResult) -> FeedbackWork:
-        """Return it with what the checks say on top of what others pushed meanwhile."""
+        """Return the work with what the checks say on top of what others pushed meanwhile."""
         return (
             self.with_verification(self.verified.with_landing(landing)) if self.verified else self
         )
 
     def with_wording(self, crafted: Crafted) -> FeedbackWork:
-        """Return it with what the engineer says of the changes."""
+        """Return the work with what the engineer says of the changes."""
         return self.model_copy(update={"crafted": crafted})
 
     @property
@@ -141,7 +141,7 @@ class FeedbackWork(Frozen):
         return Ledger(entries=(*said, *(self._of_point(about) for about in abouts)))
 
     def ledger_after(self, landing: PushResult) -> Ledger:
-        """Return it with the ids that the commits have since they were let out.
+        """Return the ledger with the ids that the commits have since they were let out.
 
         Nothing is fixed by a change of which nobody can tell whether it makes things worse, nor,
         but for what reviewers suggested to the letter, by one that fresh eyes found fault with.

@@ -32,7 +32,7 @@ class BackedRule(Frozen):
 
     @property
     def line(self) -> str:
-        """Return it as the policy says it, plain text."""
+        """Return the rule as the policy says it, plain text."""
         if self.denied.field == "dependencies":
             return "approvals.dependencies: refuse"
         return f"deny: {self.denied.field} {self.denied.value}"

@@ -125,7 +125,7 @@ async def start_over(run: StageContext, work: Work) -> Work:
 
 
 def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) -> Work:
-    """Return it without companions: what does not stand may be one of theirs."""
+    """Return the work without companions: what does not stand may be one of theirs."""
     assert work.bump is not None, "companions went with something"
     said = next((each.description for each in verdict.issues), verdict.feedback)
     why = _UNSEEN if verdict.unseen else _FAILED.format(why=one_line(said, 160))

@@ -222,14 +222,14 @@ class Work(Frozen):
         return self.untouched and not (looked is not None and looked.asked)
 
     def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
-        """Return it with what installing and the checks say of it."""
+        """Return the work with what installing and the checks say of it."""
         bump = self.bump
         if bump is not None and (accepted := list_accepted(bump.unread, setup)):
             bump = bump.model_copy(update={"evidence": (*bump.evidence, *accepted)})
         return self.model_copy(update={"setup": setup, "quality": quality, "bump": bump})
 
     def with_inspection(self, quality: CheckComparison, inspection: Inspection) -> Work:
-        """Return it with what was found after the code had been adapted."""
+        """Return the work with what was found after the code had been adapted."""
         return self.model_copy(update={"quality": quality, "inspection": inspection})
 
 

@@ -72,7 +72,7 @@ class LayeredChange(Frozen):
         )
 
     def with_check(self, layer: Layer, quality: CheckComparison) -> Self:
-        """Return it with what the checks say of a lower layer.
+        """Return the change with what the checks say of a lower layer.
 
         One that is not known to be green by itself becomes part of the one above it.
         """

@@ -42,7 +42,7 @@ class MeasuredChange(Frozen):
         return self.verdict == "no worse" and self.inspection.accepted
 
     def divide(self, divided: LayeredChange) -> Self:
-        """Return it as what it is divided into."""
+        """Return the change as what it is divided into."""
         return self.model_copy(update={"divided": divided})
 
     @property

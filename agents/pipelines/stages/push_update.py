@@ -43,7 +43,7 @@ class PushResult(Frozen):
     """What the checks say on top of others' commits; None where nobody had pushed."""
 
     def with_checks(self, quality: CheckComparison) -> PushResult:
-        """Return it with what the checks say on top of others' commits."""
+        """Return the result with what the checks say on top of others' commits."""
         return self.model_copy(update={"quality": quality})
 
     def name_of(self, commit: str) -> str:

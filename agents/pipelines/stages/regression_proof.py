@@ -78,7 +78,7 @@ class RegressionProof(Frozen):
 
     @property
     def section(self) -> str:
-        """Return it for the pull request's body, safe to publish; empty where nobody looked."""
+        """Return the proof for the pull request's body, safe to publish; empty without one."""
         if not self.wanted:
             return tests_section(self.kind, self.head) if self.kind else ""
         return proof_section(self.command, self.base, self.head, shown=self.shown, why=self.why)

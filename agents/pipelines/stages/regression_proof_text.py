@@ -33,7 +33,7 @@ def tests_section(kind: str, head: CheckResult | None) -> str:
 def proof_section(
     command: str, base: CheckResult | None, head: CheckResult | None, *, shown: bool, why: str
 ) -> str:
-    """Return it as Markdown that is safe to publish: a sentence, the runs, what failed before."""
+    """Return the proof as Markdown, safe to publish: a sentence, the runs, what failed before."""
     sentence = SHOWN if shown else NOT_SHOWN.format(why=_line(why))
     parts = [sentence, _table(command, base, head) if base else ""]
     if shown and why:

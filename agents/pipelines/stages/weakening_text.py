@@ -35,7 +35,7 @@ def list_questions(findings: Sequence[Finding]) -> Iterator[Json]:
 
 
 def format_section(findings: Sequence[Finding], verdict: str) -> str:
-    """Return it as Markdown that is safe to publish: first what needs a yes, and who gave it."""
+    """Return the section, safe to publish: first what needs a yes, and who gave it."""
     grave = [each for each in findings if each.grave]
     light = [each for each in findings if not each.grave]
     parts = []

@@ -57,5 +57,5 @@ class BaseMerge(Frozen):
         return f"{to_code(self.base)} at {self.theirs[:10]}"
 
     def without_merge(self, why_not: str) -> BaseMerge:
-        """Return it with the reason for which nothing is merged."""
+        """Return the merge with the reason for which nothing is merged."""
         return self.model_copy(update={"why_not": why_not})

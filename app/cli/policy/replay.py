@@ -75,7 +75,7 @@ class ReplayedVerdict:
     line: int
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the verdict as JSON values."""
         verdict = self.verdict
         told = {"decision": verdict.decision, "rule": verdict.rule, "reason": verdict.reason}
         return told | {"file": self.file, "line": self.line}
@@ -100,7 +100,7 @@ class Compared:
         return "same" if new.rule == old.rule else "other rule"
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the comparison as JSON values."""
         call = self.call.model_dump(mode="json")
         verdicts = {"before": self.before.record(), "after": self.after.record()}
         return call | {"run": self.call.run, "change": self.change} | verdicts

@@ -147,7 +147,7 @@ def _count(count: int, words: tuple[str, str]) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return it as Markdown, in which nothing of others lives."""
+    """Return the report as Markdown, in which nothing of others lives."""
     what = "Scan" if report.command == "scan" else "Remediation"
     parts = [f"# {what} of Dependabot alerts", _sum(report)]
     parts += [] if report.complete else [f"**{_STOPPED}**"]

@@ -177,7 +177,7 @@ class GitHubReviews:
         )
 
     async def _wait_for_mergeability(self, client: InstallationClient) -> Mapping[str, Any]:
-        """Return it once GitHub knows whether it can be merged, or does not say so in time."""
+        """Return the pull request once GitHub knows whether it can be merged, or time is up."""
         where = self._reading.url_variables(number=self._request.number)
         found: Mapping[str, Any] = await client.getitem(PULL, where)
         for _ in range(LOOKS - 1):

@@ -24,7 +24,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def response(self) -> web.Response:
-        """Return it as aiohttp sends it."""
+        """Return the answer as aiohttp sends it."""
         if self.body is None:
             return web.Response(status=self.status, headers=self.headers)
         if isinstance(self.body, bytes):

@@ -280,7 +280,7 @@ def _find_worst(asked: Json) -> str:
 
 
 def _reference(row: Row[Any], asked: Json) -> str:
-    """Return it also where the request is one that this version cannot read."""
+    """Return what was asked for also where the request is one that this version cannot read."""
     with suppress(ValidationError):
         request = request_of(asked)
         if isinstance(request, RemediateAlert):

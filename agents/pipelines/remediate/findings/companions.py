@@ -25,7 +25,7 @@ _WORST_FIRST = ("critical", "high", "medium", "low")
 async def gather_companions(
     run: StageContext, request: RemediateAlert, found: AlertGroup
 ) -> AlertGroup:
-    """Return it with the packages that a fix may take along.
+    """Return the group with the packages that a fix may take along.
 
     There are none where people asked for this package by name, and where the public must not learn
     what a fix is for: then each goes its own way, and neither gives the other away.
@@ -63,7 +63,7 @@ async def keep_companions(
 
 
 def with_companions(found: AlertGroup, others: Iterable[AlertGroup]) -> AlertGroup:
-    """Return it with those of the others that its fix may take along, as a scan found them all."""
+    """Return the group with those of the others, of a whole scan, that its fix may take along."""
     kept = [each for each in others if _is_same_lock(found, each)]
     return found.model_copy(update={"companions": tuple(kept[:MOST])})
 

@@ -31,7 +31,7 @@ async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
 
 
 async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
-    """Return it with the copies and their reach."""
+    """Return the group with the copies and their reach."""
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await read_copies(run, ecosystem, found.group)
     [reach], partly = await measure_reach(run, (found.group,))
@@ -40,7 +40,7 @@ async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
 
 
 def with_reach(found: AlertGroup, reach: Reach, *, notes: Sequence[str] = ()) -> AlertGroup:
-    """Return it with the reach of its copies; `over` where all of them are safe."""
+    """Return the group with the reach of its copies; `over` where all of them are safe."""
     copies, advisories = found.copies, found.group.advisories
     versions = ", ".join(copy.version for copy in copies)
     over = " ".join([_SAFE.format(package=found.name, versions=versions), *notes[:1]]).strip()

@@ -78,7 +78,7 @@ class CodeLocation:
     what: str
 
     def __str__(self) -> str:
-        """Return it for people."""
+        """Return the location for people."""
         return f"{self.path}:{self.line} {self.what}"
 
 

@@ -19,7 +19,7 @@ _CUT = "\n[cut here: read the file itself for the rest]\n"
 
 
 async def decided_before(run: StageContext) -> str:
-    """Return it for a prompt, bounded; empty where nothing is recorded."""
+    """Return what was decided before for a prompt, bounded; empty where nothing is recorded."""
     paths = await run.ports.source.files(run.trunk)
     wanted = (await run.policy()).decisions.path
     if not wanted and ADR_DIR in paths:

@@ -95,7 +95,7 @@ def describe_overlaps(pulls: Sequence[NeighbourPull], changed: Collection[str]) 
 
 
 def _describe_overlap(pull: NeighbourPull, files: Sequence[str]) -> str:
-    """Return it without words of its author: only paths that are this change's as well."""
+    """Return the overlap without words of its author: only paths that are this change's as well."""
     named = ", ".join(code_span(one_line(path, 120)) for path in files[:MOST_FILES])
     more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
     return f"- #{pull.number}: {named}{more}"

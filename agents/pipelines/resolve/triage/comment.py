@@ -100,7 +100,7 @@ class ClarifyingComment(Submission, tool="submit_comment"):
         return "ask" if self.questions else "propose"
 
     def markdown(self, url: str, parts: Sequence[PartPlan], days: float | None) -> str:
-        """Return it as it is posted in the repository at this URL.
+        """Return the comment as it is posted in the repository at this URL.
 
         `parts`: what triage would divide the issue into. `days`: how long an answer is waited for;
         None: nobody can give one.

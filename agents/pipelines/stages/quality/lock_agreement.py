@@ -43,7 +43,7 @@ class UnlockedManifest(Frozen):
     state: Literal["disagree", "removed", "broken", "unread"] = "disagree"
 
     def describe(self) -> str:
-        """Return it as a sentence's part in Markdown that can be published."""
+        """Return the manifest as a sentence's part in Markdown that can be published."""
         return _SENTENCES[self.state].format(
             manifest=code_span(one_line(self.manifest, _LONGEST_PATH)),
             lock=code_span(one_line(self.lock, _LONGEST_PATH)),

@@ -76,7 +76,7 @@ class VerifiedChange(Frozen):
         return self.quality.verdict == "no worse" and self.inspection.accepted
 
     def with_landing(self, landing: PushResult) -> VerifiedChange:
-        """Return it with what the checks say on top of what others pushed meanwhile."""
+        """Return the change with what the checks say on top of what others pushed meanwhile."""
         return self.model_copy(update={"quality": landing.quality or self.quality})
 
     def why_not(self, landing: PushResult | None = None) -> str:
