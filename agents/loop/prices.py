@@ -54,8 +54,7 @@ class PriceList:
     def cost_of(self, model: str, usage: Usage) -> float | None:
         """Return the dollars; None for a model whose price nobody knows.
 
-        A guess would stop runs for money that nobody spends, and nothing at all would let them
-        spend without a bound.
+        A guess that is too high would stop runs early, and 0 would let them spend all they want.
         """
         provider, name = split_provider(model)
         names = (model, name, undress(name))

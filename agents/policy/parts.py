@@ -20,7 +20,7 @@ T = TypeVar("T", bound=str)
 
 
 def _readable(pattern: str) -> str:
-    """Return the pattern, unless it would name no file: then what it is to hold is not held."""
+    """Return the pattern. Raises ValueError for one without a file: it would protect nothing."""
     if not pattern.strip(" /") or pattern.startswith(("#", "!")):
         raise ValueError("names no file: each pattern stands by itself, without `!` and `#`")
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 7 MB that a server at rest can do without

@@ -184,7 +184,7 @@ class ActionReleases(Protocol):
     async def read_notes(self, repository: str, tags: Sequence[str]) -> Mapping[str, str]:
         """Return what the releases of these tags say of themselves, by tag: anybody's words.
 
-        What has no release, no words, or cannot be read now is left out: nothing depends on it.
+        Only of releases that can be read now and say something: nothing depends on it.
         """
         ...
 

@@ -204,6 +204,7 @@ class StageContext(RunWorkspace):
     ) -> S:
         """Hold this stage's conversation with the model and return what it submits.
 
+        Raises ModelRefused, BudgetExceeded, Parked and Unanswered, as `Session.run` does.
         `objection` says of a submission what speaks against it: it is sent back to the model then.
         `begin`: the files that it begins with, a commit or tree; `head` by default.
         """

@@ -118,11 +118,11 @@ class NotingSteps:
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
     ) -> None:
-        """Pass on."""
+        """Wait until it is over, as the engine's own steps do."""
         await self.steps.wait(name, over, until=until)
 
     async def boundary(self) -> None:
-        """Pass on."""
+        """Let the stage pass, unless the engine is draining."""
         await self.steps.boundary()
 
 

@@ -44,8 +44,8 @@ def read_points(path: Path) -> tuple[ReviewPoint, ...]:
 def inlines(points: Sequence[ReviewPoint], diff: str) -> Iterator[Inline]:
     """Yield each point on the first new line that fits; else on the first one of its files.
 
-    Nobody knows what a real model writes: what fits nowhere is asked at the first new line of all,
-    unless it is a suggestion, which would make no sense there.
+    Nobody knows what a real model writes: a wish or a question that fits nowhere is asked at the
+    first new line of all, where a suggestion would make no sense.
     """
     new = list(_new_lines(diff))
     for point in points:

@@ -36,6 +36,6 @@ async def is_served(settings: Settings) -> bool:
 
 
 def _never_served(settings: Settings) -> bool:
-    """Return whether nobody ever was; to look must not leave a file that a server cannot open."""
+    """Return whether no server was ever started here, without creating the database file."""
     url = make_url(settings.database)
     return url.get_backend_name() == "sqlite" and not Path(f"{url.database}.lock").exists()

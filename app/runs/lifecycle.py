@@ -122,7 +122,7 @@ class RunLifecycle:
         await self._readmit()
 
     async def boundary(self) -> None:
-        """Pass on."""
+        """Let the stage pass, unless the engine is draining."""
         await self._steps.boundary()
 
     async def _park(self, name: str, *, wake_at: float | None, heard: int) -> None:
@@ -198,27 +198,27 @@ class RunLifecycle:
     # --- the port Reporter ----------------------------------------------------------------------
 
     def stage_started(self, stage: str, title: str) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.stage_started, stage, title))
 
     def stage_finished(self, stage: str, summary: str) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.stage_finished, stage, summary))
 
     def tool_called(self, stage: str, tool: str, subject: str) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.tool_called, stage, tool, subject))
 
     def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.report_spending, usage, cost_usd, answers))
 
     def report_parked(self, stage: str, approvals: Sequence[str]) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.report_parked, stage, approvals))
 
     def report_pause(self, stage: str, why: str) -> None:
-        """Pass on."""
+        """Report it, or hold it back until the run does something new."""
         self._tell(partial(self._reporter.report_pause, stage, why))
 
     def _tell(self, tell: Callable[[], None]) -> None:

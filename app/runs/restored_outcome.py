@@ -42,7 +42,7 @@ class RestoredOutcome:
     redactor: Redactor
 
     async def look(self, run_id: str, request: Request) -> Outcome | None:
-        """Return how the run had ended; None when it has not, or nobody can tell.
+        """Return how the run had ended; None where it has not, as far as GitHub tells.
 
         Runs about alerts share a comment: they look themselves what is there already.
         """

@@ -90,7 +90,7 @@ class RetryFromStage:
         await self._steps.wait(name, _at_once if name in kept.steps else over, until=until)
 
     async def boundary(self) -> None:
-        """Pass on."""
+        """Let the stage pass, unless the engine is draining."""
         await self._steps.boundary()
 
     async def _taken_up(self) -> Kept:

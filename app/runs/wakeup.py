@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Decisions(Protocol):
-    """Knows what was decided."""
+    """The stored approvals, as the poller needs them."""
 
     async def expire(self) -> int:
         """Decide those whose time is up; return how many."""
@@ -39,7 +39,7 @@ class Decisions(Protocol):
 
 
 class Steers(Protocol):
-    """Knows what people said to runs."""
+    """The stored steers, as the poller needs them."""
 
     async def steered_since(self, moment: float) -> list[tuple[str, str]]:
         """Return id and run of what was said from that moment on, in unix seconds."""
@@ -68,8 +68,8 @@ class WakeupPoller:
         self._wake = wake
         self._ring = ring
         self._look_seconds = look_seconds
-        self._decided = _Looks(decisions.decided_since)
-        self._steered = _Looks(steers.steered_since) if steers is not None else None
+        self._decided = _ChangeCursor(decisions.decided_since)
+        self._steered = _ChangeCursor(steers.steered_since) if steers is not None else None
 
     async def run(self) -> None:
         """Go on until cancelled: a fault in here must not end anything else."""
@@ -95,10 +95,10 @@ class WakeupPoller:
             self._wake(run_id)
 
 
-class _Looks:
-    """Looks again and again, and tells of each thing once.
+class _ChangeCursor:
+    """Reads what is new since the last read, each thing once.
 
-    A look reaches back behind the last one that worked: while the database is away or the machine
+    A read reaches back behind the last one that worked: while the database is away or the machine
     sleeps, others may go on.
     """
 
@@ -108,7 +108,7 @@ class _Looks:
         self._seen: frozenset[str] = frozenset()
 
     async def new(self) -> list[str]:
-        """Return the runs of what was not there at the last look."""
+        """Return the runs of what came since the last read."""
         now = time.time()
         found = await self._since(min(self._looked_at, now) - OVERLAP_SECONDS)
         new = [run_id for ident, run_id in found if ident not in self._seen]

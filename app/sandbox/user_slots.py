@@ -34,7 +34,7 @@ class UserSlots:
 
     @classmethod
     def find(cls, first: int) -> UserSlots | None:
-        """Return the users after this one; None where Fettle is no root, and so is nobody else."""
+        """Return the users after this one; None where Fettle is not root."""
         return cls(first) if os.geteuid() == 0 else None
 
     def choose(self, folder: Path, like: Path | None = None) -> int:

@@ -22,6 +22,10 @@ class Arrival(NamedTuple):
     """A delivery that is about to be acknowledged; the fields in the order of the columns."""
 
     id: str
+    """GitHub's X-GitHub-Delivery, the table's primary key: a redelivery carries the same one.
+
+    https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
+    """
     run_id: str
     event: str
     action: str
@@ -51,8 +55,9 @@ class Mark(NamedTuple):
 def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     """Store new deliveries; return for each `stored`, `again` or `duplicate`.
 
-    Inserting comes before looking: two processes that look first would both act. A redelivery of a
-    failed delivery waits again (`again`), under the run id that it had.
+    `duplicate`: the id is in the table, so the insert does nothing. Inserting comes before looking:
+    two processes that look first would both act. A redelivery of a failed delivery waits again
+    (`again`), under the run id that it had.
     """
     seal = seal_of(connection.dialect)
     values = tuple(chain.from_iterable(_compress_body(arrival, seal) for arrival in arrivals))

@@ -69,7 +69,11 @@ LOST = (
 
 
 async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set, then drain. Raises ConfigError when it cannot start."""
+    """Serve until `stop` is set. Raises ConfigError when it cannot start.
+
+    Then close the pages, answer /readyz with 503, stop listening, and drain: last of all, so that
+    no delivery is accepted that nobody dispatches.
+    """
     secrets = [secret.get_secret_value() for secret in settings.credentials.webhook_secrets]
     reloader = _make_reloader(settings, redactor, secrets)
     async with (

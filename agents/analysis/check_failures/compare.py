@@ -137,9 +137,10 @@ def _consists_of(ending: CheckEnding, names: Collection[str]) -> bool:
 
 
 def explain_no_start(ending: CheckEnding) -> str:
-    """Return why a check that failed came to run no test, or not all of them; nothing if it did.
+    """Return why a failed check ran only some of its tests, or none; empty where it ran them all.
 
-    That is what an incomplete set-up does to checks. Of one that was stopped nobody can tell.
+    An incomplete set-up does that to checks. Empty also for one that was stopped: it may have been
+    on its way to the rest.
     """
     if not ending.exit_code or ending.stopped:
         return ""

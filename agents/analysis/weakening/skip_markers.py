@@ -48,7 +48,6 @@ _CONDITIONAL = re.compile(
     r"skipif|skipIf|skipUnless|importorskip|runIf|Enabled|DisabledO|DisabledIf|[aA]ssume|cfg_attr"
 )
 _ALWAYS = re.compile(r"(?:skipif|skipIf)\s*\(\s*(?:True|true|1)\b|skipUnless\s*\(\s*(?:False|0)\b")
-_BEFORE_ITS_TEST = re.compile(r"^\s*(?:@|#\[|\[)")
 
 # The comment or attribute; whether it holds for a whole file.
 _SILENCERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(

@@ -143,8 +143,8 @@ class FeedbackWork(Frozen):
     def ledger_after(self, landing: PushResult) -> Ledger:
         """Return the ledger with the ids that the commits have since they were let out.
 
-        Nothing is fixed by a change of which nobody can tell whether it makes things worse, nor,
-        but for what reviewers suggested to the letter, by one that fresh eyes found fault with.
+        A change fixes something only where it was measured and makes nothing worse. Where fresh
+        eyes found fault with it, only what reviewers suggested to the letter counts as fixed.
         """
         measured = self.with_landing(landing).measured_well
 

@@ -155,7 +155,7 @@ class _Published(_Advisory):
 
 
 def alert_in(found: Any, clean: Clean, *, closed: bool = False) -> Advisory | None:
-    """Return the alert; None where it is malformed, withdrawn, or not open (unless `closed`).
+    """Return the alert; None where it is malformed, withdrawn, or closed (unless `closed`).
 
     https://docs.github.com/rest/dependabot/alerts#get-a-dependabot-alert
     """

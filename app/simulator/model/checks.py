@@ -23,7 +23,7 @@ STRICT_KEYWORDS |= {"$defs", "$ref"}
 
 
 def check_headers(headers: Mapping[str, str], keys: Collection[str] = ()) -> None:
-    """Refuse a request without a key, one that is none of `keys`, or without the API's version."""
+    """Refuse a request that lacks a key, one of `keys` if there are any, or the API's version."""
     key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
     if not key:
         raise ErrorAnswer("x-api-key or authorization header is required", 401)

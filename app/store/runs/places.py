@@ -86,7 +86,7 @@ class QueueState:
     def find(self, run_id: str) -> tuple[int, float | None] | None:
         """Return the run's place in the queue, counted from 1, and how many seconds it may wait.
 
-        None where it waits for no place: it is not queued, or waits for a run before it.
+        None where the run is not queued, or another of its lane goes first.
         """
         for place, each in enumerate(self.queued, 1):
             if each.id == run_id:

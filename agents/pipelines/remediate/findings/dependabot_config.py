@@ -57,7 +57,7 @@ class DependabotGroups:
 async def read_groups(
     source: Source, commit: str, ecosystem: str, directory: str
 ) -> DependabotGroups:
-    """Return the groups of the folder; none where no file, or none that can be read, has any."""
+    """Return the groups of the folder: none without a file that can be read."""
     _, text = await _read(source, commit)
     return DependabotGroups(
         tuple(await asyncio.to_thread(_list_groups, text, ecosystem, directory))

@@ -161,9 +161,9 @@ class CheckComparison(Frozen):
 
     @property
     def untold(self) -> tuple[str, ...]:
-        """Return what could not be told, each a sentence's part in Markdown that can be published.
+        """Return what could not be checked; it counts as unverified.
 
-        What no check looked at, and what a check says nothing about, counts as good for nobody.
+        Each is a sentence's part in Markdown that can be published.
         """
         missing = self.baseline.unavailable if self.baseline.form > 1 or not self.runs else ()
         commands = ", ".join(_code(each, COMMAND_LIMIT) for each in missing[:COMMANDS_SHOWN])
