@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from agents.ports import Steer
 from app.commands.budget import Allowance
 from app.github.reporting.progress_text import describe_place
 from app.github.transport import OutgoingText
-from app.records.approvals import StoredApproval
+from app.records.approvals import StoredApproval, format_moment
 from app.store.runs import KeptRun, KeptTurn
 
 LONGEST_END = 600
@@ -93,11 +92,6 @@ def stage_name(step: str) -> str:
     name, _, number = step.removeprefix("stage/").partition("~")[0].rpartition("/")
     words = (name or number).replace("_", " ")
     return f"{words} ({number})" if name and number not in ("", "1") else words
-
-
-def format_moment(at: float) -> str:
-    """Return a time in a form that is unambiguous everywhere."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 
 def _describe_state(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:

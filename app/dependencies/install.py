@@ -173,7 +173,7 @@ class Builder:
     ) -> Manifest:
         """Do it as the user of this very sandbox."""
         for name in PLACES:
-            _make(folder / name, self.sandbox.owner)
+            create_owned_folder(folder / name, self.sandbox.owner)
         began = time.monotonic()
         record = _Record(began + plan.timeout, plan.timeout, notes=[*plan.notes])
         async with self.open_way(plan.tools) as way:
@@ -407,7 +407,8 @@ def _read(root: Path, path: str, limit: int) -> bytes | None:
         return None
 
 
-def _make(folder: Path, owner: tuple[int, int]) -> None:
+def create_owned_folder(folder: Path, owner: tuple[int, int]) -> None:
+    """Create a folder that belongs to the sandbox's user."""
     folder.mkdir()
     folder.chmod(0o755)
     if os.geteuid() == 0:

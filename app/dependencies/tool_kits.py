@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +23,7 @@ from agents.text import plain_output, printable
 from app.dependencies.add_package import REFUSED, OpenReading, tools_of
 from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest, seal
-from app.dependencies.install import Origins, Way
+from app.dependencies.install import Origins, Way, create_owned_folder
 from app.dependencies.layout import ASKING, SCRATCH
 from app.git.worktree import CommandMounts, remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
@@ -105,7 +104,7 @@ class Kits:
             raise ToolError(_NO_SANDBOX.format(name=self.sandbox.name))
         wanted = list(dict.fromkeys(_with_needs(kits)))
         tools = tools_of({}, " ".join([*argv, *(kit.script for kit in wanted)]))
-        give(scratch, owner)
+        create_owned_folder(scratch, owner)
         try:
             async with self.open_way(tools) as way:
                 made, missing = await self._gather(wanted, way)
@@ -169,7 +168,7 @@ class Kits:
         self, kit: Kit, key: str, building: Path, needs: tuple[Mount, ...], way: Way
     ) -> Entry | str:
         for name in ("kit", "tmp"):
-            give(building / name, self.sandbox.owner)
+            create_owned_folder(building / name, self.sandbox.owner)
         place = f"{AT}/{kit.name}"
         command = SandboxCommand(
             ("bash", "-c", kit.script),
@@ -205,14 +204,6 @@ class Kits:
         tools = tools_of({}, " ".join(script for _, script in scripts))
         parts = [_LAYOUT, self.surroundings, scripts, list(await self.origins(tools))]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def give(folder: Path, owner: tuple[int, int]) -> None:
-    """Create a folder that belongs to the sandbox's user."""
-    folder.mkdir()
-    folder.chmod(0o755)
-    if os.geteuid() == 0:
-        os.chown(folder, *owner)
 
 
 def _mounts(kits: Mapping[str, Entry]) -> tuple[Mount, ...]:

@@ -55,16 +55,17 @@ class StoredApproval:
     def standing(self) -> str:
         """Return its state for people: `was approved by mara on 2026-02-01 at 09:30 UTC`."""
         if self.state == "waiting":
-            return f"waits for an answer until {_moment(self.expires_at)}"
+            return f"waits for an answer until {format_moment(self.expires_at)}"
         words = "became void" if self.state == "void" else _WORDS[self.state]
         by = f" by {self.decided_by}" if self.decided_by else ""
-        return f"{words}{by} on {_moment(self.decided_at or self.expires_at)}"
+        return f"{words}{by} on {format_moment(self.decided_at or self.expires_at)}"
 
 
 _WORDS = {"approved": "was approved", "denied": "was denied", "expired": "expired"}
 
 
-def _moment(at: float) -> str:
+def format_moment(at: float) -> str:
+    """Return unix seconds in a form that people all over the world read alike."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 

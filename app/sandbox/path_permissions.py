@@ -132,7 +132,14 @@ class WritablePaths:
             return False
 
 
-def require_interpreter(toolchain: Path, visible: Iterable[Path]) -> None:
+def require_toolchains(toolchains: Sequence[Path], owner: tuple[int, int]) -> None:
+    """Raise ConfigError where the sandbox's user cannot enter a toolchain or run its Python."""
+    require_reach(toolchains, owner)
+    for toolchain in toolchains:
+        _require_interpreter(toolchain, (Path("/usr"), *toolchains))
+
+
+def _require_interpreter(toolchain: Path, visible: Iterable[Path]) -> None:
     """Raise ConfigError when the toolchain's Python lies where the sandbox sees nothing.
 
     A virtual environment is a folder of links to an interpreter elsewhere.

@@ -336,3 +336,8 @@ def _begin(connection: Connection) -> None:
     """
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def drop_unstorable(text: str) -> str:
+    """Return the text without what PostgreSQL cannot hold."""
+    return text.replace("\0", "").encode(errors="replace").decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import get_args
 
 from sqlalchemy import Connection, func, or_, select
@@ -78,11 +77,6 @@ def spent_since(connection: Connection, moment: float) -> float:
     recent = select(runs.c.id).where(or_(LIVE, runs.c.updated_at >= moment))
     since = (turns.c.run_id.in_(recent), turns.c.created_at >= moment)
     return connection.scalar(select(func.sum(turns.c.cost_usd)).where(*since)) or 0.0
-
-
-def find_midnight() -> float:
-    """Return when the present day began in UTC, in unix seconds."""
-    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
 def count_missed(connection: Connection) -> dict[str, int]:

@@ -22,9 +22,9 @@ NOT_SHOWN = "**No test shows the bug**: {why}."
 def tests_section(kind: str, head: CheckResult | None) -> str:
     """Return what its own tests say of a change that mends no bug, safe to publish."""
     if head is None:
-        return NO_BUG.format(kind=_code(kind), tests="")
-    tests = f" {NAME} {_exit(head)} with it: {_code(head.command)}."
-    parts = [NO_BUG.format(kind=_code(kind), tests=tests)]
+        return NO_BUG.format(kind=format_command(kind), tests="")
+    tests = f" {NAME} {_exit(head)} with it: {format_command(head.command)}."
+    parts = [NO_BUG.format(kind=format_command(kind), tests=tests)]
     if head.exit_code and head.output:
         parts.append(f"They end with:\n\n{_fence(head.output)}")
     return "\n\n".join(parts)
@@ -50,7 +50,7 @@ def _line(text: str) -> str:
 
 
 def _table(command: str, base: CheckResult, head: CheckResult | None) -> str:
-    cells = (NAME, _code(command), _exit(base), _exit(head))
+    cells = (NAME, format_command(command), _exit(base), _exit(head))
     return "\n".join(
         (
             "| Check | Command | Without the change | With the change |",
@@ -60,7 +60,8 @@ def _table(command: str, base: CheckResult, head: CheckResult | None) -> str:
     )
 
 
-def _code(command: str) -> str:
+def format_command(command: str) -> str:
+    """Return the command as one line of code, cut at `COMMAND_LIMIT` characters."""
     line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
     return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 
 from app.github.approvals.action_text import ToolCallText
 from app.github.transport import OutgoingText
-from app.records.approvals import StoredApproval
+from app.records.approvals import StoredApproval, format_moment
 
 LONGEST_REASON = 1000
 """Characters of a reason; more of it would crowd out what is decided."""
@@ -61,13 +60,13 @@ def format_question(
 
 
 def _describe_state(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
-    at = _moment(stored.decided_at or stored.expires_at)
+    at = format_moment(stored.decided_at or stored.expires_at)
     by, via = wording.quote(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
     said = wording.quote(stored.reason, LONGEST_REASON)
     match stored.state:
         case "waiting":
             asked = f"@{login}, " if login else ""
-            return WAITING.format(asked=asked, until=_moment(stored.expires_at))
+            return WAITING.format(asked=asked, until=format_moment(stored.expires_at))
         case "approved":
             return APPROVED.format(by=by, via=via, at=at)
         case "denied":
@@ -100,8 +99,3 @@ def _call(stored: StoredApproval, action: ToolCallText, wording: OutgoingText) -
     if action.shown.letters:
         parts.append(LETTERS.format(letters="; ".join(action.shown.letters)))
     return parts
-
-
-def _moment(at: float) -> str:
-    """Return the time as people all over the world read it alike."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"

@@ -32,7 +32,7 @@ from app.sandbox.disk_quota import LOOK_EVERY, MB, DiskAllowance, DiskQuota
 from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.parent_watch import Lifeline, build_guard, open_lifeline
-from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
+from app.sandbox.path_permissions import WritablePaths, require_reach, require_toolchains
 from app.sandbox.port import NO_LAYERS, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.privilege_drop import UnprivilegedLauncher, choose_owner
 from app.sandbox.process_group import FLOOD, build_result, make_memory_file, run_group
@@ -143,7 +143,7 @@ class Bubblewrap:
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""
         if self._report is None:
-            self._require_toolchains()
+            require_toolchains(self._toolchains, self.owner)
             report = await probe.attack(self)
             notes = (*self._describe_limits(), *await self._describe_layers())
             self._report = replace(report, notes=notes)
@@ -263,18 +263,13 @@ class Bubblewrap:
             )
         return path
 
-    def _require_toolchains(self) -> None:
-        require_reach(self._toolchains, self.owner)
-        for toolchain in self._toolchains:
-            require_interpreter(toolchain, (Path("/usr"), *self._toolchains))
-
     def _raise_start_error(
         self, command: SandboxCommand, text: str, fault: Exception | None
     ) -> NoReturn:
         """Raise TransientError or ConfigError, which says why bwrap never ran the command."""
         if fault is not None or _EXHAUSTED.search(text):
             raise TransientError(f"The sandbox could not start: {fault or text[-300:].strip()}")
-        self._require_toolchains()
+        require_toolchains(self._toolchains, self.owner)
         require_reach((mount.source for mount in command.mounts), self.owner)
         cause, remedy = diagnose(text)
         raise ConfigError(

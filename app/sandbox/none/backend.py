@@ -31,7 +31,7 @@ from app.sandbox.none.mount_links import link_nested
 from app.sandbox.none.path_translation import PathTranslation
 from app.sandbox.output_buffer import HeadTailBuffer, OutputSink
 from app.sandbox.parent_watch import HandshakeSink
-from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
+from app.sandbox.path_permissions import WritablePaths, require_reach, require_toolchains
 from app.sandbox.port import (
     Mount,
     OperatorLimits,
@@ -95,7 +95,7 @@ class NoSandbox:
     async def probe(self) -> ProbeReport:
         """Attack as an agent would; what is not held becomes a note, kept until restart."""
         if self._report is None:
-            self._require_toolchains()
+            require_toolchains(self._toolchains, self.owner)
             report = await probe.attack(self)
             open_ways = [p for p in report.probes if not p.held and p.name not in self.required]
             probes = tuple(p for p in report.probes if p not in open_ways)
@@ -158,11 +158,6 @@ class NoSandbox:
             "limits": _build_rlimits(command.limits, self._bounds.memory),
             "owner": self.owner if os.geteuid() == 0 else None,
         }
-
-    def _require_toolchains(self) -> None:
-        require_reach(self._toolchains, self.owner)
-        for toolchain in self._toolchains:
-            require_interpreter(toolchain, (Path("/usr"), *self._toolchains))
 
     def _needs_copy(self, mount: Mount) -> bool:
         """Tell whether the mount is to be read alone, yet belongs to the user of commands."""

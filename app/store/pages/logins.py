@@ -5,7 +5,6 @@ Only digests are kept: who reads the database, or a backup of it, can log in wit
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from agents.requests import Person
 from app.store.database import Database
-from app.store.pages.tokens import ApiToken
+from app.store.pages.tokens import ApiToken, digest_secret
 from app.store.runs.approvals import ALPHABET
 from app.store.tables import page_logins
 
@@ -54,7 +53,7 @@ class PageLogins:
 
     async def redeem(self, code: str) -> str | None:
         """Return a session's token for a code, which counts no more; None for a wrong one."""
-        token, digest = secrets.token_urlsafe(32), _digest(code.strip().lower())
+        token, digest = secrets.token_urlsafe(32), digest_secret(code.strip().lower())
 
         def take(connection: Connection) -> str | None:
             known = (page_logins.c.digest == digest, page_logins.c.kind == "code")
@@ -79,7 +78,7 @@ class PageLogins:
     async def find(self, token: str) -> PageLogin | None:
         """Return whose session it is, while it lasts."""
         query = select(page_logins.c.kind, page_logins.c.name, page_logins.c.expires_at).where(
-            page_logins.c.digest == _digest(token),
+            page_logins.c.digest == digest_secret(token),
             page_logins.c.kind.in_(("session", "github")),
             page_logins.c.expires_at > time.time(),
         )
@@ -93,20 +92,15 @@ class PageLogins:
 
     async def end(self, token: str) -> None:
         """End the session."""
-        gone = delete(page_logins).where(page_logins.c.digest == _digest(token))
+        gone = delete(page_logins).where(page_logins.c.digest == digest_secret(token))
         await self._database.write(lambda c: c.execute(gone))
 
 
 def _row(secret: str, kind: str, name: str, seconds: float) -> dict[str, object]:
     expires = time.time() + seconds
-    return {"digest": _digest(secret), "kind": kind, "name": name[:80], "expires_at": expires}
+    return {"digest": digest_secret(secret), "kind": kind, "name": name[:80], "expires_at": expires}
 
 
 def _keep(connection: Connection, row: dict[str, object]) -> None:
     connection.execute(delete(page_logins).where(page_logins.c.expires_at <= time.time()))
     connection.execute(insert(page_logins).values(**row))
-
-
-def _digest(secret: str) -> str:
-    """Return what is kept of a secret. It is random, so a plain hash cannot be turned back."""
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -63,7 +63,7 @@ class ApiTokens:
         secret, now = PREFIX + secrets.token_urlsafe(32), time.time()
         ids = None if repository_ids is None else sorted(repository_ids)
         row = {
-            "digest": _digest(secret),
+            "digest": digest_secret(secret),
             "name": name,
             "repositories": json.dumps(ids),
             "rights": json.dumps(sorted(rights)),
@@ -86,7 +86,7 @@ class ApiTokens:
 
     async def find(self, secret: str) -> ApiToken | None:
         """Return what this token may, while it holds; that it was used is kept."""
-        now, mine = time.time(), api_tokens.c.digest == _digest(secret)
+        now, mine = time.time(), api_tokens.c.digest == digest_secret(secret)
         query = select(api_tokens).where(mine, api_tokens.c.expires_at > now)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         if row is None:
@@ -144,6 +144,6 @@ def _token(row: Row[Any]) -> ApiToken:
     )
 
 
-def _digest(secret: str) -> str:
-    """Return what is kept of a token. It is random, so a plain hash cannot be turned back."""
+def digest_secret(secret: str) -> str:
+    """Return what is kept of a secret. It is random, so a plain hash cannot be turned back."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

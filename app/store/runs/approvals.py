@@ -18,7 +18,7 @@ from agents.errors import RunError
 from agents.ports import Asking
 from app.records.approvals import StoredApproval
 from app.store.audit import PrivilegedAct, append_act
-from app.store.database import Database
+from app.store.database import Database, drop_unstorable
 from app.store.tables import approvals, runs
 
 Decision = Literal["approved", "denied"]
@@ -86,10 +86,10 @@ class StoredApprovals:
         now = time.time() if now is None else now
         values = {
             "state": verdict,
-            "decided_by": _text(by)[:80],
+            "decided_by": drop_unstorable(by)[:80],
             "decided_by_id": by_id,
             "decided_via": via,
-            "decision_reason": _text(reason),
+            "decision_reason": drop_unstorable(reason),
         }
 
         def settle(connection: Connection) -> Answered | None:
@@ -105,7 +105,9 @@ class StoredApprovals:
     async def void(self, ident: str, why: str) -> bool:
         """Make the approval void; return whether it was still waiting."""
         return await self._database.write(
-            lambda c: _settle(c, ident, time.time(), state="void", decision_reason=_text(why))
+            lambda c: _settle(
+                c, ident, time.time(), state="void", decision_reason=drop_unstorable(why)
+            )
         )
 
     async def expire(self, now: float | None = None) -> int:
@@ -203,7 +205,7 @@ def _insert(connection: Connection, run_id: str, asking: Asking) -> None:
         **asking.model_dump(exclude={"days", "arguments", "reason", "branch_head"}),
         "run_id": run_id,
         "arguments": json.dumps(asking.arguments),
-        "reason": _text(asking.reason),
+        "reason": drop_unstorable(asking.reason),
         "binding": asking.binding,
         "branch": asking.branch or None,
         "state": "waiting",
@@ -245,11 +247,6 @@ def _expire(connection: Connection, now: float, *only: Any) -> int:
 
 def _expired_conditions(now: float) -> tuple[Any, ...]:
     return (approvals.c.state == "waiting", approvals.c.expires_at <= now)
-
-
-def _text(text: str) -> str:
-    """Return the text without what PostgreSQL cannot hold."""
-    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def approval_rows() -> Select[Any]:

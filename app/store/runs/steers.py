@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.ports import Steer, SteerKind, SteerVia
 from agents.requests import ResolveIssue
-from app.store.database import Database
+from app.store.database import Database, drop_unstorable
 from app.store.runs.lanes import LIVE, in_lane
 from app.store.tables import runs, steers
 
@@ -47,10 +47,10 @@ class StoredSteers:
         row = {
             "kind": kind,
             "via": via,
-            "by": _text(by)[:80],
+            "by": drop_unstorable(by)[:80],
             "by_id": by_id,
-            "role": _text(role)[:60],
-            "words": _text(words),
+            "role": drop_unstorable(role)[:60],
+            "words": drop_unstorable(words),
             "usd": usd,
             "url": url,
         }
@@ -146,7 +146,7 @@ def _restart_row(older: str, request: ResolveIssue, role: str) -> dict[str, Any]
         "via": "relabel",
         "by": request.asked_by.login[:80],
         "by_id": request.asked_by.id,
-        "role": _text(role)[:60],
+        "role": drop_unstorable(role)[:60],
         "words": "",
         "usd": 0.0,
         "url": request.url,
@@ -169,8 +169,3 @@ def _steer(row: Row[Any]) -> Steer:
         url=row.url,
         at=row.at,
     )
-
-
-def _text(text: str) -> str:
-    """Return the text without what PostgreSQL cannot hold."""
-    return text.replace("\0", "").encode(errors="replace").decode()

@@ -90,7 +90,7 @@ class StoredJournal:
 
     async def spent_today(self) -> float:
         """Return the dollars of all runs on this repository since midnight UTC."""
-        query = spent_since(self._run_id, _midnight())
+        query = spent_since(self._run_id, find_midnight())
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
     def _sum(self, connection: Connection) -> tuple[Usage, float, int]:
@@ -114,7 +114,8 @@ def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:
     return select(func.sum(turns.c.cost_usd)).where(*since)
 
 
-def _midnight() -> float:
+def find_midnight() -> float:
+    """Return when the present day began in UTC, in unix seconds."""
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,15 @@ def packages(lock: Table, path: str) -> list[Table]:
     if len(found) > MOST_ENTRIES:
         raise Unfit("unsafe", f"`{path}` lists more than {MOST_ENTRIES} packages.")
     return found
+
+
+def map_keys(found: Iterable[Table], path: str) -> dict[str, list[str]]:
+    """Return the keys (`name@version`) of each name in these tables of a lock file."""
+    keys: dict[str, list[str]] = {}
+    for table in found:
+        name, version = read_name_and_version(table, path)
+        keys.setdefault(name, []).append(f"{name}@{version}")
+    return keys
 
 
 def read_name_and_version(table: Table, path: str) -> tuple[str, str]:

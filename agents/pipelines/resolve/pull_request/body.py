@@ -20,6 +20,7 @@ from agents.pipelines.stages.quality import (
     some_names,
     tally,
 )
+from agents.pipelines.stages.regression_proof_text import format_command
 from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import code_span, fill_template, one_line, publish, put_into_template
@@ -130,12 +131,7 @@ def _row(before: CheckResult, after: CheckResult) -> str:
 
 
 def _command(run: CheckResult) -> str:
-    return _command_line(run.command)
-
-
-def _command_line(command: str) -> str:
-    line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
-    return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
+    return format_command(run.command)
 
 
 def _exit(run: CheckResult) -> str:
@@ -161,14 +157,14 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
         if problems
         else "",
         *(
-            f"{_command_line(c.command)} wrote at the end:\n\n{_fence(cut_output(c))}"
+            f"{format_command(c.command)} wrote at the end:\n\n{_fence(cut_output(c))}"
             for c in list_failed_commands(setup)
         ),
         *(safe(note) for note in setup.notes),
         format_setup_remarks(setup),
     ]
     if setup.commands and not setup.problems:
-        commands = ", ".join(_command_line(c.command) for c in setup.commands[:COMMANDS_SHOWN])
+        commands = ", ".join(format_command(c.command) for c in setup.commands[:COMMANDS_SHOWN])
         parts.append(f"Dependencies were installed beforehand ({setup.source}): {commands}.")
     return "\n\n".join(part for part in parts if part)
 
@@ -183,7 +179,7 @@ def _format_installs(commands: Sequence[str]) -> str:
     """Return what was installed during the run: a check could pass for that reason."""
     if not commands:
         return ""
-    shown = "\n".join(f"- {_command_line(command)}" for command in commands)
+    shown = "\n".join(f"- {format_command(command)}" for command in commands)
     return f"{_INSTALLED}\n\n{shown}"
 
 

@@ -13,6 +13,7 @@ from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
     host,
+    map_keys,
     packages,
     read_name_and_version,
     read_toml,
@@ -168,10 +169,7 @@ def _registries(found: Sequence[Table]) -> frozenset[str]:
 
 
 def _entries(found: Sequence[Table], path: str) -> tuple[Entry, ...]:
-    keys: dict[str, list[str]] = {}
-    for table in found:
-        name, version = read_name_and_version(table, path)
-        keys.setdefault(name, []).append(f"{name}@{version}")
+    keys = map_keys(found, path)
     return tuple(_entry(table, keys, path) for table in found)
 
 
