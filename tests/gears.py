@@ -106,8 +106,8 @@ class Gears:
             for mark in marks_of(item):
                 item.add_marker(mark)
         if self._quick:
-            left = [item for item in items if _marked(item)]
-            items[:] = [item for item in items if not _marked(item)]
+            left = [item for item in items if _has_mark(item)]
+            items[:] = [item for item in items if not _has_mark(item)]
             config.hook.pytest_deselected(items=left)
 
     @pytest.hookimpl(wrapper=True)
@@ -131,7 +131,7 @@ class Gears:
     def pytest_runtest_call(self, item: pytest.Item):
         """Fail a test that did what its marks do not tell."""
         result = yield
-        if self._did and not _marked(item):
+        if self._did and not _has_mark(item):
             [(mark, act), *_] = self._did.items()
             pytest.fail(f"A test that {act} bears the mark `{mark}`, by tests/gears.py or itself.")
         return result
@@ -141,7 +141,7 @@ class Gears:
         self._item = None
 
 
-def _marked(item: pytest.Item) -> bool:
+def _has_mark(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(mark) for mark in MARKS)
 
 

@@ -212,9 +212,9 @@ def is_attribute(function: Definition) -> bool:
 def test_a_function_is_called_by_a_verb():
     bad = [
         f"{path}:{part.lineno} {part.name}"
-        for path, module in product().items()
+        for path, text in all_files().items()
         if not path.startswith(RULES)
-        for part in ast.walk(module)
+        for part in ast.walk(parse(path, text))
         if isinstance(part, Definition) and not is_attribute(part) and is_no_verb(part.name)
     ]
     assert_none(bad, "a participle or a preposition alone: `find_parent`, `is_held`, `to_json`")

@@ -116,17 +116,17 @@ def rows(page: Path) -> list[dict[str, str]]:
     ]
 
 
-def defined(path: Path) -> set[str]:
+def list_defined(path: Path) -> set[str]:
     """The functions, classes and constants of a file; what a class has as `Class.name`."""
     names = set()
     for part in ast.parse(path.read_text("utf-8")).body:
-        names |= given(part)
+        names |= list_given(part)
         if isinstance(part, ast.ClassDef):
-            names |= {f"{part.name}.{name}" for each in part.body for name in given(each)}
+            names |= {f"{part.name}.{name}" for each in part.body for name in list_given(each)}
     return names
 
 
-def given(part: ast.stmt) -> set[str]:
+def list_given(part: ast.stmt) -> set[str]:
     match part:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
@@ -142,7 +142,7 @@ def test_tables_name_files_and_functions_that_exist(page):
         assert paths, row
         assert functions, row
         assert all(path.is_file() for path in paths), row
-        known = set().union(*map(defined, paths))
+        known = set().union(*map(list_defined, paths))
         assert set(functions) <= known, f"{row}: {set(functions) - known}"
 
 
@@ -155,5 +155,5 @@ def test_a_name_in_a_file_is_there(page):
     for names, path in re.findall(
         r"((?:`[\w.]+`(?:,\s|\sand\s)?)+)\sin\s+`([\w./]+\.py)`", page.read_text("utf-8")
     ):
-        missing = set(CODE.findall(names)) - defined(ROOT / path)
+        missing = set(CODE.findall(names)) - list_defined(ROOT / path)
         assert not missing, f"{path}: {missing}"

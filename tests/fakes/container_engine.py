@@ -27,9 +27,9 @@ class FakeContainerEngine:
         program.write_text(shell + Path(__file__).read_text())
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         (folder / "rootless").write_text(rootless)
-        self.put("image")
+        self.add_image("image")
 
-    def put(self, name, env=(), files=(), without=(), **settings):
+    def add_image(self, name, env=(), files=(), without=(), **settings):
         """Have an image of this name; return its id. `files`: of this machine, by paths inside.
 
         `without`: programs of /usr/bin that it lacks.
@@ -67,7 +67,7 @@ class FakeContainerEngine:
         """Tell whether any container was made."""
         return (self.folder / "calls").exists() and bool(self.calls("create"))
 
-    def left(self):
+    def list_left(self):
         return [path.stem for path in self.folder.glob("*.json")]
 
     def sandbox(self, **options):

@@ -38,7 +38,7 @@ def have_image(engine, folder, kind, program):
     (tools / CHECK).write_text(program)
     (tools / CHECK).chmod(0o755)
     env = ["PATH=/opt/ci/bin:/usr/bin:/bin", "JAVA_HOME=/opt/jdk", "TOKEN=of-the-image"]
-    return engine.put(NAME, env, files={"/opt/ci/bin": tools}, Labels={"maintainer": "acme"})
+    return engine.add_image(NAME, env, files={"/opt/ci/bin": tools}, Labels={"maintainer": "acme"})
 
 
 def settings(engine, **more):

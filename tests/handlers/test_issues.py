@@ -181,14 +181,14 @@ def test_any_payload_is_a_request_ignored_or_invalid(part, value):
     assert isinstance(found, ResolveIssue | Ignored)
 
 
-def opened(body, association="MEMBER", **changes):
+def route_opened(body, association="MEMBER", **changes):
     named = issue(title="It broke", body=body, author_association=association, **changes)
     return route(action="opened", issue=named)
 
 
 def test_a_new_issue_of_an_owner_names_the_changes_that_it_suspects():
     body = "Since #31, https://github.com/octo/hello/pull/32 and 0123456789abcdef it fails. See #31"
-    found = opened(body)
+    found = route_opened(body)
     assert isinstance(found, Suspicion)
     assert (found.named, found.branch) == (("31", "32", "0123456789abcdef"), "")
 
@@ -204,11 +204,11 @@ def test_a_new_issue_of_an_owner_names_the_changes_that_it_suspects():
     ],
 )
 def test_a_new_issue_that_names_nothing_or_is_a_strangers_raises_no_suspicion(body, association):
-    assert isinstance(opened(body, association), Ignored)
+    assert isinstance(route_opened(body, association), Ignored)
 
 
 def test_a_long_issue_names_no_more_than_a_few():
-    assert len(opened(" ".join(f"#{number}" for number in range(1, 9_000))).named) == 20
+    assert len(route_opened(" ".join(f"#{number}" for number in range(1, 9_000))).named) == 20
 
 
 # --- boxes of a dashboard -------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_a_long_issue_names_no_more_than_a_few():
 BOX = "- [{}] <!-- fettle:approve={} -->"
 
 
-def edited(before, after, **changes):
+def route_edited(before, after, **changes):
     issue = {**PAYLOAD["issue"], "body": f"{BOARD}\r\n{after}"}
     told = {"body": {"from": f"{BOARD}\r\n{before}"}}
     return route(**{"action": "edited", "issue": issue, "changes": told, **changes})
@@ -225,7 +225,7 @@ def edited(before, after, **changes):
 @pytest.mark.parametrize("mark", ["x", "X"])
 def test_what_was_ticked_is_passed_on_with_who_did_it(mark):
     others = "\r\n* [ ] <!-- fettle:again=0001-run --> Look again"
-    found = edited(
+    found = route_edited(
         BOX.format(" ", "k3f9x2") + others, f"{BOX.format(mark, 'k3f9x2')} Approve{others}"
     )
 
@@ -246,7 +246,7 @@ def test_what_was_ticked_is_passed_on_with_who_did_it(mark):
     ],
 )
 def test_other_edits_tick_nothing(before, after):
-    assert isinstance(edited(before, after), Ignored)
+    assert isinstance(route_edited(before, after), Ignored)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_other_edits_tick_nothing(before, after):
 def test_a_tick_counts_where_a_person_and_an_edit_can_be_named(changes):
     box = BOX.format
     try:
-        found = edited(box(" ", "k3f9x2"), box("x", "k3f9x2"), **changes)
+        found = route_edited(box(" ", "k3f9x2"), box("x", "k3f9x2"), **changes)
     except ValidationError:
         return
     assert isinstance(found, Ignored)
@@ -269,10 +269,10 @@ def test_a_tick_counts_where_a_person_and_an_edit_can_be_named(changes):
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_no_text_breaks_the_reader_of_boxes(before, after):
-    found = edited(before, after)
+    found = route_edited(before, after)
     assert isinstance(found, Ignored | BoardTicked)
 
 
 def test_a_body_of_boxes_is_read_within_bounds():
     many = "\n".join(BOX.format("x", number) for number in range(9_000))
-    assert len(edited("", many).approve) == 20
+    assert len(route_edited("", many).approve) == 20

@@ -20,7 +20,7 @@ def lock_npm(manifest, **members):
     return json.dumps({"packages": {"": manifest, "node_modules/ms": {}, **members}})
 
 
-def unlocked(manifest, lock, before, after, member=""):
+def find(manifest, lock, before, after, member=""):
     pair = LockPair(f"{member}/{manifest}" if member else manifest, lock)
     return find_unlocked(pair, PairText(*before) if before else None, PairText(*after))
 
@@ -53,25 +53,25 @@ def test_npms_lock_must_ask_for_what_the_manifest_asks_for():
     old = (json.dumps(NPM), lock_npm(NPM))
     more = json.dumps(NPM_MORE)
 
-    assert unlocked("package.json", "package-lock.json", old, (more, old[1])) == ["left-pad"]
-    assert unlocked("package.json", "package-lock.json", old, (old[0], lock_npm(NPM_MORE))) == [
+    assert find("package.json", "package-lock.json", old, (more, old[1])) == ["left-pad"]
+    assert find("package.json", "package-lock.json", old, (old[0], lock_npm(NPM_MORE))) == [
         "left-pad"
     ]
     whole = lock_npm(NPM_MORE, **{"node_modules/left-pad": {}})
-    assert unlocked("package.json", "package-lock.json", old, (more, whole)) == []
-    assert unlocked("package.json", "package-lock.json", None, (more, old[1])) == ["left-pad"]
+    assert find("package.json", "package-lock.json", old, (more, whole)) == []
+    assert find("package.json", "package-lock.json", None, (more, old[1])) == ["left-pad"]
 
 
 def test_what_disagreed_before_is_not_held_against_a_change():
     lock = lock_npm(NPM)
     before, after = json.dumps(NPM_MORE), json.dumps({**NPM_MORE, "version": "2"})
 
-    assert unlocked("package.json", "package-lock.json", (before, lock), (after, lock)) == []
+    assert find("package.json", "package-lock.json", (before, lock), (after, lock)) == []
 
 
 def test_a_member_of_a_workspace_is_found_in_the_roots_lock():
     lock = lock_npm({"workspaces": ["web"]}, web=NPM)
-    names = unlocked(
+    names = find(
         "package.json",
         "package-lock.json",
         (json.dumps(NPM), lock),
@@ -111,7 +111,7 @@ PYPROJECT = '[project]\nname = "a"\ndependencies = ["attrs>=22"{}]\n'
     ],
 )  # fmt: skip
 def test_a_manifest_alone_is_noticed_in_each_ecosystem(files, old, new, locked, names):
-    assert unlocked(*files, (old, locked), (new, locked)) == names
+    assert find(*files, (old, locked), (new, locked)) == names
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_manifest_alone_is_noticed_in_each_ecosystem(files, old, new, locked, 
     ],
 )  # fmt: skip
 def test_what_fits_is_not_told(files, old, new, locked, locked_anew):
-    assert unlocked(*files, (old, locked), (new, locked_anew)) == []
+    assert find(*files, (old, locked), (new, locked_anew)) == []

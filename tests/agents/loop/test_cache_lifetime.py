@@ -33,11 +33,11 @@ def use(clock):
     """Return what uses the prefix after these seconds, and says for how long it is kept."""
     lifetimes = CacheLifetimes(clock)
 
-    def later(seconds, asked=None):
+    def choose_after(seconds, asked=None):
         clock.now += seconds
         return lifetimes.choose(asked or query())
 
-    return later
+    return choose_after
 
 
 def test_turns_that_follow_each_other_take_minutes(use):

@@ -46,7 +46,7 @@ class OverrideScene:
         self.policy: object = MissingPolicy()
         self.now = DUE + 60
 
-    async def made(self, run_id="0001", about=ABOUT, *, merged=True, number=31, **more):
+    async def make_fix(self, run_id="0001", about=ABOUT, *, merged=True, number=31, **more):
         await Runs(self.database).create(run_id, about)
         kept = {"cancelled": False, "commit": "c" * 40, "found": {7: "m"}, "overruled": MADE}
         await self.remediations.remember(run_id, about, number=number, **(kept | more))
@@ -79,7 +79,7 @@ class OverrideScene:
             raise self.policy
         return self.policy
 
-    async def until(self, run_id="0001"):
+    async def read_until(self, run_id="0001"):
         return (await self.remediations.find(run_id)).override_until
 
     async def change(self, table, **values):
@@ -97,7 +97,7 @@ async def scene(database):
 
 
 async def test_once_its_day_has_come_it_is_asked_for_once(scene):
-    await scene.made()
+    await scene.make_fix()
     scene.now = DUE - 1
     assert await scene.look() == []
     [asked] = await scene.look(after=2)
@@ -116,20 +116,20 @@ async def test_once_its_day_has_come_it_is_asked_for_once(scene):
 
 async def test_the_policy_says_how_long_one_that_is_needed_is_left_alone(scene):
     scene.policy = valid_policy(remediation={"override_days": 7})
-    await scene.made()
+    await scene.make_fix()
     [asked] = await scene.look()
     assert asked.retire.days == 7
 
 
 async def test_a_pass_that_was_cut_short_asks_for_nothing_twice(scene):
-    await scene.made()
+    await scene.make_fix()
     [asked] = await scene.look()
     await scene.change(rows, override_until=DUE)  # as if the second note had been lost
     assert await scene.look() == [asked]
 
 
 async def test_two_workers_ask_once(scene):
-    await scene.made()
+    await scene.make_fix()
     [due] = await scene.overrides.due(scene.now, 10)
     assert await scene.overrides.move(due.run_id, seen=due.until, to=scene.now + DAY)
     assert not await scene.overrides.move(due.run_id, seen=due.until, to=scene.now + DAY)
@@ -137,7 +137,7 @@ async def test_two_workers_ask_once(scene):
 
 
 async def test_a_run_that_was_quick_has_the_last_word(scene):
-    await scene.made()
+    await scene.make_fix()
 
     class Quick(Inbox):
         async def store(self, delivery):
@@ -150,7 +150,7 @@ async def test_a_run_that_was_quick_has_the_last_word(scene):
         sweeps=Sweeps(scene.database, "one"), web=WEB, clock=lambda: scene.now,
     )  # fmt: skip
     await sweep.run()
-    assert await scene.until() is None
+    assert await scene.read_until() is None
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ async def test_a_run_that_was_quick_has_the_last_word(scene):
     ],
 )
 async def test_where_nothing_can_be_done_nothing_is_asked(scene, table, values):
-    await scene.made()
+    await scene.make_fix()
     await scene.change(table, **values)
     assert await scene.look() == []
-    assert await scene.until() is not None  # its turn comes
+    assert await scene.read_until() is not None  # its turn comes
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ async def test_where_nothing_can_be_done_nothing_is_asked(scene, table, values):
     ],
 )
 async def test_the_policy_decides_and_is_asked_again_the_next_day(scene, policy):
-    await scene.made()
+    await scene.make_fix()
     usual, scene.policy = scene.policy, policy
     assert await scene.look() == []
     scene.policy = usual
@@ -193,8 +193,8 @@ async def test_the_policy_decides_and_is_asked_again_the_next_day(scene, policy)
 
 async def test_one_that_breaks_does_not_stop_the_others(scene):
     other = request(8, package="lodash")
-    await scene.made()
-    await scene.made("0002", other, number=32)
+    await scene.make_fix()
+    await scene.make_fix("0002", other, number=32)
     await scene.database.write(
         lambda c: c.exec_driver_sql("UPDATE runs SET request = '{}' WHERE id = '0001'")
     )
@@ -203,18 +203,18 @@ async def test_one_that_breaks_does_not_stop_the_others(scene):
 
 
 async def test_a_live_run_or_an_open_pull_request_of_the_lane_comes_first(scene):
-    await scene.made()
+    await scene.make_fix()
     await Runs(scene.database).create("0002", ABOUT)
     assert await scene.look() == []
     await scene.database.write(
         lambda c: c.exec_driver_sql("UPDATE runs SET state = 'failed' WHERE id = '0002'")
     )
-    await scene.made("0003", number=33, merged=False, overruled=None)
+    await scene.make_fix("0003", number=33, merged=False, overruled=None)
     assert await scene.look(after=DAY + 1) == []
     await scene.remediations.pull_closed(REPOSITORY, 33, merged=False)
     assert len(await scene.look(after=DAY + 1)) == 1
 
 
 async def test_what_came_before_overrides_were_remembered_is_left_alone(scene):
-    await scene.made(overruled=None)
+    await scene.make_fix(overruled=None)
     assert await scene.look(after=time.time()) == []

@@ -39,7 +39,7 @@ def test_what_is_no_envelope_is_none(data):
         open_envelope(data, TRUSTED)
 
 
-def told(**changes):
+def make_envelope(**changes):
     """Return the envelope with other values, written as Fettle writes them."""
     envelope = json.loads(SEALED) | changes
     return json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode() + b"\n"
@@ -53,9 +53,9 @@ def test_another_key_another_type_and_more_signatures_prove_nothing():
         open_envelope(SEALED, other.public)
     for signatures in (forged, [*own, *forged], [], [{**own[0], "sig": forged[0]["sig"]}]):
         with pytest.raises(NotAttested):
-            open_envelope(told(signatures=signatures), TRUSTED)
+            open_envelope(make_envelope(signatures=signatures), TRUSTED)
     with pytest.raises(NotAttested, match="changed after it was signed"):
-        open_envelope(told(payloadType="text/plain"), TRUSTED)
+        open_envelope(make_envelope(payloadType="text/plain"), TRUSTED)
     with pytest.raises(NotAttested):
         open_envelope(b"[" * 100_000, TRUSTED)
     with pytest.raises(NotAttested, match="longer"):

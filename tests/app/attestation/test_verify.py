@@ -82,7 +82,7 @@ def attach(clone, commit, note):
     git(clone, "notes", f"--ref={NOTES}", "add", "-f", "-C", blob, commit)
 
 
-async def verified(clone, evidence, commit=None):
+async def attach_and_verify(clone, evidence, commit=None):
     attach(
         clone, commit or evidence.commit, seal_statement(build_statement(evidence), KEYS.current)
     )
@@ -94,7 +94,7 @@ def answers(found):
 
 
 async def test_what_was_pushed_holds(evidence):
-    found = await verified(*evidence)
+    found = await attach_and_verify(*evidence)
     assert found.verdict == "holds"
     assert set(answers(found).values()) == {"holds"}
     assert list(list_checks(found.statement)) == [("check_quality/1", "pytest -q", 0)]
@@ -122,7 +122,7 @@ async def test_in_totos_own_package_takes_the_statement(evidence):
 )
 async def test_what_differs_from_the_clone_does_not_hold(evidence, change, what):
     clone, told = evidence
-    found = await verified(clone, replace(told, **change), told.commit)
+    found = await attach_and_verify(clone, replace(told, **change), told.commit)
     assert found.verdict == "does not hold"
     assert answers(found)[what] == "does not hold"
 
@@ -130,18 +130,20 @@ async def test_what_differs_from_the_clone_does_not_hold(evidence, change, what)
 async def test_a_statement_on_another_commit_does_not_hold(evidence):
     clone, told = evidence
     git(clone, "commit", "-q", "--allow-empty", "-m", "Mine\n\nFettle-Run: run-1")
-    found = await verified(clone, told, git(clone, "rev-parse", "HEAD"))
+    found = await attach_and_verify(clone, told, git(clone, "rev-parse", "HEAD"))
     assert answers(found)["The commit"] == "does not hold"
     assert answers(found)["Its files"] == "holds", "but for these"
 
 
 async def test_a_base_that_is_absent_or_elsewhere_is_told_apart(evidence):
     clone, told = evidence
-    found = await verified(clone, replace(told, base="3" * 40))
+    found = await attach_and_verify(clone, replace(told, base="3" * 40))
     assert (found.verdict, answers(found)["What it was compared with"]) == ("cannot be told",) * 2
     git(clone, "checkout", "-q", "--orphan", "other")
     git(clone, "commit", "-q", "-m", "elsewhere")
-    found = await verified(clone, replace(told, base=git(clone, "rev-parse", "HEAD")), told.commit)
+    found = await attach_and_verify(
+        clone, replace(told, base=git(clone, "rev-parse", "HEAD")), told.commit
+    )
     assert answers(found)["What it was compared with"] == "does not hold"
 
 

@@ -153,7 +153,7 @@ def test_the_image_that_the_checks_ran_in_is_named_and_written_down(
 ):
     engine = FakeContainerEngine(tmp_path / "engine")
     engine.hold()
-    engine.put("ghcr.io/acme/ci:1")
+    engine.add_image("ghcr.io/acme/ci:1")
     monkeypatch.setenv("FETTLE_CONTAINER_ENGINE", str(engine.folder / "podman"))
     wants = '{"image": "ghcr.io/acme/ci:1", "postCreateCommand": "make"}'
     files = {"test_it.py": TEST, ".devcontainer.json": wants, POLICY: SETUP + GREEN}

@@ -61,7 +61,7 @@ def press(office):
     """Press *Try again* on the check run of what the last run pushed."""
     scene = office.scene
 
-    async def pressed(who):
+    async def press(who):
         [head] = (await GitDir(scene.repository.gitdir).refs("refs/heads/main")).values()
         wording = OutgoingText(scene.github.urls, scene.request, scene.redactor)
         verdict = Verdict(ready=False, title="Not ready", summary="Checked.")
@@ -69,7 +69,7 @@ def press(office):
         [check] = scene.repository.check_runs.values()
         await scene.server.press_button(scene.repository, check, "Try again", scene.people[who])
 
-    return pressed
+    return press
 
 
 async def test_a_button_takes_up_the_last_run_as_it_was_asked_for(office, press):

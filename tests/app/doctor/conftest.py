@@ -44,7 +44,7 @@ class DoctorScene:
         return AppCredentials(str(self.made.app_id), SecretStr(self.made.private_key), (secret,))
 
     @asynccontextmanager
-    async def asking(self, credentials=None):
+    async def open(self, credentials=None):
         async def at_once(_):
             return None
 

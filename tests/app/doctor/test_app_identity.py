@@ -18,7 +18,7 @@ from tests.app.doctor.conftest import by_subject, levels
 
 
 async def examine_app(scene, credentials=None, owners=None):
-    async with scene.asking(credentials) as github:
+    async with scene.open(credentials) as github:
         return await app_findings(github, owners or AllowedOwners())
 
 

@@ -22,10 +22,10 @@ async def test_nothing_is_said_where_none_is_allowed(open_folder):
 async def test_each_image_that_is_allowed_and_here_is_tried(open_folder):
     engine = FakeContainerEngine(open_folder)
     engine.hold()
-    made = engine.put("ghcr.io/acme/ci:1")
-    engine.put("ghcr.io/acme/bare:1", without=["perl"])
-    engine.put("ghcr.io/acme/odd:1", Labels={"fettle.sandbox": "true"})
-    engine.put("ghcr.io/other/ci:1")
+    made = engine.add_image("ghcr.io/acme/ci:1")
+    engine.add_image("ghcr.io/acme/bare:1", without=["perl"])
+    engine.add_image("ghcr.io/acme/odd:1", Labels={"fettle.sandbox": "true"})
+    engine.add_image("ghcr.io/other/ci:1")
     found = await examine(engine, f"ghcr.io/acme/*,ghcr.io/acme/db:2,ghcr.io/acme/x@{DIGEST}")
     said = {f"{each.level}: {each.said} {each.remedy}" for each in found}
     assert any(f"ok: `ghcr.io/acme/ci:1` ({made[:12]}) held against" in each for each in said)
@@ -53,7 +53,7 @@ async def test_with_none_of_them_here_or_no_engine_it_says_what_to_run(open_fold
 async def test_an_engine_that_holds_nothing_is_found_out_and_few_are_tried(open_folder):
     engine = FakeContainerEngine(open_folder)
     for number in range(MOST_TRIED + 2):
-        engine.put(f"ghcr.io/acme/n{number}:1")
+        engine.add_image(f"ghcr.io/acme/n{number}:1")
     found = await examine(engine, "ghcr.io/acme/*")
     assert [each.level for each in found] == [*["warning"] * MOST_TRIED, "ok"]
     assert all("is not used: the engine" in each.said for each in found[:-1])

@@ -11,7 +11,7 @@ from app.doctor.rulesets import ruleset_findings
 @pytest.fixture
 def look(scene):
     async def look_as(*owners, has_key=False):
-        async with scene.asking() as github:
+        async with scene.open() as github:
             return await ruleset_findings(github, AllowedOwners(owners), has_key=has_key)
 
     return look_as

@@ -9,7 +9,7 @@ from tests.app.doctor.conftest import by_subject, levels
 
 
 async def examine_hook(scene, expected=None):
-    async with scene.asking() as github:
+    async with scene.open() as github:
         return await hook_findings(github, expected)
 
 

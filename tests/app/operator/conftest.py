@@ -123,7 +123,7 @@ class OperatorPlace:
     async def request(self, run_id):
         return await self.look(lambda database: Runs(database).request(run_id))
 
-    async def until(self, true):
+    async def wait_until(self, true):
         async with asyncio.timeout(PATIENCE):
             while not (found := await true()):
                 await asyncio.sleep(0.05)

@@ -40,8 +40,8 @@ async def test_with_a_server_the_command_watches_and_may_leave(place, capsys):
     await place.play(*GOOD, latency=0.3)
     await place.server.start(place.app)
     watching = asyncio.create_task(place.resolve())
-    run = await place.until(place.newest)
-    await place.until(lambda: _true("Understand" in capsys.readouterr().err))
+    run = await place.wait_until(place.newest)
+    await place.wait_until(lambda: _true("Understand" in capsys.readouterr().err))
     os.kill(os.getpid(), signal.SIGINT)
     assert await watching == 130
     assert "The server goes on with it" in capsys.readouterr().err
@@ -61,7 +61,7 @@ async def _true(value):
 async def test_ctrl_c_holds_the_work_and_the_same_command_goes_on(place, capsys):
     await place.play(*GOOD, latency=0.3)
     working = asyncio.create_task(place.resolve())
-    await place.until(lambda: _true("Plan the steps" in capsys.readouterr().err))
+    await place.wait_until(lambda: _true("Plan the steps" in capsys.readouterr().err))
     os.kill(os.getpid(), signal.SIGINT)
     async with asyncio.timeout(PATIENCE):
         assert await working == 130
@@ -93,7 +93,7 @@ async def test_a_question_on_the_issue_ends_the_watching_and_a_cancel_ends_the_r
     assert await _cancel(place.settings(), None, run.id[:16], "the wrong issue") == 2
     assert "Nobody works on the run" in capsys.readouterr().err
     await place.server.start(place.app)
-    await place.until(lambda: _has_ended(place))
+    await place.wait_until(lambda: _has_ended(place))
     assert (await place.newest()).state == "cancelled"
     assert await _cancel(place.settings(), None, run.id, "") == 0
 

@@ -23,7 +23,7 @@ from tests.patience import PATIENCE
 NOW = 1_000_000.0
 
 
-def queued(ident, installation, since=0.0, **more):
+def make_queued(ident, installation, since=0.0, **more):
     return QueuedRun(id=ident, installation_id=installation, since=NOW - 60 + since, **more)
 
 
@@ -34,20 +34,20 @@ def order(*runs, **at_work):
 
 
 def test_who_has_least_at_work_is_next_then_who_waits_longest():
-    many = [queued(f"a{n}", 1, n) for n in range(4)]
-    assert order(*many, queued("b0", 2, 9)) == ["a0", "b0", "a1", "a2", "a3"]
-    assert order(*many, queued("b0", 2, 9), _1=1) == ["b0", "a0", "a1", "a2", "a3"]
-    assert order(*many, queued("b0", 2, 8), queued("b1", 2, 9), _1=2)[:2] == ["b0", "b1"]
+    many = [make_queued(f"a{n}", 1, n) for n in range(4)]
+    assert order(*many, make_queued("b0", 2, 9)) == ["a0", "b0", "a1", "a2", "a3"]
+    assert order(*many, make_queued("b0", 2, 9), _1=1) == ["b0", "a0", "a1", "a2", "a3"]
+    assert order(*many, make_queued("b0", 2, 8), make_queued("b1", 2, 9), _1=2)[:2] == ["b0", "b1"]
 
 
 def test_what_people_wait_for_comes_before_what_the_clock_found():
-    alert = queued("alert", 1, -10, unasked=True)
-    assert order(alert, queued("label", 2), _2=5) == ["label", "alert"]
+    alert = make_queued("alert", 1, -10, unasked=True)
+    assert order(alert, make_queued("label", 2), _2=5) == ["label", "alert"]
 
 
 def test_what_the_clock_found_has_its_turn_after_an_hour():
-    alert = queued("alert", 1, -PATIENT_SECONDS, unasked=True)
-    assert order(alert, queued("label", 1)) == ["alert", "label"]
+    alert = make_queued("alert", 1, -PATIENT_SECONDS, unasked=True)
+    assert order(alert, make_queued("label", 1)) == ["alert", "label"]
 
 
 class Machine:

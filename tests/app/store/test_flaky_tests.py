@@ -8,7 +8,7 @@ from app.store.flaky_tests import NAMES_KEPT, RUNS_KEPT, StoredFlakyTests, forge
 LIB, OTHER = 2**40, 2**40 + 1
 
 
-def saw(name, *, unchanged=False):
+def make_sighting(name, *, unchanged=False):
     return FlakySighting(command="pytest -q", name=name, unchanged=unchanged)
 
 
@@ -17,11 +17,11 @@ def memory(database, run, repository=LIB):
 
 
 async def test_runs_are_counted_and_what_one_run_saw_twice_counts_once(database):
-    await memory(database, 1).note([saw("a"), saw("b", unchanged=True)])
+    await memory(database, 1).note([make_sighting("a"), make_sighting("b", unchanged=True)])
     for _ in range(2):  # as after a kill
-        await memory(database, 2).note([saw("a")])
-    await memory(database, 2).note([saw("a", unchanged=True)])
-    await memory(database, 3, OTHER).note([saw("c")])
+        await memory(database, 2).note([make_sighting("a")])
+    await memory(database, 2).note([make_sighting("a", unchanged=True)])
+    await memory(database, 3, OTHER).note([make_sighting("c")])
 
     assert await memory(database, 4).list_known() == [
         FlakyTest(command="pytest -q", name="a", runs=2, unchanged=1, last_at=1002.0),
@@ -34,10 +34,12 @@ async def test_runs_are_counted_and_what_one_run_saw_twice_counts_once(database)
 
 
 async def test_a_repository_that_names_ever_more_tests_fills_no_table(database):
-    await memory(database, 0).note([saw(f"first{number}") for number in range(NAMES_KEPT + 9)])
+    await memory(database, 0).note(
+        [make_sighting(f"first{number}") for number in range(NAMES_KEPT + 9)]
+    )
     assert len(await memory(database, -1).list_known()) == NAMES_KEPT
 
     for run in range(1, RUNS_KEPT + 1):
-        await memory(database, run).note([saw("a")])
+        await memory(database, run).note([make_sighting("a")])
     [left] = await memory(database, -1).list_known()
     assert (left.name, left.runs) == ("a", RUNS_KEPT)

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE
 
 
 @asynccontextmanager
-async def working(url, name, silent=60.0):
+async def begin_lease(url, name, silent=60.0):
     """Take a name, and yield the lease of its worker and its way to the database."""
     claim, database = Claim(url, name, patience=0), Database(url)
     await claim.take()
@@ -39,8 +39,8 @@ async def fence_off(lease, name):
 async def test_who_comes_back_writes_nothing(postgresql_url):
     """The first is stopped, not dead: it holds its lock, and its connections are open."""
     async with (
-        working(postgresql_url, "one") as (one, ones),
-        working(postgresql_url, "two", silent=0.0) as (two, twos),
+        begin_lease(postgresql_url, "one") as (one, ones),
+        begin_lease(postgresql_url, "two", silent=0.0) as (two, twos),
     ):
         await Runs(ones).create("r1", build_resolve_issue())
         assert await one.renew()
@@ -58,8 +58,8 @@ async def test_who_comes_back_writes_nothing(postgresql_url):
 
 async def test_who_renews_in_time_is_left_alone(postgresql_url):
     async with (
-        working(postgresql_url, "one") as (one, _),
-        working(postgresql_url, "two") as (two, _),
+        begin_lease(postgresql_url, "one") as (one, _),
+        begin_lease(postgresql_url, "two") as (two, _),
     ):
         assert "one" not in await two.list_silent()
         assert not await two.fence_off("one")
@@ -68,8 +68,8 @@ async def test_who_renews_in_time_is_left_alone(postgresql_url):
 
 async def test_a_write_under_way_ends_before_its_worker_is_fenced_off(postgresql_url):
     async with (
-        working(postgresql_url, "one") as (_, ones),
-        working(postgresql_url, "two", silent=0.0) as (two, _),
+        begin_lease(postgresql_url, "one") as (_, ones),
+        begin_lease(postgresql_url, "two", silent=0.0) as (two, _),
     ):
         begun, go, order = asyncio.Event(), asyncio.Event(), []
         loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ async def test_a_write_under_way_ends_before_its_worker_is_fenced_off(postgresql
 
 
 async def test_people_hear_of_a_run_whose_worker_is_silent(postgresql_url):
-    async with working(postgresql_url, "one") as (one, ones):
+    async with begin_lease(postgresql_url, "one") as (one, ones):
         runs = Runs(ones)
         await runs.create("r1", build_resolve_issue())
         await runs.record_start("r1", "one")
@@ -107,7 +107,7 @@ async def test_people_hear_of_a_run_whose_worker_is_silent(postgresql_url):
 
 
 async def test_a_database_that_takes_no_writes_for_now_ends_no_lease(postgresql_url):
-    async with working(postgresql_url, "one") as (one, _):
+    async with begin_lease(postgresql_url, "one") as (one, _):
         held = one._connection
         held.execute(text("SET default_transaction_read_only = on"))
         assert await one.renew()
@@ -116,7 +116,7 @@ async def test_a_database_that_takes_no_writes_for_now_ends_no_lease(postgresql_
 
 
 async def test_a_connection_that_is_gone_ends_the_lease(postgresql_url):
-    async with working(postgresql_url, "one") as (one, ones):
+    async with begin_lease(postgresql_url, "one") as (one, ones):
         backend = one._connection.scalar(text("SELECT pg_backend_pid()"))
         await ones.write(lambda c: c.execute(text(f"SELECT pg_terminate_backend({backend})")))
         assert not await one.renew()

@@ -36,7 +36,7 @@ class ServerDatabase:
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
 
-    async def parked(self, place):
+    async def wait_until_parked(self, place):
         """Wait until the run is parked and its files are gone; return its id."""
         async with asyncio.timeout(PATIENCE):
             while await self.database.read(count_by_state) != {"parked": 1}:
@@ -61,7 +61,7 @@ async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
         await place.label()
         _, [write, reset] = await questions(place, 2)
         store = ServerDatabase(place)
-        run_id, before = await store.parked(place), await store.turns()
+        run_id, before = await store.wait_until_parked(place), await store.turns()
         assert 'fettle_runs{state="parked"} 1.0' in await place.server.metrics()
 
         await place.kill_and_restart()
@@ -108,7 +108,7 @@ async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(make
         await place.label()
         _, [ident] = await questions(place)
         store = ServerDatabase(place)
-        await store.parked(place)
+        await store.wait_until_parked(place)
         await store.sql("UPDATE turns SET content = '[{' WHERE session = 'implement/1'")
         await say(place, "mara", f"/bot approve {ident}")
         outcome = await place.wait_for_end()

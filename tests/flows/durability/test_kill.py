@@ -15,7 +15,7 @@ from tests.flows.conftest import PATIENCE, patience
 UNSURE = 0.3  # seconds: asked for that short a time ago, an answer may not have arrived
 
 
-def answered(place):
+def count_answered(place):
     """Return how many answers the model has given whole."""
     return sum(asked.answered for asked in place.model.requests)
 
@@ -25,7 +25,7 @@ def at_model_request(number):
 
     def plan(place, kill):
         async def hook(_asked):
-            if answered(place) == number - 1:
+            if count_answered(place) == number - 1:
                 await kill()
 
         place.model.on_request(hook)
@@ -36,7 +36,7 @@ def at_model_request(number):
 def after_model_answer(number):
     def plan(place, kill):
         async def hook(_asked):
-            if answered(place) == number:
+            if count_answered(place) == number:
                 await wait_for_answers(place, number)
                 await kill()
 

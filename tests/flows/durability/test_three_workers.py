@@ -48,7 +48,7 @@ class Worker(ForkedServer):
 
 
 @asynccontextmanager
-async def several(make_place, postgresql, names):
+async def start_several(make_place, postgresql, names):
     """Yield the place and its servers by name; GitHub's deliveries go to the first."""
     shared = {"FETTLE_DATABASE_URL": postgresql.database()}
     more = {**shared, "FETTLE_WORKER": names[0]}
@@ -69,7 +69,7 @@ async def several(make_place, postgresql, names):
 @asynccontextmanager
 async def silent_worker(make_place, postgresql, *, silent_for):
     """Yield the place, and a worker that stopped with a commit in its run, so long ago."""
-    async with several(make_place, postgresql, NAMES[:2]) as (place, servers):
+    async with start_several(make_place, postgresql, NAMES[:2]) as (place, servers):
         reached = asyncio.Event()
 
         async def note(_asked):
@@ -124,7 +124,7 @@ async def test_people_are_told_of_a_silent_worker_and_can_end_its_run(make_place
 
 
 async def test_a_server_that_loses_its_connection_stops_at_once(make_place, postgresql):
-    async with several(make_place, postgresql, NAMES[:1]) as (place, servers):
+    async with start_several(make_place, postgresql, NAMES[:1]) as (place, servers):
         [server] = servers.values()
         with psycopg.connect(str(postgresql.url("postgres")), autocommit=True) as connection:
             connection.execute(
@@ -155,7 +155,7 @@ async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_plac
         await place.ends("pull_request")
         expected, answers = await place.end_state(), len(place.model.requests)
 
-    async with several(make_place, postgresql, NAMES) as (place, servers):
+    async with start_several(make_place, postgresql, NAMES) as (place, servers):
         disturbed = []
         reached = {number: asyncio.Event() for number in (2, 4, 6)}
 

@@ -17,12 +17,12 @@ async def test_a_run_behind_a_proxy_that_ends_tls(make_place, tmp_path):
         authorities = tmp_path / "company.pem"
         authorities.write_text(proxy.authority.pem)
 
-        def behind(data, github_url, model_url, more):
+        def start_behind(data, github_url, model_url, more):
             github, models = proxy.lead(GITHUB, github_url), proxy.lead(MODELS, model_url)
             return ForkedServer(data, github, models, more=more)
 
         settings = {"HTTPS_PROXY": proxy.url, "FETTLE_CA_FILE": str(authorities)}
-        async with make_place(kind=behind, **settings) as place:
+        async with make_place(kind=start_behind, **settings) as place:
             place.github.world.url = f"https://{GITHUB}"
             await place.label()
             outcome = await place.ends("pull_request")

@@ -92,7 +92,7 @@ raise SystemExit(fails)
 """
 
 
-def sleeping():
+def find_sleeping():
     """Return the processes in which a test sleeps that is run alone for the first time."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -111,11 +111,11 @@ async def test_what_flakes_is_remembered_once_through_a_power_cut_and_told_in_th
     files = CALC | {"suite.py": FLAKY, ".github/fettle.yml": policy}
     async with make_place(files, script=usual(*BEGIN, step(CURE))) as place:
         await place.label()
-        await place.wait_until(sleeping)
+        await place.wait_until(find_sleeping)
         await place.kill_and_restart()
-        await place.wait_until(lambda: not sleeping())
-        await place.wait_until(sleeping)
-        [pid] = sleeping()
+        await place.wait_until(lambda: not find_sleeping())
+        await place.wait_until(find_sleeping)
+        [pid] = find_sleeping()
         os.kill(pid, signal.SIGTERM)
         await place.ends("pull_request")
         [first] = place.pulls()
@@ -125,8 +125,8 @@ async def test_what_flakes_is_remembered_once_through_a_power_cut_and_told_in_th
 
         other = await place.file("It adds one too many, still", "See calc.add.")
         await place.label(issue=other)
-        await place.wait_until(sleeping)
-        [pid] = sleeping()
+        await place.wait_until(find_sleeping)
+        [pid] = find_sleeping()
         os.kill(pid, signal.SIGTERM)
         await place.all_done(2)
         second = place.pulls()[1]

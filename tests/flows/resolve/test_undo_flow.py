@@ -12,7 +12,7 @@ async def fettle(place, *arguments):
     return await call_fettle(*arguments, environment=place.server.environment(place.app))
 
 
-async def said(place, issue, text):
+async def wait_for(place, issue, text):
     """Wait until Fettle says this there; return the comment."""
 
     def find():
@@ -35,7 +35,7 @@ async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(make_place
         asked = len(place.model.requests)
 
         await place.say("mara", "/bot undo")
-        await said(place, place.issue, f"@mara, #{pull.issue.number} is merged")
+        await wait_for(place, place.issue, f"@mara, #{pull.issue.number} is merged")
         _, reverted = await place.all_done(2)
 
         assert len(place.model.requests) == asked, "no model is asked"
@@ -46,15 +46,17 @@ async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(make_place
         assert "| passed" in undoing.issue.body, "the repository's checks ran on it"
         assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
         assert await place.show(undoing.head_sha, "other.py") == "OTHER = 1\n"
-        told = await said(place, pull.issue, "takes this back")
+        told = await wait_for(place, pull.issue, "takes this back")
         assert f"#{undoing.issue.number} takes this back." in told
         assert reverted.number == pull.issue.number
 
         await place.say("mara", "/bot undo")
-        await said(place, place.issue, f"#{undoing.issue.number} takes #{pull.issue.number} back")
+        await wait_for(
+            place, place.issue, f"#{undoing.issue.number} takes #{pull.issue.number} back"
+        )
 
         await place.say("mara", "/bot undo", issue=undoing.issue)
-        await said(place, undoing.issue, "what the last run did is taken back")
+        await wait_for(place, undoing.issue, "what the last run did is taken back")
         assert undoing.issue.state == "closed"
         refs = await GitDir(place.repository.gitdir).refs("refs/heads/bot/")
         assert f"refs/heads/{undoing.head}" not in refs
@@ -101,7 +103,7 @@ async def test_an_operator_takes_back_what_is_open_and_then_nothing(make_place):
         assert out.startswith("As the operator of Fettle asked, what the last run did")
         assert pull.issue.state == "closed"
         assert await GitDir(place.repository.gitdir).refs("refs/heads/bot/") == {}
-        told = await said(place, place.issue, "As the operator of Fettle asked")
+        told = await wait_for(place, place.issue, "As the operator of Fettle asked")
         assert f"#{pull.issue.number} is closed" in told
         assert "as the operator of Fettle asked" in place.progress()
         assert "@root" not in "\n".join(place.comments())

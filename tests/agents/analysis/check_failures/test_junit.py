@@ -155,7 +155,7 @@ def test_without_a_report_there_is_nothing():
 
 
 def test_a_report_decides_where_every_run_has_one():
-    def ran(code, *bad):
+    def make_ending(code, *bad):
         cases = "".join(
             f'<testcase classname="t" name="{n}">{"<failure/>" if n in bad else ""}</testcase>'
             for n in "abc"
@@ -164,7 +164,7 @@ def test_a_report_decides_where_every_run_has_one():
         failures = read_failures("garbled [... 9 bytes left out ...]", "x", exited=True)
         return Ran(code, failures.model_copy(update={"report": report}))
 
-    assert compare([ran(1, "a")], ran(1, "a")).verdict == "no worse"
-    assert compare([ran(1, "a")], ran(1, "a", "b")).new == ("t b",)
+    assert compare([make_ending(1, "a")], make_ending(1, "a")).verdict == "no worse"
+    assert compare([make_ending(1, "a")], make_ending(1, "a", "b")).new == ("t b",)
     without = Ran(1, read_failures("garbled", "x", exited=True))
-    assert compare([without], ran(1, "a")).verdict == "unknown"
+    assert compare([without], make_ending(1, "a")).verdict == "unknown"

@@ -19,13 +19,13 @@ ALONE = {"flask": "3.0.3", "jinja2": "3.1.4", "click": "8.1.0"}
 BEFORE = json.loads(FILES["lock.json"])["versions"]
 
 
-def about(package, vulnerable, number, **more):
+def make_advisory(package, vulnerable, number, **more):
     values = {"ghsa_id": f"GHSA-{package:.>4.4}-bbbb-cccc", "severity": "high"} | more
     return advisory(package, vulnerable, alert=number, manifest="lock.json", **values)
 
 
-FLASK = about("flask", "< 3.0.4", 6, severity="critical")
-CLICK = about("click", "< 8.1.1", 7)
+FLASK = make_advisory("flask", "< 3.0.4", 6, severity="critical")
+CLICK = make_advisory("click", "< 8.1.1", 7)
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ async def test_what_is_vulnerable_in_the_same_lock_file_goes_along_commit_by_com
     ("others", "more"),
     [
         ((FLASK,), {"policy": "remediation: {group: package}\n"}),
-        ((about("flask", "< 3.0.4", 6, severity="low"),), {}),  # the policy leaves it alone
+        ((make_advisory("flask", "< 3.0.4", 6, severity="low"),), {}),  # the policy leaves it alone
         ((FLASK.model_copy(update={"undisclosed": True}),), {}),  # it must not be given away
         ((FLASK,), {"advisories": [alert(undisclosed=True)]}),  # nor may the first one
         ((FLASK.model_copy(update={"manifest": "web/lock.json"}),), {}),
-        ((about("flask", "< 3.0.1", 6),), {}),  # it is safe
+        ((make_advisory("flask", "< 3.0.1", 6),), {}),  # it is safe
     ],
 )
 async def test_what_goes_its_own_way(several, others, more):
@@ -92,7 +92,9 @@ async def test_what_people_ask_for_by_name_is_about_that_package_alone(several):
 
 
 async def test_another_major_version_or_an_override_is_left_for_a_run_of_its_own(several):
-    place = several(about("flask", "< 4.0.0", 6), CLICK, policy="remediation: {overrides: true}\n")
+    place = several(
+        make_advisory("flask", "< 4.0.0", 6), CLICK, policy="remediation: {overrides: true}\n"
+    )
 
     await place.run()
 
@@ -118,14 +120,14 @@ async def test_where_checks_fail_with_all_of_them_it_goes_on_alone_without_a_tok
     assert place.world.model.asked == []
 
 
-def wanting(**wants):
+def require(**wants):
     """Return files with requirements of the repository's own: more than one version is a bound."""
     return FILES | {"wants.json": json.dumps(wants)}
 
 
 @pytest.mark.parametrize("model", [True, False])
 async def test_what_needs_a_look_is_left_for_a_pull_request_of_its_own(several, model):
-    place = several(FLASK, CLICK, files=wanting(flask=["3.0.2", "3.0.3"]))
+    place = several(FLASK, CLICK, files=require(flask=["3.0.2", "3.0.3"]))
     if not model:
         place.world.model = NoModel()
 
@@ -141,7 +143,7 @@ async def test_what_needs_a_look_takes_nothing_along(several, acts):
     place = several(
         FLASK,
         CLICK,
-        files=wanting(jinja2=["3.1.2", "3.1.3"]),
+        files=require(jinja2=["3.1.2", "3.1.3"]),
         answers=[acts.stands(), acts.sums_up()],
     )
 
@@ -167,7 +169,7 @@ async def test_what_another_package_held_goes_along_where_no_requirement_changes
 
 async def test_a_parent_whose_requirement_had_to_change_is_looked_at(several, acts):
     needs = {("click", "8.1.0"): {"flask": ["3.0.3"]}, ("click", "8.1.1"): {"flask": ["3.0.4"]}}
-    place = several(FLASK, needs=needs, files=wanting(click=["8.1.0"]))
+    place = several(FLASK, needs=needs, files=require(click=["8.1.0"]))
     await place.run()
     assert versions(place) == ALONE
     assert "- flask is left out: somebody has to look at its move" in place.pull.body

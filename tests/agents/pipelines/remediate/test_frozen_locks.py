@@ -18,7 +18,7 @@ OLD = 'jinja2@^3.1.3:\n  version "3.1.3"\n  integrity sha512-old\n'
 INVENTED = 'jinja2@^3.1.3:\n  version "3.1.4"\n  integrity sha512-invented\n'
 
 
-def installed(*commands, problems=()):
+def make_setup(*commands, problems=()):
     made = tuple(
         SetupCommand(command=command, exit_code=code, seconds=1, output="")
         for command, code in commands
@@ -52,7 +52,7 @@ def yarned(scene, acts):
 
 
 async def test_where_no_tool_runs_no_model_is_asked_and_people_get_the_recipe(yarned):
-    place = yarned(installed())
+    place = yarned(make_setup())
 
     outcome = await place.run(ecosystem="npm")
 
@@ -67,7 +67,7 @@ async def test_where_no_tool_runs_no_model_is_asked_and_people_get_the_recipe(ya
 
 
 async def test_a_lock_that_its_tool_refused_before_is_left_to_people(yarned):
-    place = yarned(installed((YARN, 1), problems=("yarn could not install.",)))
+    place = yarned(make_setup((YARN, 1), problems=("yarn could not install.",)))
 
     outcome = await place.run(ecosystem="npm")
 
@@ -76,7 +76,7 @@ async def test_a_lock_that_its_tool_refused_before_is_left_to_people(yarned):
 
 
 async def test_hashes_that_a_model_made_up_are_refused_by_the_tool(yarned):
-    place = yarned(installed((YARN, 0)), installed((YARN, 1), ("yarn install", 0)))
+    place = yarned(make_setup((YARN, 0)), make_setup((YARN, 1), ("yarn install", 0)))
 
     outcome = await place.run(ecosystem="npm", max_iterations=1)
 
@@ -85,7 +85,7 @@ async def test_hashes_that_a_model_made_up_are_refused_by_the_tool(yarned):
 
 
 async def test_what_the_tool_accepted_is_published_with_the_command_that_did(yarned):
-    place = yarned(installed((YARN, 0)))
+    place = yarned(make_setup((YARN, 0)))
 
     outcome = await place.run(ecosystem="npm")
 
@@ -127,11 +127,11 @@ def test_the_nearest_lock_of_the_ecosystem_holds():
     ],
 )
 def test_only_an_install_that_holds_to_the_lock_is_a_proof(lock, accepted, refused):
-    good, other = installed((accepted, 0)), installed((refused, 0))
+    good, other = make_setup((accepted, 0)), make_setup((refused, 0))
     assert list_unproved([lock], good) == []
     assert len(list_accepted([lock], good)) == 1
     assert len(list_unproved([lock], other)) == 1
     assert list_accepted([lock], other) == []
-    assert list_accepted([lock], installed((accepted, 1))) == []
+    assert list_accepted([lock], make_setup((accepted, 1))) == []
     assert lock in explain_recipe([lock], other, GROUP)
     assert explain_recipe([lock], good, GROUP) == ""

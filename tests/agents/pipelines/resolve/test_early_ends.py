@@ -255,7 +255,7 @@ async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
     assert world.history.files(commit)["lib.py"] == "HALF"
 
 
-def finished(world):
+def list_finished(world):
     return world.reporter.calls_of("stage_finished")
 
 
@@ -286,6 +286,6 @@ async def test_words_that_the_model_refuses_are_made_by_code(make, acts, request
     pull = outcome.pull_request
     assert not pull.draft
     assert pull.title
-    [reviewed] = [told for name, told in finished(world) if name == "docs_review/1"]
+    [reviewed] = [told for name, told in list_finished(world) if name == "docs_review/1"]
     assert reviewed == "not reviewed"
     assert "put together from the steps' own words" in pull.body

@@ -36,7 +36,7 @@ def work(make_world, request_, talk):
     return make
 
 
-def told(world):
+def read_told(world):
     """Return what the engineer was told, and nothing that it said itself."""
     messages = json.loads(world.model.asked[-1]["messages"])
     return json.dumps([each for each in messages if each["role"] == "user"])
@@ -46,7 +46,7 @@ async def test_the_engineer_is_told_and_takes_it_out(work, talk):
     approvals = talk.Approvals([])
     world, run = work(LEAKY, "A = 1\nTOKEN = os.environ['TOKEN']\n", approvals=approvals)
     await run.stage(put_back, Inspection())
-    assert "calc.py:2: GitHub Token" in told(world)
+    assert "calc.py:2: GitHub Token" in read_told(world)
     assert KEY not in "".join(world.history.files(run.head).values())
     assert approvals.askings == []
 
@@ -85,5 +85,5 @@ async def test_another_secret_is_told_of_again(work, talk):
     other = LEAKY + f"MORE = 'AKIA{'ABCD' * 4}'\n"
     world, run = work(LEAKY, other, "A = 2\n", approvals=talk.Approvals([]))
     await run.stage(put_back, Inspection())
-    assert "calc.py:3: AWS Access Key" in told(world)
+    assert "calc.py:3: AWS Access Key" in read_told(world)
     assert world.history.files(run.head)["calc.py"] == "A = 2\n"

@@ -50,7 +50,7 @@ class RunStore:
     def __init__(self, url):
         self.url = url
 
-    def do(self, work):
+    def execute(self, work):
         async def run_work():
             database = Database(self.url)
             try:
@@ -78,7 +78,7 @@ class RunStore:
             if kind is not None:
                 await runs.record_end(ident, Outcome(kind=kind, text=words))
 
-        self.do(work)
+        self.execute(work)
 
     def ask(self, ident, **changes):
         """Have the run ask; return the approval's id."""
@@ -86,19 +86,19 @@ class RunStore:
         async def work(database):
             return (await StoredApprovals(database).ask_once(ident, make_asking(**changes))).id
 
-        return self.do(work)
+        return self.execute(work)
 
     def decide(self, approval, **more):
         async def work(database):
             await StoredApprovals(database).decide(approval, **more)
 
-        self.do(work)
+        self.execute(work)
 
     def use(self, approval):
         async def work(database):
             await StoredApprovals(database).claim([approval])
 
-        self.do(work)
+        self.execute(work)
 
     def steps(self, ident, *steps):
         """Store what the engine records: name, start and end in seconds, what was returned."""
@@ -118,10 +118,10 @@ class RunStore:
             await database.write(lambda c: c.execute(text(STEPS)))
             await database.write(lambda c: c.execute(text(STEP), rows))
 
-        self.do(work)
+        self.execute(work)
 
     def sql(self, statement):
         async def work(database):
             await database.write(lambda c: c.execute(text(statement)))
 
-        self.do(work)
+        self.execute(work)

@@ -31,7 +31,7 @@ class ApprovalStore:
     def __init__(self, url):
         self.url = url
 
-    def do(self, work):
+    def execute(self, work):
         async def run_work():
             database = Database(self.url)
             try:
@@ -47,19 +47,19 @@ class ApprovalStore:
             await runs.create(run, REQUEST)
             return (await stored.ask_once(run, make_asking(call_id, arguments=ASKED, **changes))).id
 
-        return self.do(work)
+        return self.execute(work)
 
     def get(self, ident):
         async def work(stored, _runs):
             return await stored.get(ident)
 
-        return self.do(work)
+        return self.execute(work)
 
     def decide(self, ident, **more):
         async def work(stored, _runs):
             await stored.decide(ident, **more)
 
-        return self.do(work)
+        return self.execute(work)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def tell(store):
                 )
                 await EndedPulls(database).note(closed)
 
-        store.do(work)
+        store.execute(work)
 
     return store_run
 

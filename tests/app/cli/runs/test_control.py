@@ -84,7 +84,7 @@ def test_a_run_on_which_nobody_works_is_noted_as_cancelled(fettle, store):
     assert "ends as soon as `fettle serve` runs again" in err
     fettle("runs", "cancel", RUN[:12], "once more")
 
-    [steer] = store.do(lambda database: StoredSteers(database).list_after(RUN))
+    [steer] = store.execute(lambda database: StoredSteers(database).list_after(RUN))
     assert (steer.kind, steer.via, steer.by) == ("cancel", "terminal", getpass.getuser())
     assert steer.words == "the wrong issue"
 
@@ -104,7 +104,7 @@ def test_a_run_that_has_ended_is_left_alone(fettle, store, state, code):
     store.run(RUN, state=state)
     found, _, err = fettle("runs", "cancel", RUN)
     assert (found, "has ended already" in err) == (code, True)
-    assert store.do(lambda database: StoredSteers(database).list_after(RUN)) == []
+    assert store.execute(lambda database: StoredSteers(database).list_after(RUN)) == []
 
 
 def test_no_such_run(fettle, store):
@@ -163,6 +163,6 @@ def test_what_nobody_asks_for_like_this_is_told_how(fettle, store, serving, requ
         await Runs(database).create(RUN, request_)
         await Runs(database).record_end(RUN, Outcome(kind="failed", text="It failed."))
 
-    store.do(work)
+    store.execute(work)
     code, _, err = fettle("runs", "retry", RUN, **serving)
     assert (code, told in err) == (2, True), err

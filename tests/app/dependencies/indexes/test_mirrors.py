@@ -13,7 +13,7 @@ from tests.app.dependencies.indexes.conftest import MAVEN_SETTINGS, NUGET_SOURCE
 MIRROR = "https://mirror.example/all"
 
 
-def served(made):
+def map_served(made):
     """Return what each index stands for, by its URL."""
     return {index.url: index.stands_for for index in made.indexes}
 
@@ -26,21 +26,21 @@ def headers(made):
 
 
 async def test_an_unconfigured_maven_has_central(machine):
-    assert served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
+    assert map_served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
 
 
 @pytest.mark.parametrize("of", ["central", "*", "external:*", "*,!internal", "a, central"])
 async def test_mavens_mirror_stands_for_central(machine, of):
     text = MAVEN_SETTINGS.format(url=MIRROR).replace("<mirrorOf>*<", f"<mirrorOf>{of}<")
     machine.write(".m2/settings.xml", text)
-    assert served(await maven_indexes(machine.operator())) == {MIRROR: CENTRAL}
+    assert map_served(await maven_indexes(machine.operator())) == {MIRROR: CENTRAL}
 
 
 @pytest.mark.parametrize("of", ["!central,*", "internal", "external:http:*", "central-too", ""])
 async def test_a_mirror_of_something_else_does_not(machine, of):
     text = MAVEN_SETTINGS.format(url=MIRROR).replace("<mirrorOf>*<", f"<mirrorOf>{of}<")
     machine.write(".m2/settings.xml", text)
-    assert served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
+    assert map_served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
 
 
 async def test_mavens_servers_are_keys(machine):
@@ -91,7 +91,7 @@ async def test_repositories_of_active_profiles_are_indexes(machine):
         "</mirrors></settings>",
     )
     made = await maven_indexes(machine.operator())
-    assert served(made) == {
+    assert map_served(made) == {
         "https://mine.example/r": (),
         MIRROR: ("https://mirrored.example/r/",),
         **dict.fromkeys(CENTRAL, ()),
@@ -103,16 +103,18 @@ async def test_the_machines_settings_come_after_the_users(machine, tmp_path):
     conf.parent.mkdir(parents=True)
     conf.write_text(MAVEN_SETTINGS.format(url="https://second.example/m"))
     machine.environ["MAVEN_HOME"] = str(tmp_path / "maven")
-    assert served(await maven_indexes(machine.operator())) == {"https://second.example/m": CENTRAL}
+    assert map_served(await maven_indexes(machine.operator())) == {
+        "https://second.example/m": CENTRAL
+    }
     machine.write(".m2/settings.xml", MAVEN_SETTINGS.format(url=MIRROR))
-    assert served(await maven_indexes(machine.operator())) == {MIRROR: CENTRAL}
+    assert map_served(await maven_indexes(machine.operator())) == {MIRROR: CENTRAL}
 
 
 @pytest.mark.parametrize("url", ["file:///srv/maven", "/srv/maven", "s3://bot:hunter22@bucket/m"])
 async def test_whoever_has_a_mirror_that_is_no_server_gets_no_other_way_out(machine, url):
     machine.write(".m2/settings.xml", MAVEN_SETTINGS.format(url=url))
     made = await maven_indexes(machine.operator())
-    assert served(made) == {}
+    assert map_served(made) == {}
     assert "left out" in made.notes[0]
     assert "hunter22" not in made.notes[0]
 
@@ -120,7 +122,7 @@ async def test_whoever_has_a_mirror_that_is_no_server_gets_no_other_way_out(mach
 @pytest.mark.parametrize("text", ["", "<settings>", "no XML", "<settings><mirrors/></settings>"])
 async def test_settings_that_say_nothing(machine, text):
     machine.write(".m2/settings.xml", text)
-    assert served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
+    assert map_served(await maven_indexes(machine.operator())) == dict.fromkeys(CENTRAL, ())
 
 
 # --- Gradle ---------------------------------------------------------------------------------------
@@ -128,13 +130,13 @@ async def test_settings_that_say_nothing(machine, text):
 
 async def test_an_unconfigured_gradle_has_its_plugins(machine):
     made = await gradle_indexes(machine.operator())
-    assert list(served(made)) == [PLUGINS, "https://plugins-artifacts.gradle.org/"]
+    assert list(map_served(made)) == [PLUGINS, "https://plugins-artifacts.gradle.org/"]
     assert READERS["gradle"] == (maven_indexes, gradle_indexes)
 
 
 async def test_mavens_mirror_of_everything_is_gradles(machine):
     machine.write(".m2/settings.xml", MAVEN_SETTINGS.format(url=MIRROR))
-    assert served(await gradle_indexes(machine.operator())) == {MIRROR: (PLUGINS,)}
+    assert map_served(await gradle_indexes(machine.operator())) == {MIRROR: (PLUGINS,)}
 
 
 @pytest.mark.parametrize(
@@ -149,14 +151,14 @@ async def test_mavens_mirror_of_everything_is_gradles(machine):
 async def test_one_server_of_gradles_init_scripts_stands_for_everything(machine, name, line):
     comment = "// maven { url 'https://old.example' }\n/* url 'https://older.example' */\n"
     machine.write(f".gradle/{name}", f"{comment}allprojects {{ repositories {{ {line} }} }}\n")
-    assert served(await gradle_indexes(machine.operator())) == {MIRROR: (*CENTRAL, PLUGINS)}
+    assert map_served(await gradle_indexes(machine.operator())) == {MIRROR: (*CENTRAL, PLUGINS)}
 
 
 async def test_several_servers_stand_for_nothing_and_that_is_said(machine):
     lines = [f"maven {{ url 'https://{name}.example/m'; credentials {{ }} }}" for name in "ab"]
     machine.write(".gradle/init.gradle", "\n".join(lines))
     made = await gradle_indexes(machine.operator())
-    assert set(served(made).values()) == {()}
+    assert set(map_served(made).values()) == {()}
     assert "several servers" in made.notes[1]
     assert ".netrc" in made.notes[0]
 
@@ -174,16 +176,16 @@ PUBLIC_GEMS = {RUBYGEMS[0]: (PLAIN[0],), RUBYGEMS[1]: (PLAIN[1],)}
 
 
 async def test_an_unconfigured_bundler_has_rubygems(machine):
-    assert served(await ruby_indexes(machine.operator())) == PUBLIC_GEMS
+    assert map_served(await ruby_indexes(machine.operator())) == PUBLIC_GEMS
 
 
 @pytest.mark.parametrize("name", ["BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/", "BUNDLE_MIRROR__ALL"])
 async def test_bundlers_mirror_stands_for_rubygems(machine, name):
     text = f'---\n{name}: "{MIRROR}"\nBUNDLE_MIRROR__EXAMPLE: "bot:hunter22"\n'
     machine.write(".bundle/config", text)
-    assert served(await ruby_indexes(machine.operator()))[MIRROR] == (*RUBYGEMS, *PLAIN)
+    assert map_served(await ruby_indexes(machine.operator()))[MIRROR] == (*RUBYGEMS, *PLAIN)
     machine.environ[name] = "https://env.example/"
-    assert served(await ruby_indexes(machine.operator()))["https://env.example/"] == (
+    assert map_served(await ruby_indexes(machine.operator()))["https://env.example/"] == (
         *RUBYGEMS,
         *PLAIN,
     )
@@ -196,7 +198,7 @@ async def test_a_mirror_of_another_source_and_its_login(machine):
         'BUNDLE_A___B__EXAMPLE: "bot:hunter22"\n',
     )
     made = await ruby_indexes(machine.operator())
-    assert served(made)["https://a-b.example/m"] == ("https://gems.one-two.example/",)
+    assert map_served(made)["https://a-b.example/m"] == ("https://gems.one-two.example/",)
     assert headers(made) == ["Basic Ym90Omh1bnRlcjIy"]
     assert "hunter22" not in f"{made}"
 
@@ -204,17 +206,17 @@ async def test_a_mirror_of_another_source_and_its_login(machine):
 async def test_sources_of_rubygems_are_used_where_bundler_has_no_mirror(machine):
     machine.write(".gemrc", f":sources:\n- {MIRROR}\n- https://more.example/\n")
     made = await ruby_indexes(machine.operator())
-    assert served(made) == {MIRROR: (*RUBYGEMS, *PLAIN), "https://more.example/": ()}
+    assert map_served(made) == {MIRROR: (*RUBYGEMS, *PLAIN), "https://more.example/": ()}
     machine.write(".gemrc", f":sources:\n- https://rubygems.org\n- {MIRROR}\n")
     made = await ruby_indexes(machine.operator())
-    assert served(made) == {**PUBLIC_GEMS, MIRROR: ()}
+    assert map_served(made) == {**PUBLIC_GEMS, MIRROR: ()}
 
 
 # --- Composer -------------------------------------------------------------------------------------
 
 
 async def test_an_unconfigured_composer_has_packagist(machine):
-    assert served(await composer_indexes(machine.operator())) == {PACKAGIST[0]: ()}
+    assert map_served(await composer_indexes(machine.operator())) == {PACKAGIST[0]: ()}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ async def test_an_unconfigured_composer_has_packagist(machine):
 async def test_composers_repository_stands_for_packagist_where_that_is_off(machine, text):
     machine.write(".config/composer/config.json", f'{{"repositories": {text}}}')
     made = await composer_indexes(machine.operator())
-    assert [(u.rstrip("/"), p) for u, p in served(made).items()] == [(MIRROR, PACKAGIST)]
+    assert [(u.rstrip("/"), p) for u, p in map_served(made).items()] == [(MIRROR, PACKAGIST)]
     assert not made.files
 
 
@@ -238,7 +240,7 @@ async def test_other_repositories_go_in_without_their_passwords(machine):
         ' {"type": "vcs", "url": "https://git.example/x"}]}',
     )
     made = await composer_indexes(machine.operator())
-    assert served(made) == {"https://own.example/c": (), PACKAGIST[0]: ()}
+    assert map_served(made) == {"https://own.example/c": (), PACKAGIST[0]: ()}
     assert "own.example/c" in made.files["config.json"]
     assert "hunter22" not in f"{made}"
     assert "`vcs`" in made.notes[0]
@@ -267,14 +269,14 @@ async def test_composers_logins_open_its_repositories_and_no_other_host(machine)
 async def test_configurations_of_composer_that_say_nothing(machine, text):
     machine.write(".config/composer/config.json", text)
     machine.write(".config/composer/auth.json", text)
-    assert served(await composer_indexes(machine.operator())) == {PACKAGIST[0]: ()}
+    assert map_served(await composer_indexes(machine.operator())) == {PACKAGIST[0]: ()}
 
 
 # --- NuGet ----------------------------------------------------------------------------------------
 
 
 async def test_an_unconfigured_nuget_has_its_public_source(machine):
-    assert served(await nuget_indexes(machine.operator())) == {NUGET: ()}
+    assert map_served(await nuget_indexes(machine.operator())) == {NUGET: ()}
 
 
 async def test_nugets_source_stands_for_the_public_one_that_is_not_listed(machine):
@@ -289,7 +291,7 @@ async def test_nugets_source_stands_for_the_public_one_that_is_not_listed(machin
     machine.write(".nuget/NuGet/NuGet.Config", text)
     machine.environ["PW"] = "hunter22"
     made = await nuget_indexes(machine.operator())
-    assert served(made) == {MIRROR: (NUGET,), "https://two.example/v3/index.json": ()}
+    assert map_served(made) == {MIRROR: (NUGET,), "https://two.example/v3/index.json": ()}
     assert headers(made) == ["Basic Ym90Omh1bnRlcjIy"]
 
 
@@ -313,15 +315,15 @@ async def test_nugets_login_from_a_variable_and_one_that_is_locked(machine):
 
 
 async def test_an_unconfigured_hex_has_its_public_index(machine):
-    assert served(await hex_indexes(machine.operator())) == dict.fromkeys(HEX, ())
+    assert map_served(await hex_indexes(machine.operator())) == dict.fromkeys(HEX, ())
 
 
 async def test_hexs_mirror_stands_for_both_hosts(machine):
     machine.write(".hex/hex.config", f'{{api_key,<<"canary">>}}.\n{{mirror_url,<<"{MIRROR}">>}}.\n')
     made = await hex_indexes(machine.operator())
-    assert served(made) == {MIRROR: HEX}
+    assert map_served(made) == {MIRROR: HEX}
     assert "canary" not in f"{made}"
     machine.environ["HEX_MIRROR"] = "https://bot:hunter22@env.example"
     made = await hex_indexes(machine.operator())
-    assert served(made) == {"https://env.example": HEX}
+    assert map_served(made) == {"https://env.example": HEX}
     assert headers(made) == ["Basic Ym90Omh1bnRlcjIy"]

@@ -50,7 +50,7 @@ def have_image(engine, folder, word, *, without=(), **settings):
     (tools / "word").write_text(f"#!/bin/sh\necho {word}\n")
     (tools / "word").chmod(0o755)
     env = ["PATH=/opt/ci/bin:/usr/bin:/bin"]
-    return engine.put(NAME, env, files={"/opt/ci/bin": tools}, without=without, **settings)
+    return engine.add_image(NAME, env, files={"/opt/ci/bin": tools}, without=without, **settings)
 
 
 async def test_what_one_image_had_installed_serves_no_other_and_not_the_machine(

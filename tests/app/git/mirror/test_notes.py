@@ -10,7 +10,7 @@ from app.git.mirror.notes import NOTES, fetch_notes, publish_note, read_note
 from tests.app.git.conftest import BOT, git
 
 
-async def put(estate, text, commit=None):
+async def publish(estate, text, commit=None):
     await estate.mirror.publish_note(estate.url, None, commit or estate.base, text, BOT)
 
 
@@ -19,12 +19,12 @@ def upstream(estate, *args):
 
 
 async def test_a_note_is_in_the_repository_and_again_is_nothing_new(estate):
-    await put(estate, b"one\n")
+    await publish(estate, b"one\n")
     first = upstream(estate, "rev-parse", NOTES)
-    await put(estate, b"one\n")
+    await publish(estate, b"one\n")
     assert upstream(estate, "rev-parse", NOTES) == first
     assert upstream(estate, "notes", f"--ref={NOTES}", "show", estate.base) == "one"
-    await put(estate, b"two\n")
+    await publish(estate, b"two\n")
     assert await read_note(estate.mirror.git, estate.base) == b"two\n"
     assert await read_note(estate.mirror.git, "1" * 40) is None
 
@@ -35,14 +35,14 @@ async def test_what_others_wrote_meanwhile_stays(estate, monkeypatch):
     pushes = []
     push = notes._push
 
-    async def pushed(git_, url, token, there):
+    async def push_late(git_, url, token, there):
         if not pushes:  # somebody is faster, once
             upstream(estate, "notes", f"--ref={NOTES}", "add", "-m", "theirs", other)
         pushes.append(there)
         await push(git_, url, token, there)
 
-    monkeypatch.setattr(notes, "_push", pushed)
-    await put(estate, b"ours\n")
+    monkeypatch.setattr(notes, "_push", push_late)
+    await publish(estate, b"ours\n")
     assert len(pushes) == 2
     assert upstream(estate, "notes", f"--ref={NOTES}", "show", other) == "theirs"
     assert upstream(estate, "notes", f"--ref={NOTES}", "show", estate.base) == "ours"
@@ -56,6 +56,6 @@ async def test_a_repository_that_takes_no_notes_is_told_in_words(estate):
     hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(RunError, match="did not take `refs/notes/fettle`"):
-        await put(estate, b"one\n")
+        await publish(estate, b"one\n")
     with pytest.raises(RunError):
         await publish_note(estate.mirror.git, estate.url, None, commit="x", note=b"", identity=BOT)

@@ -16,14 +16,14 @@ __all__ = ["key", "scene", "signer"]  # fixtures
 def show(scene):
     """Show a verdict on the newest commit; return its check runs as GitHub keeps them."""
 
-    async def shown(**changes):
+    async def show(**changes):
         [head] = (await GitDir(scene.repository.gitdir).refs("refs/heads/main")).values()
         wording = OutgoingText(scene.github.urls, scene.request, scene.redactor)
         verdict = Verdict(**{"ready": True, "title": "Ready", "summary": "Checked."} | changes)
         await show_verdict(scene.github, scene.request, wording, head, verdict)
         return list(scene.repository.check_runs.values())
 
-    return shown
+    return show
 
 
 async def test_it_is_there_once_with_its_page(show):

@@ -9,7 +9,7 @@ from app.simulator.github.state.world import Actor
 def opens(scene):
     """Open a pull request that changes these files; return its number."""
 
-    async def opened(who, branch, files, *, title="Another", body="", app=None):
+    async def open_pull(who, branch, files, *, title="Another", body="", app=None):
         server, repository = scene.server, scene.repository
         author = scene.people[who] if app is None else app.bot
         writer = scene.people["ada"]
@@ -19,7 +19,7 @@ def opens(scene):
         )
         return pull.issue.number
 
-    return opened
+    return open_pull
 
 
 async def test_they_come_with_their_files_the_run_s_own_left_out(scene, tracker, opens):

@@ -96,7 +96,7 @@ VARIABLES = (
 
 
 async def test_of_an_images_settings_only_where_programs_lie_is_followed(engine):
-    engine.put("image", VARIABLES, **SETTINGS)
+    engine.add_image("image", VARIABLES, **SETTINGS)
     result = await engine.sandbox().run(bash("env"))
     seen = dict(line.partition("=")[::2] for line in result.output.splitlines())
     assert seen["PATH"] == "/opt/tool/bin:/usr/bin:/usr/local/bin:/bin"
@@ -111,7 +111,7 @@ async def test_of_an_images_settings_only_where_programs_lie_is_followed(engine)
 
 async def test_docker_gets_something_empty_for_each_volume_of_an_image(tmp_path):
     engine = FakeContainerEngine(tmp_path, "docker", "[name=seccomp]")
-    engine.put("image", **SETTINGS)
+    engine.add_image("image", **SETTINGS)
     await engine.sandbox().run(bash("true"))
     (call,) = engine.calls("create")
     fresh = [option for option in call if option.startswith("--tmpfs=/data")]
@@ -131,7 +131,7 @@ async def test_docker_gets_something_empty_for_each_volume_of_an_image(tmp_path)
     ],
 )
 async def test_an_image_that_no_container_is_made_of_says_why(engine, settings, why):
-    engine.put("image", **settings)
+    engine.add_image("image", **settings)
     with pytest.raises(ConfigError, match=why):
         await engine.sandbox().run(bash("true"))
 
@@ -228,7 +228,7 @@ async def test_a_command_runs_and_its_container_is_gone(engine):
     result = await engine.sandbox().run(bash("echo hi; echo there >&2; exit 3"))
     assert (result.exit_code, result.why) == (3, "exit")
     assert sorted(result.output.split()) == ["hi", "there"]
-    assert engine.left() == []
+    assert engine.list_left() == []
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ async def test_the_container_is_killed_by_its_name(engine, script, options, why)
     mark = f"contained-{why}-{os.getpid()}"
     result = await engine.sandbox().run(bash(f": {mark}; {script}; :", **options))
     assert result.why == why
-    assert engine.left() == []
+    assert engine.list_left() == []
     assert engine.calls("rm")[0][-1] == engine.calls("start")[0][-1]
     assert not alive(mark)
 
@@ -254,7 +254,7 @@ async def test_cancelled_means_gone(engine):
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert engine.left() == []
+    assert engine.list_left() == []
     assert not alive(mark)
 
 
@@ -265,7 +265,7 @@ async def test_a_client_that_was_killed_leaves_nothing(engine):
     running = asyncio.create_task(engine.sandbox().run(bash(script, timeout=10)))
     await asyncio.wait_for(running, PATIENCE)
     assert not alive(mark)
-    assert engine.left() == []
+    assert engine.list_left() == []
 
 
 # --- leftovers and refusals -----------------------------------------------------------------------
@@ -285,7 +285,7 @@ async def test_leftovers_of_a_killed_fettle_are_removed_and_no_others(engine):
         state = {"command": [], "labels": {"fettle.sandbox.owner": owner}}
         (engine.folder / f"{name}.json").write_text(json.dumps(state))
     await engine.sandbox().run(bash("true"))
-    assert sorted(engine.left()) == ["another-machine", "mine", "strange"]
+    assert sorted(engine.list_left()) == ["another-machine", "mine", "strange"]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ async def test_without_an_engine_it_says_what_to_install(tmp_path):
 async def test_an_engine_that_holds_is_found_to_hold_whatever_the_image_sets(open_folder):
     engine = FakeContainerEngine(open_folder)
     engine.hold()
-    engine.put("image", ["PATH=/usr/bin:/bin", "JAVA_HOME=/opt/jdk"], **SETTINGS)
+    engine.add_image("image", ["PATH=/usr/bin:/bin", "JAVA_HOME=/opt/jdk"], **SETTINGS)
     report = await engine.sandbox().probe()
     assert [each for each in report.probes if not each.held] == []
 

@@ -19,12 +19,12 @@ class AppInbox:
 
     github: Any
 
-    def of(self, event):
+    def list_payloads(self, event):
         sent = [each for each in self.github.webhooks.log if each.event == event]
         return [json.loads(each.payload) for each in sent]
 
     def actions(self, event):
-        return [each["action"] for each in self.of(event)]
+        return [each["action"] for each in self.list_payloads(event)]
 
 
 async def install_listener(scene, aiohttp_server, *events, permissions=MAY):

@@ -24,7 +24,7 @@ async def test_dependabot_opens_a_pull_request(scene, aiohttp_server):
     )
     assert shown["head"]["repo"]["id"] == shown["base"]["repo"]["id"] == repository.id
     assert [each["name"] for each in shown["labels"]] == ["dependencies"]
-    assert told.of("pull_request")[0]["pull_request"]["user"]["id"] == 49699333
+    assert told.list_payloads("pull_request")[0]["pull_request"]["user"]["id"] == 49699333
 
 
 async def test_who_committed_and_who_pushed_can_be_told_apart(scene):

@@ -13,7 +13,7 @@ async def test_an_installation_comes_sleeps_and_goes(scene, aiohttp_server):
     await github.unsuspend(installation, ada)
     await github.uninstall(installation, ada)
     assert told.actions("installation") == ["created", "suspend", "unsuspend", "deleted"]
-    created, *later = told.of("installation")
+    created, *later = told.list_payloads("installation")
     assert created["sender"]["id"] == scene.owner.id
     assert [each["full_name"] for each in created["repositories"]] == ["forge/anvil"]
     assert {each["sender"]["id"] for each in later} == {ada.id}
@@ -32,7 +32,7 @@ async def test_repositories_are_chosen_and_taken_away(scene, aiohttp_server):
     assert [each["name"] for each in seen["repositories"]] == ["anvil", "bellows"]
     await github.remove_repositories(installation, [scene.repository])
     assert (await call("GET", scene.base)).status == 404
-    added, removed = told.of("installation_repositories")
+    added, removed = told.list_payloads("installation_repositories")
     assert (added["action"], removed["action"]) == ("added", "removed")
     assert [each["name"] for each in added["repositories_added"]] == ["bellows"]
     assert [each["id"] for each in removed["repositories_removed"]] == [scene.repository.id]
@@ -48,7 +48,7 @@ async def test_an_installation_of_everything_grows_by_itself(scene, aiohttp_serv
     await github.create_repository(scene.owner, "bellows")
     assert [each.name for each in whole.repositories] == ["anvil", "bellows"]
     assert told.actions("repository") == ["created"]
-    [added] = told.of("installation_repositories")
+    [added] = told.list_payloads("installation_repositories")
     assert (added["installation"]["id"], added["repository_selection"]) == (whole.id, "all")
     told_of = (await scene.as_app()("GET", "/app/installations")).json
     assert [each["repository_selection"] for each in told_of] == ["selected"]
@@ -61,7 +61,7 @@ async def test_other_rights_hold_once_somebody_consents(scene, aiohttp_server):
     github.ask_permissions(installation.app.id, MAY, ["dependabot_alert"])
     assert installation.permissions == few
     await github.accept_permissions(installation, scene.ada)
-    payload = told.of("installation")[-1]
+    payload = told.list_payloads("installation")[-1]
     assert payload["action"] == "new_permissions_accepted"
     assert payload["installation"]["permissions"] == MAY
     assert payload["installation"]["events"] == ["dependabot_alert"]

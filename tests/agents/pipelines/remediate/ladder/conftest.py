@@ -222,10 +222,10 @@ class MadeUpEcosystem:
     def settle(self, lock):
         """Take what those who need it admit, as resolvers do, where nothing is asked for."""
         for name, version in self.back.items():
-            if name not in lock.get("over", {}) and self.admitted(lock, name) == [version]:
+            if name not in lock.get("over", {}) and self.list_admitted(lock, name) == [version]:
                 lock["versions"][name] = version
 
-    def admitted(self, lock, name):
+    def list_admitted(self, lock, name):
         needs = [self.needs.get(each, {}) for each in lock["versions"].items()]
         return next((each[name] for each in needs if name in each), [])
 

@@ -81,7 +81,7 @@ def check(name, exit_code, verdict="no worse"):
     )
 
 
-def measured(*runs, proof=RegressionProof()):  # noqa: B008 - it is frozen
+def make_change(*runs, proof=RegressionProof()):  # noqa: B008 - it is frozen
     baseline = Baseline(runs=runs, unavailable=(), source="-", setup=SetupResult(source="-"))
     quality = CheckComparison(commit="a" * 40, runs=runs, baseline=baseline)
     return MeasuredChange(quality=quality, proof=proof, inspection=Inspection())
@@ -189,9 +189,9 @@ def test_records_are_what_passed_and_was_measured():
     shown = check("-", 0)
     proof = RegressionProof(commit="b" * 40, kind="bug", wanted=True, shown=True, head=shown)
     runs = (check("tests", 0), check("lint", 1), check("types", 0, "unknown"))
-    names = [fact.name for fact in list_facts("bug", measured(*runs, proof=proof))]
+    names = [fact.name for fact in list_facts("bug", make_change(*runs, proof=proof))]
     assert names == ["tests", "regression test", "tests of the change", "kind of change"]
-    assert list_facts("question", measured(check("tests", 2))) == ()
+    assert list_facts("question", make_change(check("tests", 2))) == ()
 
 
 EMPTY = "Nothing to say here."

@@ -40,7 +40,7 @@ async def test_an_alert_is_told_of_and_read(scene, warden):
     alert = await scene.github.raise_alert(
         scene.repository, weak, manifest_path="poetry.lock", relationship="transitive"
     )
-    [payload] = told.of("dependabot_alert")
+    [payload] = told.list_payloads("dependabot_alert")
     assert (payload["action"], payload["sender"]["id"]) == ("created", 9919)
     assert payload["installation"]["id"] == installation.id
     read = (await caller(scene, installation)("GET", f"{ALERTS}/{alert.number}")).json
@@ -170,7 +170,7 @@ async def test_alerts_go_and_come_back_by_themselves(scene, warden):
         "dismissed",
         "reopened",
     ]
-    assert told.of("dependabot_alert")[-1]["sender"]["id"] == scene.ada.id
+    assert told.list_payloads("dependabot_alert")[-1]["sender"]["id"] == scene.ada.id
 
 
 async def test_a_merge_fixes_an_alert_when_somebody_looks(scene, warden):
@@ -209,10 +209,10 @@ async def test_only_who_may_see_alerts_hears_of_them(scene, aiohttp_server):
         scene, aiohttp_server, "dependabot_alert", permissions=without
     )
     await raise_alerts(scene, 1)
-    assert told.of("dependabot_alert") == []
+    assert told.list_payloads("dependabot_alert") == []
     scene.github.ask_permissions(installation.app.id, MAY)
     await raise_alerts(scene, 1)
-    assert told.of("dependabot_alert") == []
+    assert told.list_payloads("dependabot_alert") == []
     await scene.github.accept_permissions(installation)
     await raise_alerts(scene, 1)
     assert told.actions("dependabot_alert") == ["created"]

@@ -15,7 +15,7 @@ async def heard(scene, aiohttp_server):
 async def test_a_rename_is_told_and_redirects(scene, heard):
     call = scene.call()
     await scene.github.rename_repository(scene.repository, "hammer", scene.ada)
-    [payload] = heard[1].of("repository")
+    [payload] = heard[1].list_payloads("repository")
     assert payload["action"] == "renamed"
     assert payload["changes"]["repository"]["name"]["from"] == "anvil"
     assert (payload["repository"]["name"], payload["sender"]["login"]) == ("hammer", "ada")
@@ -36,7 +36,7 @@ async def test_a_former_name_says_nothing_to_strangers(scene, heard):
     await scene.github.rename_repository(scene.repository, "hammer")
     stranger = scene.with_credential(scene.github.tokens.mint(installation, None, None).text)
     assert (await stranger("GET", scene.base)).status == 404
-    assert told.of("repository") == []
+    assert told.list_payloads("repository") == []
 
 
 async def test_a_new_repository_takes_a_former_name(scene):
@@ -55,7 +55,7 @@ async def test_a_transfer_is_told_to_who_is_installed_at_the_new_owner(scene, he
     await github.install(installation.app.id, [hall], selection="all")
     await github.transfer_repository(scene.repository, guild, tell_old=tell_old)
     assert scene.repository not in installation.repositories
-    [payload] = told.of("repository")
+    [payload] = told.list_payloads("repository")
     assert payload["action"] == "transferred"
     assert payload["changes"]["owner"]["from"]["user"]["login"] == "forge"
     assert payload["repository"]["full_name"] == "guild/anvil"
@@ -68,7 +68,7 @@ async def test_a_transfer_is_told_to_who_is_installed_at_the_new_owner(scene, he
 async def test_a_transfer_to_where_the_app_is_not_installed_is_not_told(scene, heard):
     guild, call = scene.github.create_organization("guild"), scene.call()
     await scene.github.transfer_repository(scene.repository, guild)
-    assert heard[1].of("repository") == []
+    assert heard[1].list_payloads("repository") == []
     assert heard[1].actions("installation_repositories") == ["removed"]
     assert (await call("GET", f"/repositories/{scene.repository.id}")).status == 404
 
@@ -102,7 +102,7 @@ async def test_an_account_gets_another_login(scene, heard, kind):
     github, installation = scene.github, heard[0]
     scene.owner.kind = kind
     await github.rename_account(scene.owner, "smithy", scene.ada)
-    [payload] = heard[1].of("installation_target")
+    [payload] = heard[1].list_payloads("installation_target")
     assert (payload["action"], payload["target_type"]) == ("renamed", kind)
     assert payload["changes"] == {"login": {"from": "forge"}}
     assert payload["account"]["login"] == "smithy"

@@ -29,7 +29,7 @@ PIN, CLAIM = "a" * 40, "whose comment says v4.2.0"
 MAJORS = TERMS.model_copy(update={"majors": True})
 
 
-def about(*vulnerable, package="actions/checkout", patched="4.1.3"):
+def make_group(*vulnerable, package="actions/checkout", patched="4.1.3"):
     found = tuple(
         advisory(package, r, f"GHSA-aaaa-bbbb-ccc{n}", ecosystem="actions", first_patched=patched)
         for n, r in enumerate(vulnerable or ("< 4.1.3",), 2)
@@ -59,7 +59,7 @@ def text_of(tree, path=CI):
 
 
 async def mend(tree, releases=None, group=None, terms=TERMS):
-    wanted = group or about()
+    wanted = group or make_group()
     ways = releases if releases is not None else MemoryActionReleases(TAGS)
     return await climb(tree, ecosystem_of(tree.paths, wanted, ways), wanted, terms)
 
@@ -101,7 +101,7 @@ async def test_every_line_goes_its_own_way_and_line_ends_stay(tree):
     lay(tree, reusable, ".github/workflows/b.yaml")
     lay(tree, composite, ".github/actions/x/action.yml")
     lay(tree, composite, "vendor/x/action.yml")
-    group = about("< 3.7.0", ">= 4.0.0, < 4.1.3")
+    group = make_group("< 3.7.0", ">= 4.0.0, < 4.1.3")
     releases = MemoryActionReleases(TAGS | {"v3.7.0": "7" * 40})
 
     fix = await mend(tree, releases, group)
@@ -130,7 +130,7 @@ async def test_a_tag_that_moves_is_at_the_release_that_it_stands_at_now(tree):
     refused = await mend(tree)
 
     assert (refused.cause, "4.2.0" in refused.reason) == ("nothing_to_do", True)
-    locked = await ecosystem_of(tree.paths, about(), MemoryActionReleases(TAGS)).read(tree)
+    locked = await ecosystem_of(tree.paths, make_group(), MemoryActionReleases(TAGS)).read(tree)
     [note] = locked.notes
     assert note == f"`actions/checkout` at `v4` in `{CI}:7` stands at 4.2.0 by now."
 
@@ -154,7 +154,7 @@ async def test_where_the_next_tag_that_moves_cannot_be_taken_the_release_is_name
     tags = {"v4.2.0": FOUR, "v4": FOUR, "v5.0.0": FIVE, "v5.1.0": THREE, "v5": THREE}
     terms = MAJORS.model_copy(update={"min_days": 7 if "days" in more else 0})
 
-    fix = await mend(tree, MemoryActionReleases(tags, **more), about("< 5.0.0"), terms)
+    fix = await mend(tree, MemoryActionReleases(tags, **more), make_group("< 5.0.0"), terms)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.WIDEN
@@ -266,7 +266,7 @@ async def test_a_tag_that_was_moved_meanwhile_proves_nothing(tree):
     """As an attacker did with all tags of tj-actions/changed-files: GHSA-mrrh-fwg8-r2c3."""
     lay(tree, workflow(uses(TWO, " # v4.1.2")))
     releases = MemoryActionReleases(TAGS)
-    wanted = about()
+    wanted = make_group()
     ecosystem = ecosystem_of(tree.paths, wanted, releases)
     start = await tree.snapshot()
     lay(tree, workflow(uses(THREE, " # v4.1.3")))
@@ -290,7 +290,7 @@ async def test_a_tag_that_was_moved_meanwhile_proves_nothing(tree):
 async def test_what_another_changes_beside_the_ref_is_no_fix(tree, change):
     text = workflow(uses("v4.1.2"), "uses: actions/cache@v4.1.2 # a")
     lay(tree, text)
-    start, wanted = await tree.snapshot(), about()
+    start, wanted = await tree.snapshot(), make_group()
     lay(tree, change(text.replace(uses("v4.1.2"), uses("v4.1.3"))))
 
     with pytest.raises(Exception, match="does not differ in refs of the action alone"):
@@ -323,7 +323,7 @@ async def test_what_lies_outside_of_workflows_takes_no_such_permission(tree):
 
 async def test_without_a_way_to_github_it_says_where_to_look(tree):
     lay(tree, workflow(uses("v4.1.2")))
-    wanted = about()
+    wanted = make_group()
 
     refused = await climb(tree, ecosystem_of(tree.paths, wanted), wanted, TERMS)
 
@@ -384,9 +384,9 @@ async def test_references_are_not_followed(tree):
 async def test_no_name_of_an_action_is_passed_on_that_cannot_be_one(tree):
     lay(tree, workflow(uses("v4.1.2")))
     with pytest.raises(Unfit, match="cannot be the name"):
-        ecosystem_of(tree.paths, about()).name_of("actions/checkout;id")
+        ecosystem_of(tree.paths, make_group()).name_of("actions/checkout;id")
     for name in ("actions/../admin", "actions/..", "actions", "a//b", "https://evil.example/a"):
-        assert ecosystem_of(tree.paths, about(package=name)) is None
+        assert ecosystem_of(tree.paths, make_group(package=name)) is None
 
 
 async def test_github_is_asked_about_a_few_refs_alone(tree):

@@ -57,7 +57,7 @@ class SparseIndex:
         row = {
             "name": name,
             "vers": version,
-            "deps": [_need(other, spec) for other, spec in needs.items()],
+            "deps": [_make_need(other, spec) for other, spec in needs.items()],
             "cksum": hashlib.sha256(packed.getvalue()).hexdigest(),
             "features": {},
             "yanked": yanked,
@@ -68,7 +68,7 @@ class SparseIndex:
             listed.write(f"{json.dumps(row, separators=(',', ':'))}\n")
 
 
-def _need(name, spec):
+def _make_need(name, spec):
     return {
         "name": name,
         "req": spec,
@@ -269,13 +269,13 @@ def test_the_nearest_lock_file_holds_with_the_manifests_below_it(tree):
     tree.lay(dict.fromkeys(("Cargo.lock", "Cargo.toml", "a/Cargo.toml", "b/c/Cargo.toml"), ""))
     tree.lay(dict.fromkeys(("b/Cargo.lock", "b/Cargo.toml"), ""))
 
-    def found(directory):
+    def find(directory):
         about = group("codec", "< 2", manifests=[f"{directory}/Cargo.toml"], directory=directory)
         return ecosystem_of(tree.paths, about.model_copy(update={"ecosystem": "rust"}))
 
-    assert isinstance(found("a"), Cargo)
-    assert found("a").files == {"Cargo.lock", "Cargo.toml", "a/Cargo.toml"}
-    assert found("b/c").files == {"b/Cargo.lock", "b/Cargo.toml", "b/c/Cargo.toml"}
+    assert isinstance(find("a"), Cargo)
+    assert find("a").files == {"Cargo.lock", "Cargo.toml", "a/Cargo.toml"}
+    assert find("b/c").files == {"b/Cargo.lock", "b/Cargo.toml", "b/c/Cargo.toml"}
 
 
 async def test_without_cargo_people_are_told_what_is_missing(tree):

@@ -61,14 +61,14 @@ class NpmIndexServer:
         path = unquote(request.path).strip("/")
         self.asked.append(path)
         if path in RELEASES:
-            return web.json_response(self.about(path))
+            return web.json_response(self.describe(path))
         name, _, file = path.partition("/-/")
         version = file.removeprefix(f"{name}-").removesuffix(".tgz")
         if version in RELEASES.get(name, {}):
             return web.Response(body=pack_release(name, version, RELEASES[name][version]))
         return web.Response(status=404)
 
-    def about(self, name):
+    def describe(self, name):
         versions = {}
         for version, needs in RELEASES[name].items():
             dist = {

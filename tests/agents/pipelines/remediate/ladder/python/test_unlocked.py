@@ -43,13 +43,13 @@ shop =
 """
 
 
-def about(*manifests, **more):
+def make_group(*manifests, **more):
     return group("jinja2", "< 3.1.4", manifests=manifests, **more)
 
 
 async def test_a_floor_in_every_list_moves(real):
     real.lay({"pyproject.toml": PROJECT})
-    wanted = about("pyproject.toml")
+    wanted = make_group("pyproject.toml")
 
     fix = await climb(real, ecosystem_of(real.paths, wanted), wanted, TERMS)
 
@@ -61,7 +61,7 @@ async def test_a_floor_in_every_list_moves(real):
 
 async def test_an_upper_bound_moves_where_the_fix_lies_behind_it(real):
     real.lay({"setup.cfg": CFG.replace("jinja2>=3.0\n    click", "jinja2>=3.0,<3.1\n    click")})
-    wanted = about("setup.cfg")
+    wanted = make_group("setup.cfg")
 
     fix = await climb(real, ecosystem_of(real.paths, wanted), wanted, TERMS)
 
@@ -131,15 +131,15 @@ async def test_without_its_lock_a_project_of_poetry_is_not_guessed_at(tree):
 @pytest.mark.parametrize("lock", ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"])
 def test_it_is_asked_only_where_no_lock_file_lies_beside(tree, lock):
     tree.lay({"pyproject.toml": PROJECT, "docs/pyproject.toml": PROJECT, f"docs/{lock}": ""})
-    assert isinstance(ecosystem_of(tree.paths, about("pyproject.toml")), UnlockedPython)
-    found = ecosystem_of(tree.paths, about("docs/pyproject.toml", directory="docs"))
+    assert isinstance(ecosystem_of(tree.paths, make_group("pyproject.toml")), UnlockedPython)
+    found = ecosystem_of(tree.paths, make_group("docs/pyproject.toml", directory="docs"))
     assert not isinstance(found, UnlockedPython)
 
 
 async def test_a_requirement_that_cannot_be_raised_is_left_to_people(real):
     text = PROJECT.replace("jinja2 >=3.0,<4", "jinja2 >3.0,!=3.1.4,<4")
     real.lay({"pyproject.toml": text})
-    wanted = about("pyproject.toml")
+    wanted = make_group("pyproject.toml")
     refused = await climb(real, ecosystem_of(real.paths, wanted), wanted, TERMS)
     assert isinstance(refused, Refusal)
     assert (real.folder / "pyproject.toml").read_text() == text

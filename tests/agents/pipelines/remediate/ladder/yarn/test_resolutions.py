@@ -237,7 +237,7 @@ PACKAGES = [
 ]
 
 
-async def overruled(tree, text=PACKAGES[0]):
+async def override(tree, text=PACKAGES[0]):
     tree.lay({"yarn.lock": LOCK})
     (tree.folder / "package.json").write_bytes(text.encode())
     yarn = Yarn("")
@@ -247,7 +247,7 @@ async def overruled(tree, text=PACKAGES[0]):
 
 @pytest.mark.parametrize("text", PACKAGES)
 async def test_a_package_json_of_yarn_is_what_it_was(tree, text):
-    yarn = await overruled(tree, text)
+    yarn = await override(tree, text)
     there = json.loads(await tree.read("package.json"))
     assert there["resolutions"]["evil@npm:1.0.0"] == "^1.0.1"
     assert there["//overrides"]["evil@npm:1.0.0"] == REASON
@@ -272,7 +272,7 @@ async def test_a_package_json_of_yarn_is_what_it_was(tree, text):
     ids=["value", "list", "range", "reason", "moved", "another"],
 )
 async def test_a_resolution_that_people_have_changed_is_theirs(tree, old, new):
-    yarn = await overruled(tree)
+    yarn = await override(tree)
     text = (await tree.read("package.json")).decode()
     assert old in text
     tree.lay({"package.json": text.replace(old, new)})
@@ -295,13 +295,13 @@ async def test_a_resolution_that_people_have_changed_is_theirs(tree, old, new):
 async def test_what_people_wrote_into_resolutions_is_not_overruled(tree, there, why):
     text = f'{{"resolutions": {there}}}'
     with pytest.raises(Stuck, match=why):
-        await overruled(tree, text)
+        await override(tree, text)
     assert (await tree.read("package.json")).decode() == text
 
 
 @pytest.mark.parametrize("there", ["[]", '"evil"', "null", "7"])
 async def test_where_resolutions_are_no_object_nothing_is_there(tree, there):
-    yarn = await overruled(tree)
+    yarn = await override(tree)
     reasons = f'{{"resolutions": {there}, "//overrides": {{"left": "{REASON}"}}}}'
     tree.lay({"package.json": reasons})
     assert not await yarn.has_override(tree, TARGETS, REASON)
