@@ -1,4 +1,7 @@
-"""Texts on GitHub as they read when a run was asked for, before any later edit."""
+"""Texts on GitHub as they read when a run was asked for, before any later edit.
+
+https://docs.github.com/graphql/reference/objects#usercontentedit
+"""
 
 from __future__ import annotations
 

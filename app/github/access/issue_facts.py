@@ -1,4 +1,7 @@
-"""Facts that GitHub states about an issue and who asks; `handlers/access/issues.py` judges them."""
+"""Facts that GitHub states about an issue and who asks; `handlers/access/issues.py` judges them.
+
+https://docs.github.com/graphql/reference/objects#issue
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Facts that GitHub states about a pull request; `handlers/access/pull_requests.py` judges them."""
+"""Facts that GitHub states about a pull request; `handlers/access/pull_requests.py` judges them.
+
+https://docs.github.com/graphql/reference/objects#pullrequest
+https://docs.github.com/rest/pulls/reviews#get-a-review-for-a-pull-request
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 People can see an alert, but cannot answer on it; so each package and folder gets one issue. A
 hidden marker finds it again, and keeps a later run from opening a second one.
+
+https://docs.github.com/rest/issues/issues#create-an-issue
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Comments on an issue while a run works on it, by its author and people who may write."""
+"""Comments on an issue while a run works on it, by its author and people who may write.
+
+https://docs.github.com/rest/issues/comments#list-issue-comments
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a pull request cost over all its runs, in its description."""
+"""What a pull request cost over all its runs, in its description.
+
+https://docs.github.com/rest/pulls/pulls#update-a-pull-request
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Find the pull request that an earlier run opened for the same issue, if it is still open."""
+"""Find the pull request that an earlier run opened for the same issue, if it is still open.
+
+https://docs.github.com/rest/git/refs#list-matching-references
+https://docs.github.com/rest/pulls/pulls#list-pull-requests
+"""
 
 from __future__ import annotations
 

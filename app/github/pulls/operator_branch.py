@@ -1,4 +1,7 @@
-"""Check the branch that an operator named for a fix: it has to be new, or this run's own."""
+"""Check the branch that an operator named for a fix: it has to be new, or this run's own.
+
+https://docs.github.com/rest/branches/branches#get-a-branch
+"""
 
 from __future__ import annotations
 

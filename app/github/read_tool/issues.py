@@ -1,4 +1,8 @@
-"""The verbs `issue` and `pull_request` of the model's `gh` tool."""
+"""The verbs `issue` and `pull_request` of the model's `gh` tool.
+
+https://docs.github.com/rest/issues/issues#get-an-issue
+https://docs.github.com/rest/pulls/pulls#list-pull-requests-files
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The port `Reviewing`: a pull request, what people say on it, and Fettle's answers."""
+"""The port `Reviewing`: a pull request, what people say on it, and Fettle's answers.
+
+https://docs.github.com/rest/pulls/pulls#get-a-pull-request
+https://docs.github.com/rest/apps/apps#get-an-installation-for-the-authenticated-app
+"""
 
 from __future__ import annotations
 

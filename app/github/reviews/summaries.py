@@ -1,4 +1,7 @@
-"""Summaries of reviews, and comments in a pull request's discussion."""
+"""Summaries of reviews, and comments in a pull request's discussion.
+
+https://docs.github.com/graphql/reference/objects#pullrequestreview
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Post each of Fettle's comments once: a hidden marker of run and key finds it again."""
+"""Post each of Fettle's comments once: a hidden marker of run and key finds it again.
+
+https://docs.github.com/rest/issues/comments#create-an-issue-comment
+"""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
 
+# https://docs.npmjs.com/cli/configuring-npm/npm-shrinkwrap-json
 _LOCKS = ("npm-shrinkwrap.json", "package-lock.json")  # npm reads the first of these alone
 _NAMES = {*_LOCKS, "package.json"}
 _PLACE = ("overrides",)

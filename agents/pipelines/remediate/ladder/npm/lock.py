@@ -1,4 +1,7 @@
-"""Read npm's package-lock.json, and replace entries by other releases."""
+"""Read npm's package-lock.json, and replace entries by other releases.
+
+https://docs.npmjs.com/cli/configuring-npm/package-lock-json
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read the requirements of a package.json, and change one in place."""
+"""Read the requirements of a package.json, and change one in place.
+
+https://docs.npmjs.com/cli/configuring-npm/package-json#overrides
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""npm's version requirements: test a version, and widen a requirement to admit one."""
+"""npm's version requirements: test a version, and widen a requirement to admit one.
+
+https://docs.npmjs.com/cli/using-npm/package-spec
+https://github.com/npm/node-semver#ranges
+"""
 
 from __future__ import annotations
 
