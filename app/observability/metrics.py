@@ -29,8 +29,7 @@ from app.store.metric_queries import (
     oldest_by_state,
     spent_since,
 )
-from app.store.runs import count_by_state
-from app.store.runs.turns import find_midnight
+from app.store.runs import count_by_state, find_midnight
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 CALLS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

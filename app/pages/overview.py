@@ -13,8 +13,7 @@ from app.pages.render import LOGIN, OPERATOR, answer
 from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import spent_since
 from app.store.pages.machine import read_machine
-from app.store.runs import KeptRun, StoredApprovals
-from app.store.runs.turns import find_midnight
+from app.store.runs import KeptRun, StoredApprovals, find_midnight
 from app.store.spending import forecast, list_dearest, sum_by_day, sum_by_model, sum_by_stage
 from app.views.record import describe_approval, describe_run
 from app.views.text import redact

@@ -12,8 +12,7 @@ from app.pages.ground import PageGround
 from app.pages.render import OPERATOR, answer
 from app.store.alerts import Remediations
 from app.store.pages.machine import count_merges
-from app.store.runs import KeptRun
-from app.store.runs.turns import find_midnight
+from app.store.runs import KeptRun, find_midnight
 from app.store.spending import DAY, sum_by_day
 from app.views.policy import describe_policy
 from app.views.record import describe_fix, describe_run

@@ -10,7 +10,7 @@ from app.store.runs.lanes import LIVE, LOOKS, LaneRun, Lanes
 from app.store.runs.places import QueuedRun, QueueState, RunPlaces, look_at_queue
 from app.store.runs.runs import OPEN, Runs, count_by_state
 from app.store.runs.steers import ANEW, StoredSteers
-from app.store.runs.turns import StoredJournal, recorded_sessions
+from app.store.runs.turns import StoredJournal, find_midnight, recorded_sessions
 
 __all__ = [
     "ANEW",
@@ -34,6 +34,7 @@ __all__ = [
     "StoredJournal",
     "StoredSteers",
     "count_by_state",
+    "find_midnight",
     "find_silent_since",
     "look_at_queue",
     "recorded_sessions",
