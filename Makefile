@@ -32,7 +32,7 @@ attack: setup-dev ## Attack all of it with a model that obeys, and print what wa
 	@$(PYTEST) -q tests/attacks $(ARGS)
 
 check: gates ## Check format, style, types, layers and sizes
-	@$(BIN)/pytest -q -rP tests/test_architecture.py tests/test_repository.py
+	@$(BIN)/pytest -q -rP tests/test_architecture.py tests/test_finished_objects.py tests/test_repository.py
 
 bench: setup-dev ## Measure speed, and print what was measured
 	@$(BIN)/python tests/bench $(ARGS)

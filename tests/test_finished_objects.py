@@ -1,0 +1,79 @@
+"""A finished object is changed by its own methods alone; nobody else sets its attributes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.test_architecture import Definition, assert_none, product
+
+STATEFUL = ("app/simulator/",)  # the state of a GitHub that never was: changes change it
+FILLED = {  # records that a module fills in for their owner: module, attributes, why
+    "agents/analysis/weakening/test_cases.py": ({"lines"}, "a case grows while lines are read"),
+    "agents/pipelines/address/suggestions/neighbours.py": (
+        {"start"},
+        "a group grows while lines are read",
+    ),
+    "agents/pipelines/flowchart.py": ({"left"}, "a loop is drawn while it is read"),
+    "agents/tools/shell/script.py": ({"here"}, "`cd` moves the folder that is read along"),
+    "app/cli/progress.py": ({"how", "text"}, "lines on the terminal change while they are shown"),
+    "app/config/load.py": ({"env_vars"}, "pydantic's own source, of which a part is left out"),
+    "app/dependencies/cache_entry.py": ({"scratch", "size"}, "what is left is added up"),
+    "app/dependencies/index_proxy.py": ({"host", "port", "answered"}, "a log entry is filled in"),
+    "app/github/reviews/summaries.py": ({"left_out"}, "what is found is added up"),
+    "app/github/reviews/threads.py": (
+        {"left_out", "from_outsiders", "by_outsiders"},
+        "what is found is added up",
+    ),
+    "app/maintenance/backup.py": (
+        {"mode", "uid", "gid", "uname", "gname"},
+        "tarfile has a filter set them",
+    ),
+    "app/runs/engine.py": (
+        {"deserialize", "_BACKGROUND_JOBS_INTERVAL_SEC"},
+        "DBOS has no setting for its pickle, and none for looks that nothing needs",
+    ),
+}
+
+
+def made_in(function: Definition) -> set[str]:
+    """Names that the function itself gives to something: what it makes, it may fill in."""
+    return {
+        part.id
+        for part in ast.walk(function)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    }
+
+
+def set_from_outside(function: Definition) -> Iterator[tuple[int, str, str]]:
+    """Attributes that the function sets of what it was handed, or finds inside something else."""
+    made = made_in(function) | {"self", "cls"}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+            owner = part.value
+            if not (isinstance(owner, ast.Name) and owner.id in made):
+                yield part.lineno, part.attr, ast.unparse(part)
+
+
+def test_a_finished_object_is_changed_by_its_own_methods_only():
+    found, filled = [], set()
+    for path, module in product().items():
+        if path.startswith(STATEFUL):
+            continue
+        allowed, _ = FILLED.get(path, (set(), ""))
+        for function in (part for part in ast.walk(module) if isinstance(part, Definition)):
+            for line, attribute, text in set_from_outside(function):
+                filled.add((path, attribute))
+                if attribute not in allowed:
+                    found.append(f"{path}:{line} {text}")
+    assert_none(
+        found, "an attribute set from outside: hand it to the constructor, or call a method"
+    )
+    listed = {(path, attribute) for path, (names, _) in FILLED.items() for attribute in names}
+    assert listed <= filled, f"no longer filled in from outside: {sorted(listed - filled)}"
+
+
+def test_setting_from_outside_is_seen():
+    text = "def f(a, b):\n    c = make()\n    c.x = 1\n    a.y = 2\n    b.c.z += 3\n    self.w = 4"
+    [function] = ast.parse(text).body
+    assert [text for _, _, text in set_from_outside(function)] == ["a.y", "b.c.z"]
