@@ -6,7 +6,7 @@ from agents.text.actions import ADVISORIES, is_advisory
 from agents.text.apart import clean_apart, publish_apart
 from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
-from agents.text.inline import code_span
+from agents.text.inline import code_span, command_span
 from agents.text.lines import commit_text, one_line, truncate
 from agents.text.outgoing import publish
 from agents.text.pull_template import CheckedFact, fill_template, put_into_template
@@ -18,6 +18,7 @@ __all__ = [
     "clean",
     "clean_apart",
     "code_span",
+    "command_span",
     "commit_text",
     "fill_template",
     "is_advisory",

@@ -192,6 +192,12 @@ def _escaped_start(text: str) -> str:
     return _NUMBERED.sub(r"\1\\\2", _BLOCK_START.sub(r"\\\g<0>", text))
 
 
+def command_span(command: str, limit: int) -> str:
+    """Return a command as one line of code in Markdown, cut at so many characters."""
+    line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
+    return f"`{line}`" if len(line) <= limit else f"`{line[:limit]}…`"
+
+
 def code_span(text: str) -> str:
     """Return text as a code span that nothing in it can end."""
     text = " ".join(text.split("\n"))

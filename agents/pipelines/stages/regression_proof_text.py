@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.stages.quality import CheckResult
-from agents.text import one_line, publish
+from agents.text import command_span, one_line, publish
 
 COMMAND_LIMIT = 200
 WHY_LIMIT = 600
@@ -22,9 +22,9 @@ NOT_SHOWN = "**No test shows the bug**: {why}."
 def tests_section(kind: str, head: CheckResult | None) -> str:
     """Return what its own tests say of a change that mends no bug, safe to publish."""
     if head is None:
-        return NO_BUG.format(kind=format_command(kind), tests="")
-    tests = f" {NAME} {_exit(head)} with it: {format_command(head.command)}."
-    parts = [NO_BUG.format(kind=format_command(kind), tests=tests)]
+        return NO_BUG.format(kind=command_span(kind, COMMAND_LIMIT), tests="")
+    tests = f" {NAME} {_exit(head)} with it: {command_span(head.command, COMMAND_LIMIT)}."
+    parts = [NO_BUG.format(kind=command_span(kind, COMMAND_LIMIT), tests=tests)]
     if head.exit_code and head.output:
         parts.append(f"They end with:\n\n{_fence(head.output)}")
     return "\n\n".join(parts)
@@ -50,7 +50,7 @@ def _line(text: str) -> str:
 
 
 def _table(command: str, base: CheckResult, head: CheckResult | None) -> str:
-    cells = (NAME, format_command(command), _exit(base), _exit(head))
+    cells = (NAME, command_span(command, COMMAND_LIMIT), _exit(base), _exit(head))
     return "\n".join(
         (
             "| Check | Command | Without the change | With the change |",
@@ -58,12 +58,6 @@ def _table(command: str, base: CheckResult, head: CheckResult | None) -> str:
             f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |",
         )
     )
-
-
-def format_command(command: str) -> str:
-    """Return the command as one line of code, cut at `COMMAND_LIMIT` characters."""
-    line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
-    return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 
 
 def _exit(check: CheckResult | None) -> str:

@@ -20,10 +20,9 @@ from agents.pipelines.stages.quality import (
     some_names,
     tally,
 )
-from agents.pipelines.stages.regression_proof_text import format_command
 from agents.ports import NeighbourPull, SetupResult, Usage
 from agents.requests import ResolveIssue
-from agents.text import code_span, fill_template, one_line, publish, put_into_template
+from agents.text import code_span, command_span, fill_template, one_line, publish, put_into_template
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200
@@ -131,7 +130,7 @@ def _row(before: CheckResult, after: CheckResult) -> str:
 
 
 def _command(run: CheckResult) -> str:
-    return format_command(run.command)
+    return command_span(run.command, COMMAND_LIMIT)
 
 
 def _exit(run: CheckResult) -> str:
@@ -157,14 +156,16 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
         if problems
         else "",
         *(
-            f"{format_command(c.command)} wrote at the end:\n\n{_fence(cut_output(c))}"
+            f"{command_span(c.command, COMMAND_LIMIT)} wrote at the end:\n\n{_fence(cut_output(c))}"
             for c in list_failed_commands(setup)
         ),
         *(safe(note) for note in setup.notes),
         format_setup_remarks(setup),
     ]
     if setup.commands and not setup.problems:
-        commands = ", ".join(format_command(c.command) for c in setup.commands[:COMMANDS_SHOWN])
+        commands = ", ".join(
+            command_span(c.command, COMMAND_LIMIT) for c in setup.commands[:COMMANDS_SHOWN]
+        )
         parts.append(f"Dependencies were installed beforehand ({setup.source}): {commands}.")
     return "\n\n".join(part for part in parts if part)
 
@@ -179,7 +180,7 @@ def _format_installs(commands: Sequence[str]) -> str:
     """Return what was installed during the run: a check could pass for that reason."""
     if not commands:
         return ""
-    shown = "\n".join(f"- {format_command(command)}" for command in commands)
+    shown = "\n".join(f"- {command_span(command, COMMAND_LIMIT)}" for command in commands)
     return f"{_INSTALLED}\n\n{shown}"
 
 
