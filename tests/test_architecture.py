@@ -24,10 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("app", "handlers", "agents")
 
 FILE_LINES, FILE_MEDIAN = 450, 120
-SMALL_LINES, SMALL_SHARE = 40, 0.05  # few files of tests may be shorter than that
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
 
-SMALL_LINES, SMALL_SHARE = 40, 0.05  # modules below so many lines, as a share of all
+SMALL_LINES, SMALL_SHARE = 40, 0.05  # files below so many lines, as a share of all
 FAN_OUT, FAN_OUT_P90 = 25, 9  # modules of ours that one module imports
 WIRING = ("app/wiring/",)  # where everything meets
 FOLDER_MODULES = 20
@@ -43,12 +42,17 @@ ONE_HOME = {
 ENVIRONMENT_HOME = "app/config/settings.py"
 OF_THE_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb"))
 
+UNMIRRORED = {  # folders of tests that no folder of the source has: what they try
+    "tests/app/pages/browser": "the pages as a real browser shows them",
+}
+
 WORDS = {"helper", "manager", "util", "utility"}
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 BORROWED = (  # whose word it is: where, which, why
     ("app/git/remote.py", "helper", "git's setting `credential.helper`"),
 )
 
+SENTENCE = re.compile(r"[^\n]+[.?](?:\n\n|\Z)")
 NOQA = re.compile(r"#\s*(?:ruff: )?noqa(?P<codes>: [A-Z]+[0-9]+(?:,\s?[A-Z]+[0-9]+)*)?(?P<why>.*)")
 IGNORE = re.compile(r"#\s*type: ignore(?P<codes>\[[a-z, -]+\])?(?P<why>.*)")
 
@@ -160,6 +164,9 @@ def test_every_pipeline_is_registered():
 def test_every_file_says_what_it_is():
     silent = [p for p, text in all_files().items() if not ast.get_docstring(parse(p, text))]
     assert_none(silent, "a file starts with a docstring of one sentence")
+    docs = {path: ast.get_docstring(parse(path, text)) for path, text in all_files().items()}
+    long = [f"{path}: {doc}" for path, doc in docs.items() if not SENTENCE.match(doc)]
+    assert_none(long, "the first paragraph is one line that ends in a full stop")
 
 
 def names_given(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -183,6 +190,19 @@ def is_forbidden(name: str, path: str) -> bool:
     words |= {word.removesuffix("s") for word in words}
     borrowed = {word for start, word, _ in BORROWED if path.startswith(start)}
     return name not in borrowed and bool(words & WORDS - borrowed)
+
+
+def test_folders_of_tests_are_named_like_the_source():
+    """Or like one of its modules, whose tests take more than one file."""
+    mirrored = tuple(f"tests/{package}/" for package in PACKAGES)
+    folders = {Path(path).parent for path in all_files() if path.startswith(mirrored)}
+    strange = set()
+    for folder in folders:
+        tried = ROOT / Path(*folder.parts[1:])
+        if not tried.is_dir() and not tried.with_suffix(".py").is_file():
+            strange.add(folder.as_posix())
+    assert_none(sorted(strange - UNMIRRORED.keys()), "nothing of the source has that name")
+    assert strange >= UNMIRRORED.keys(), "a folder that is gone"
 
 
 def test_folders_hold_few_modules():
@@ -252,6 +272,17 @@ def test_exceptions_to_a_rule_carry_their_rule_and_reason():
                 if found and not (found["codes"] and re.search(r"[a-z]{2}", found["why"])):
                     unexplained.append(f"{path}:{token.start[0]} {token.string}")
     assert_none(unexplained, "write `# noqa: CODE reason` or `# type: ignore[code]  # reason`")
+
+
+def test_every_folder_stands_in_its_readme():
+    missing = [
+        f"{package}/README.md: {folder.name}/"
+        for package in ("app", "agents")
+        for folder in sorted((ROOT / package).iterdir())
+        if (folder / "__init__.py").is_file()
+        and f"`{name_of(folder)}/`" not in (ROOT / package / "README.md").read_text("utf-8")
+    ]
+    assert_none(missing, "a folder that the README does not name")
 
 
 # --- who may touch what -------------------------------------------------------------------------
@@ -336,6 +367,53 @@ def test_only_the_settings_read_the_environment():
 def test_the_packages_are_ours(package):
     """Some libraries bring a package named `agents` or `app`, and the first on the path wins."""
     assert Path(importlib.import_module(package).__file__).parent == ROOT / package
+
+
+CLOCKED = re.compile(r"\b(?:monotonic|perf_counter|time\.time|loop\(?\)?\.time)\(|\.seconds\b")
+SHORT = 60.0  # seconds that a machine with other things to do takes for anything
+
+
+def list_races(module: ast.Module) -> Iterator[int]:
+    """Yield lines that want something done in fewer seconds than a busy machine takes for it."""
+    for part in ast.walk(module):
+        if not isinstance(part, ast.Assert):
+            continue
+        for each in (each for each in ast.walk(part.test) if isinstance(each, ast.Compare)):
+            sides = [each.left, *each.comparators]
+            for left, way, right in zip(sides, each.ops, sides[1:], strict=False):
+                less, more = (left, right) if isinstance(way, ast.Lt | ast.LtE) else (right, left)
+                bound = isinstance(more, ast.Constant) and isinstance(more.value, int | float)
+                is_race = bound and more.value < SHORT and CLOCKED.search(ast.unparse(less))
+                if is_race and isinstance(way, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                    yield part.lineno
+
+
+def test_no_test_says_how_quick_a_machine_is():
+    """By the clock: what a thread of its own took of a processor may be bounded (`thread_time`)."""
+    found = [
+        f"{path}:{line}"
+        for path, text in all_files().items()
+        if path.startswith("tests/") and not path.startswith("tests/bench/")
+        for line in list_races(parse(path, text))
+    ]
+    assert_none(found, "wait for what must happen, or compare with a limit of a minute and more")
+
+
+@pytest.mark.parametrize(
+    ("line", "races"),
+    [
+        ("assert time.monotonic() - began < 2", True),
+        ("assert 0.3 <= result.seconds < 5.0", True),
+        ("assert 5 > time.perf_counter() - began", True),
+        ("assert (a, now.seconds < 1.5) == (True, True)", True),
+        ("assert asyncio.get_running_loop().time() - began < 1", True),
+        ("assert time.monotonic() - began >= 0.5", False),
+        ("assert result.seconds < 600", False),
+        ("assert time.thread_time() - began < 2", False),
+    ],
+)
+def test_a_race_with_the_clock_is_seen(line, races):
+    assert bool([*list_races(ast.parse(line))]) is races
 
 
 STARTS = re.compile(

@@ -16,13 +16,24 @@ FILLED = {  # records that a module fills in for their owner: module, attributes
     ),
     "agents/pipelines/flowchart.py": ({"left"}, "a loop is drawn while it is read"),
     "agents/tools/shell/script.py": ({"here"}, "`cd` moves the folder that is read along"),
-    "app/cli/progress.py": ({"how", "text"}, "lines on the terminal change while they are shown"),
+    "agents/text/inline.py": (
+        {"content"},
+        "tokens of a parsed text change before they are rendered",
+    ),
+    "app/cli/progress.py": (
+        {"ended", "how", "text"},
+        "lines on the terminal change while they are shown",
+    ),
     "app/config/load.py": ({"env_vars"}, "pydantic's own source, of which a part is left out"),
     "app/dependencies/cache_entry.py": ({"scratch", "size"}, "what is left is added up"),
     "app/dependencies/index_proxy.py": ({"host", "port", "answered"}, "a log entry is filled in"),
-    "app/github/reviews/summaries.py": ({"left_out"}, "what is found is added up"),
+    "app/dependencies/indexes/operator_config.py": ({"tag"}, "a parsed tree loses its namespaces"),
+    "app/github/reviews/summaries.py": (
+        {"left_out", "newest_remark", "newest_at", "from_outsiders", "by_outsiders"},
+        "what is found is added up",
+    ),
     "app/github/reviews/threads.py": (
-        {"left_out", "from_outsiders", "by_outsiders"},
+        {"left_out", "resolved", "from_outsiders", "by_outsiders"},
         "what is found is added up",
     ),
     "app/maintenance/backup.py": (
@@ -37,12 +48,31 @@ FILLED = {  # records that a module fills in for their owner: module, attributes
 
 
 def made_in(function: Definition) -> set[str]:
-    """Names that the function itself gives to something: what it makes, it may fill in."""
-    return {
-        part.id
-        for part in ast.walk(function)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    }
+    """Names that the function gives to what a call of it returns: what it makes, it may fill in."""
+    made = set()
+    for part in ast.walk(function):
+        match part:
+            case ast.Assign(targets=targets, value=value):
+                named = targets
+            case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target, value):
+                named = [target]
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                named = [target]
+            case _:
+                continue
+        for target in named:
+            made |= {*list_made(target, value)}
+    return made
+
+
+def list_made(target: ast.expr, value: ast.expr | None) -> Iterator[str]:
+    """Yield the names of a target that get what a call returns."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, its in zip(target.elts, value.elts, strict=False):
+            yield from list_made(one, its)
+    elif isinstance(value.value if isinstance(value, ast.Await) else value, ast.Call):
+        stored = (each for each in ast.walk(target) if isinstance(each, ast.Name))
+        yield from (each.id for each in stored if isinstance(each.ctx, ast.Store))
 
 
 def set_from_outside(function: Definition) -> Iterator[tuple[int, str, str]]:
@@ -75,5 +105,6 @@ def test_a_finished_object_is_changed_by_its_own_methods_only():
 
 def test_setting_from_outside_is_seen():
     text = "def f(a, b):\n    c = make()\n    c.x = 1\n    a.y = 2\n    b.c.z += 3\n    self.w = 4"
+    text += "\n    for d in a:\n        d.v = 5\n    e = a\n    e.u = 6"
     [function] = ast.parse(text).body
-    assert [text for _, _, text in set_from_outside(function)] == ["a.y", "b.c.z"]
+    assert [text for _, _, text in set_from_outside(function)] == ["a.y", "b.c.z", "e.u", "d.v"]

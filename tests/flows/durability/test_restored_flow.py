@@ -1,5 +1,4 @@
-"""Restored from a backup that is older than the crash, through the front door: nothing is lost,
-nothing is done twice."""
+"""A server restored from a backup older than its crash loses nothing, and does nothing twice."""
 
 from __future__ import annotations
 
