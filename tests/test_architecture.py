@@ -43,6 +43,7 @@ ENVIRONMENT_HOME = "app/config/settings.py"
 OF_THE_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb"))
 
 UNMIRRORED = {  # folders of tests that no folder of the source has: what they try
+    "tests/app/git/stages": "stages of the pipelines on a real git",
     "tests/app/pages/browser": "the pages as a real browser shows them",
 }
 

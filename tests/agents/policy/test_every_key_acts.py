@@ -47,7 +47,7 @@ ACTS = {
     "::test_one_step_goes_on_in_triages_conversation_and_each_stage_is_recorded",
     "quality[].name": f"{HERE}::test_quality_is_what_it_says",
     "quality[].run": f"{HERE}::test_quality_is_what_it_says",
-    "quality[].timeout": "tests/app/git/test_quality_stage.py"
+    "quality[].timeout": "tests/app/git/stages/test_quality_stage.py"
     "::test_a_check_ends_when_the_policy_says",
     "protected_paths": "tests/agents/tools/test_gate.py"
     "::test_the_repository_says_what_is_protected",

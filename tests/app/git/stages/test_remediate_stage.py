@@ -17,7 +17,7 @@ from agents.run import Ports, Run, StageContext
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
-from tests.app.git.test_update_stage import Somebody
+from tests.app.git.stages.test_update_stage import Somebody
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.model import ListModel, MemoryJournal, use

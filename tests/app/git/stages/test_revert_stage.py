@@ -10,7 +10,7 @@ from agents.ports import PullRequest
 from agents.requests import RevertChange
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
-from tests.app.git.test_update_stage import Somebody, tip_of
+from tests.app.git.stages.test_update_stage import Somebody, tip_of
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.model import ListModel, MemoryJournal
 from tests.fakes.reporter import RecordingReporter

@@ -13,8 +13,8 @@ from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence, SetupRe
 from agents.requests import ProposeGuidance
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
-from tests.app.git.test_revert_stage import Publisher
-from tests.app.git.test_update_stage import Somebody
+from tests.app.git.stages.test_revert_stage import Publisher
+from tests.app.git.stages.test_update_stage import Somebody
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.model import ListModel, MemoryJournal, use
 from tests.fakes.reporter import RecordingReporter
