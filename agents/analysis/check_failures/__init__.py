@@ -10,10 +10,8 @@ from agents.analysis.check_failures.compare import (
     explain_no_start,
     list_names,
 )
-from agents.analysis.check_failures.junit import read_junit
 from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
-from agents.analysis.check_failures.select import select_tests
 
 __all__ = [
     "Comparison",
@@ -24,6 +22,4 @@ __all__ = [
     "explain_no_start",
     "list_names",
     "read_failures",
-    "read_junit",
-    "select_tests",
 ]

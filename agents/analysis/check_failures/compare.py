@@ -15,8 +15,6 @@ from agents.text import code_span, one_line
 Verdict = Literal["no worse", "worse", "unknown"]
 
 SILENT = "{name} no longer says which tests fail"
-REPORT = "the tests"
-"""What a report for programs is called, whichever runner wrote it."""
 
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
@@ -92,11 +90,19 @@ def compare(
     what fails now and then, which is held against nobody.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
-    red = any(each.exit_code for each in before)
-    if now.exit_code and (new or not (red or _consists_of(now, tolerated))):
+    red = any(map(has_failed, before))
+    if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
-    why = _explain_untold(before, now) if red or not now.exit_code else ""
+    why = _explain_untold(before, now) if red or not has_failed(now) else ""
     return Comparison("unknown", why=why) if why else Comparison("no worse")
+
+
+def has_failed(ending: CheckEnding) -> bool:
+    """Return whether it failed: by its exit code, or by a report of tests that failed.
+
+    Builds can be told to pass whatever their tests say, as by Maven's `testFailureIgnore`.
+    """
+    return bool(ending.exit_code) or any(each.names for each in ending.failures.reports.values())
 
 
 def find_new_failures(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
@@ -105,9 +111,9 @@ def find_new_failures(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[
     A program that said before how many tests fail and has not come to that now is worse than any
     failing test: it crashed, or does not start any more.
     """
-    if not now.exit_code:
+    if not has_failed(now):
         return ()
-    *red, told_now = _comparable([*(each for each in before if each.exit_code), now])
+    *red, told_now = _comparable([*filter(has_failed, before), now])
     new = [
         name
         for program, told in told_now.items()
@@ -161,24 +167,24 @@ Told = Mapping[str, ReportedFailures]
 
 
 def _comparable(endings: Sequence[CheckEnding]) -> list[Told]:
-    """Return what each of them told, from the same source: reports only where all have one."""
-    if not all(each.failures.report for each in endings):
-        return [each.failures.told for each in endings]
-    return [_with_report(each.failures) for each in endings]
+    """Return what each of them told, of each program from the same source.
 
-
-def _with_report(failures: FailuresByProgram) -> Told:
-    """Return the report instead of what runners of tests wrote for people."""
-    assert failures.report is not None, "all have one"
-    rest = {name: told for name, told in failures.told.items() if told.ran is None}
-    return {**rest, REPORT: failures.report}
+    That is its report where all of them have one; else it is the output of each.
+    """
+    reported = set(endings[0].failures.reports) if endings else set()
+    for each in endings:
+        reported &= each.failures.reports.keys()
+    return [
+        {**each.failures.told, **{name: each.failures.reports[name] for name in reported}}
+        for each in endings
+    ]
 
 
 def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     """Return why nothing follows from these runs, of which none is known to be worse."""
-    if not now.exit_code:
+    if not has_failed(now):
         return _NOTHING_RAN if now.failures.ran == 0 else _explain_fewer(before, now)
-    red = [each for each in before if each.exit_code]
+    red = [*filter(has_failed, before)]
     for when, ending in (*((_WHEN[0], each) for each in red), (_WHEN[1], now)):
         if why := _explain_unread(when, ending):
             return why

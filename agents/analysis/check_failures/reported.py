@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import model_validator
+
 from agents.requests import Frozen
 
 ALL_OF_IT = " (all of it)"
@@ -42,15 +44,28 @@ class FailuresByProgram(Frozen):
     """What the programs of one check told, by their names; empty where none was recognised."""
 
     told: Mapping[str, ReportedFailures] = {}
-    report: ReportedFailures | None = None
-    """What stands in the files that test runners write for programs; None where there are none."""
+    reports: Mapping[str, ReportedFailures] = {}
+    """What stands in the files that they write for programs; of those that write none, nothing."""
     of_tests: bool = False
     """Whether the check is there to run tests, by its command or by what people call it."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, data: object) -> object:
+        """Leave out what older versions recorded: one report, whichever programs had run."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if key != "report"}
+
     @property
     def programs(self) -> tuple[ReportedFailures, ...]:
-        """Return what each program told, and what the report says."""
-        return (*self.told.values(), *((self.report,) if self.report else ()))
+        """Return what each program told in its output, and in its report."""
+        return (*self.told.values(), *self.reports.values())
+
+    @property
+    def best(self) -> Mapping[str, ReportedFailures]:
+        """Return what each program told in its report, or else in its output."""
+        return {**self.told, **self.reports}
 
     @property
     def names(self) -> frozenset[str]:
@@ -60,21 +75,19 @@ class FailuresByProgram(Frozen):
     @property
     def total(self) -> int:
         """Return how many tests and findings failed."""
-        return sum(each.total for each in self.told.values())
+        return sum(each.total for each in self.best.values())
 
     @property
     def ran(self) -> int | None:
         """Return how many tests ran; None where one of the programs does not say."""
-        if self.report:
-            return self.report.ran
-        counts = [each.ran for each in self.told.values()]
+        counts = [each.ran for each in self.best.values()]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else None
 
     @property
     def whole(self) -> bool:
         """Return whether these are all that failed, as far as programs were recognised."""
-        return bool(self.told) and all(each.whole for each in self.told.values())
+        return bool(self.best) and all(each.whole for each in self.best.values())
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ _HAS_TESTS = re.compile(
 )
 _CMAKE = "cmake -S . -B {at} -DBUILD_TESTING=ON && cmake --build {at} --parallel 2"
 _CTEST = "ctest --output-on-failure --no-tests=error"
-_HAS_REPORTS = "ctest --help | grep -q output-junit"
 _TARGETS = {"test": "tests", "check": "tests", "lint": "lint"}
 
 
@@ -27,12 +26,7 @@ def list_cmake_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     lists = (text for name, text in files.texts.items() if name.endswith("CMakeLists.txt"))
     if not any(map(_HAS_TESTS.search, lists)):
         return (suggest("cmake build", build, "command -v cmake"),)
-    test = f"{build} && cd {at} && {_CTEST}"
-    reporting = f"command -v cmake && {_HAS_REPORTS}"
-    return (
-        suggest("cmake tests", f"{test} --output-junit ctest.junit.xml", reporting),
-        suggest("cmake tests", test, "command -v cmake"),
-    )
+    return (suggest("cmake tests", f"{build} && cd {at} && {_CTEST}", "command -v cmake"),)
 
 
 def list_meson_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:

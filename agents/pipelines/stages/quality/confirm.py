@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.check_failures import (
-    compare,
-    confirm_failures,
-    list_names,
-    select_tests,
-)
+from agents.analysis.check_failures import compare, confirm_failures, list_names
+from agents.analysis.test_runners import NOTHING, Additions
 from agents.pipelines.stages.quality.results import CheckResult
 
 ALONE = 3  # times that a test which fails newly is run by itself
@@ -27,8 +23,10 @@ _UNSURE_WHOLE = (
     " before the change, so nothing says whether the change is the cause"
 )
 
-RunCheck = Callable[[str, Mapping[str, str]], Awaitable[CheckResult]]
-"""Runs the check on a commit, with these variables besides."""
+RunCheck = Callable[[str, Additions], Awaitable[CheckResult]]
+"""Runs the check on a commit, with these additions, and all that it runs afresh."""
+SelectTests = Callable[[Sequence[str]], Additions | None]
+"""Takes names of tests; None where nothing runs just these."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Confirmation:
     base: str
     head: str
     run_check: RunCheck
+    select: SelectTests
     known: Collection[str] = ()
     """The names that earlier runs saw fail now and then. Where such a test would leave the verdict
     open, it is looked at for longer, and judged by what is seen now: a memory excuses nobody."""
@@ -53,13 +52,13 @@ class Confirmation:
         found = compare(self.before, now)
         if found.verdict != "worse" or _is_repeatable(now, found.new):
             return _judge(now, found.verdict, found.new, why=found.why)
-        alone = await self._run_alone(self.head, now, found.new)
+        alone = await self._run_alone(self.head, found.new)
         if alone is None:
             return await self._run_whole(now, found.new)
         certain = [name for name, failed in alone.items() if failed == ALONE]
         sometimes = [name for name, failed in alone.items() if 0 < failed < ALONE]
         doubtful = [name for name in sometimes if alone[name] == 1 and name in self.known]
-        flaky = await self._find_flaky_before(now, sometimes, doubtful)
+        flaky = await self._find_flaky_before(sometimes, doubtful)
         stable = [name for name in sometimes if name not in flaky]
         certain += [name for name in stable if alone[name] > 1]
         if certain:
@@ -70,19 +69,17 @@ class Confirmation:
             return _judge(now, "unknown", why=why, seen=found.new, before=flaky)
         return await self._run_together(found.new, flaky)
 
-    async def _find_flaky_before(
-        self, now: CheckResult, names: Sequence[str], doubtful: Sequence[str]
-    ) -> list[str]:
+    async def _find_flaky_before(self, names: Sequence[str], doubtful: Sequence[str]) -> list[str]:
         """Return those of these tests that fail by themselves before the change, at least once.
 
         `doubtful`: those that are tried more often.
         """
-        earlier = await self._run_alone(self.base, now, names) if names else None
+        earlier = await self._run_alone(self.base, names) if names else None
         if earlier is None:
             return []
         quiet = [name for name in doubtful if not earlier[name]]
         for _ in range(FURTHER):
-            again = await self._run_alone(self.base, now, quiet, times=1) if quiet else None
+            again = await self._run_alone(self.base, quiet, times=1) if quiet else None
             if again is None:
                 break
             earlier |= again
@@ -90,15 +87,15 @@ class Confirmation:
         return [name for name in names if earlier[name]]
 
     async def _run_alone(
-        self, commit: str, now: CheckResult, names: Sequence[str], *, times: int = ALONE
+        self, commit: str, names: Sequence[str], *, times: int = ALONE
     ) -> dict[str, int] | None:
         """Return how often each of these tests failed by itself; None where that cannot be."""
-        variables = select_tests(now.failures, names)
-        if variables is None:
+        chosen = self.select(names)
+        if chosen is None:
             return None
         failed = dict.fromkeys(names, 0)
         for _ in range(times):
-            run = await self.run_check(commit, variables)
+            run = await self.run_check(commit, chosen)
             ran = run.failures.ran
             if run.stopped or not ran or (ran > len(names) * MANY and run.seconds > LONG):
                 return None
@@ -111,7 +108,7 @@ class Confirmation:
 
         `flaky`: those of them that were seen to fail before the change, too.
         """
-        again = await self.run_check(self.head, {})
+        again = await self.run_check(self.head, NOTHING)
         found = compare(self.before, again, tolerated=flaky)
         both = confirm_failures(names, found.new)
         if both or (found.verdict == "worse" and not found.new):
@@ -127,7 +124,7 @@ class Confirmation:
         rest, seen, reds, spent = tuple(names), tuple(names), 0, 0.0
         green: CheckResult | None = None
         for _ in range(ALONE):
-            again = await self.run_check(self.head, {})
+            again = await self.run_check(self.head, NOTHING)
             found = compare(self.before, again)
             same = confirm_failures(rest, found.new) if found.verdict == "worse" else ()
             if same or (found.verdict == "worse" and not names):
@@ -153,7 +150,7 @@ class Confirmation:
         for _ in range(ALONE):
             if spent > PATIENCE:
                 break
-            run = await self.run_check(self.base, {})
+            run = await self.run_check(self.base, NOTHING)
             spent += run.seconds
             failed = {name for told in run.failures.programs for name in told.names}
             if run.exit_code and (not names or failed & set(names)):

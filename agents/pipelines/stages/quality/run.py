@@ -7,19 +7,11 @@ that holds for each of its tests and findings; else for the check as a whole.
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.analysis.check_failures import (
-    FailuresByProgram,
-    read_failures,
-    read_junit,
-)
-from agents.analysis.missing_modules import read_missing_modules
-from agents.analysis.service_start import wrap_with_services
 from agents.analysis.services import Service
+from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import (
     find_checks,
@@ -39,51 +31,21 @@ from agents.pipelines.stages.quality.results import (
     Starts,
     read_start,
 )
+from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
 from agents.policy import Check
-from agents.ports import CommandResult, FlakyTest, SetupResult, WorkTree
+from agents.ports import FlakyTest, SetupResult
 from agents.run import StageContext, stage
-from agents.text import one_line, plain_output, printable
+from agents.text import one_line
 
-OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people see
-OUTPUT_READ = 400_000  # bytes, half of them at the end, in which names are looked for
 NAME_LIMIT = 60  # characters of a check's name in a table
 TEST_LIMIT = 90  # and of a test's, which says most at its end
 JOINERS = 30  # characters that may be put in between, so that a name sets nothing off
 NEW_SHOWN = 3  # names in a table
 NEW_TOLD = 40  # names in a prompt
 
-GO_ON = "--continue-on-collection-errors --maxfail=0"
-"""Has pytest run what can be run, whatever cannot be collected or failed before."""
-
-COLLECT_ONLY = {"PYTEST_ADDOPTS": "--collect-only"}
+COLLECT_ONLY = Additions(variables={"PYTEST_ADDOPTS": "--collect-only"})
 LOOK_SECONDS = 300.0  # for one check that is only to show whether it starts
-
-REPORT_READ = 8_000_000  # bytes of reports for programs; cut ones cannot be read
-_REPORTERS = ("pytest", "Maven", "Gradle")
-_WRITES = re.compile(r"\b(?:pytest|mvnw?|gradlew?|ctest|meson)\b")
-_REPORTS = ".git/fettle"
-"""Where reports are written: no file there is ever part of a change."""
-_REPORTING = f"""
-rm -rf {_REPORTS} && mkdir -p {_REPORTS} && : >{_REPORTS}/began
-while [ $# -gt 1 ]; do
-    name=${{1%%=*}}
-    export "$name=${{!name:+${{!name}} }}${{1#*=}}"
-    shift
-done
-if [ -f {_REPORTS}/began ]; then
-    report="--junitxml='$PWD/{_REPORTS}/pytest.xml'"
-    export PYTEST_ADDOPTS="${{PYTEST_ADDOPTS:+$PYTEST_ADDOPTS }}$report"
-fi
-exec bash -c "$1"
-"""
-COLLECT = f"""
-find {_REPORTS} -name '*.xml' -type f -exec cat {{}} +
-find . -name .git -prune -o -name node_modules -prune -o \\
-    \\( -name 'TEST-*.xml' -o -name '*.junit.xml' \\) -type f \\
-    -newer {_REPORTS}/began -exec cat {{}} +
-"""
-"""Writes out the reports of pytest, Surefire, Gradle, CTest and Meson, each by its name."""
 
 _NEW = "These fail with the change and did not fail before it:"
 _FLAKY = "These fail now and then, whatever was changed, so leave them alone:"
@@ -143,7 +105,7 @@ async def look_at_checks(run: StageContext, *, broken: bool) -> Starts:
     for number, check in enumerate(checks):
         tree = await run.tree(run.base, changing=True, pristine=not number)
         short = check.model_copy(update={"timeout": min(check.timeout, LOOK_SECONDS)})
-        ended = await _run_check(tree, short, services, COLLECT_ONLY)
+        ended = await run_check(tree, run.base, short, services, COLLECT_ONLY)
         starts[check.run] = read_start(ended, broken=broken)
     return starts
 
@@ -188,11 +150,15 @@ async def _confirm(
     *before, now = ended
     check = Check(name=now.name, run=now.command, timeout=now.timeout)
 
-    async def run_check(at: str, variables: Mapping[str, str]) -> CheckResult:
-        tree = await run.tree(at, changing=True)
-        return await _run_check(tree, check, baseline.services, variables)
+    call = await find_call(await run.tree(), commit, check.run)
 
-    confirmation = Confirmation(before, run.base, commit, run_check, known)
+    async def run_again(at: str, given: Additions) -> CheckResult:
+        tree = await run.tree(at, changing=True)
+        afresh = run_afresh(now.failures, call)
+        return await run_check(tree, at, check, baseline.services, afresh.join(given))
+
+    select = partial(select_tests, now.failures, call=call)
+    confirmation = Confirmation(before, run.base, commit, run_again, select, known)
     judged = await confirmation.confirm(now)
     told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
     return judged.model_copy(update={"known": told})
@@ -213,75 +179,10 @@ async def _measure(
     runs: dict[int, CheckResult] = {}
     for at in order or range(len(checks)):
         tree = await run.tree(commit, changing=True, pristine=not runs)
-        runs[at] = await _run_check(tree, checks[at], services)
+        runs[at] = await run_check(tree, commit, checks[at], services)
     ended = tuple(runs[at] for at in sorted(runs))
     run.summarize(_say(ended) or "no checks that can run here")
     return ended
-
-
-async def _run_check(
-    tree: WorkTree,
-    check: Check,
-    services: Sequence[Service],
-    variables: Mapping[str, str] | None = None,
-) -> CheckResult:
-    """Run a check; what stopped pytest on its way is passed over in a second run."""
-    given = variables or {}
-    result = await _run_reporting(tree, check, services, given)
-    failures = await _read(tree, check, result)
-    stopped = failures.told.get("pytest")
-    if stopped and stopped.early and result.why == "exit":
-        result = await _run_reporting(tree, check, services, {"PYTEST_ADDOPTS": GO_ON, **given})
-        failures = await _read(tree, check, result)
-    return CheckResult(
-        name=check.name,
-        command=check.run,
-        timeout=check.timeout,
-        exit_code=result.exit_code,
-        seconds=round(result.seconds, 2),
-        output=_shorten_output(result, check),
-        stopped=result.why != "exit",
-        failures=failures,
-        missing=await asyncio.to_thread(read_missing_modules, result.output),
-    )
-
-
-async def _run_reporting(
-    tree: WorkTree, check: Check, services: Sequence[Service], variables: Mapping[str, str]
-) -> CommandResult:
-    """Run it so that its test runner writes a report for programs, where one can be told to."""
-    given = [f"{name}={value}" for name, value in variables.items()]
-    reporting = ["bash", "-c", _REPORTING, "check", *given, check.run]
-    argv = wrap_with_services(reporting, services)
-    return await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
-
-
-async def _read(tree: WorkTree, check: Check, result: CommandResult) -> FailuresByProgram:
-    """Return what fails by name, from what the check wrote for people and for programs."""
-    exited = result.why == "exit"
-    failures = await asyncio.to_thread(
-        read_failures, result.output, check.run, exited=exited, name=check.name
-    )
-    runners = [told for name, told in failures.told.items() if name in _REPORTERS]
-    if any(told.sessions > 1 for told in runners) or not (runners or _WRITES.search(check.run)):
-        return failures  # each of several sessions overwrites the report of the one before
-    wrote = await tree.run(
-        ["bash", "-c", COLLECT], timeout=60, writable=False, max_output=REPORT_READ
-    )
-    report = await asyncio.to_thread(read_junit, wrote.output) if wrote.exit_code == 0 else None
-    if report is None:
-        return failures
-    whole = report.whole and exited and not any(told.early for told in failures.told.values())
-    return failures.model_copy(update={"report": report.model_copy(update={"whole": whole})})
-
-
-def _shorten_output(result: CommandResult, check: Check) -> str:
-    text = printable(plain_output(result.output)).strip() + _STOPPED[result.why].format(check=check)
-    if len(text) <= OUTPUT_KEPT:
-        return text
-    third = OUTPUT_KEPT // 3  # the end of a test run says more than its beginning
-    left_out = len(text) - OUTPUT_KEPT
-    return f"{text[:third]}\n[... {left_out} characters left out ...]\n{text[-2 * third :]}"
 
 
 def _say(runs: Sequence[CheckResult]) -> str:
@@ -341,13 +242,3 @@ def _end(name: str) -> str:
 
 def _format_remainder(names: tuple[str, ...]) -> tuple[str, ...]:
     return (f"- and {len(names) - NEW_TOLD} more",) if len(names) > NEW_TOLD else ()
-
-
-_STOPPED = {
-    "exit": "",
-    "timeout": "\n[stopped after {check.timeout:.0f} s, before it had ended]",
-    "output": "\n[stopped: it wrote far too much]",
-    "killed": "\n[killed: out of processor time, by the size of a file, or by a signal]",
-    "memory": "\n[killed: it used up the memory that a command may have]",
-    "disk": "\n[stopped: its files take more of the disk than a run may have]",
-}

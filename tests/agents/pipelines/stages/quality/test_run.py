@@ -1,8 +1,6 @@
 """Only new failures count: check by check, and test by test where a check names what fails."""
 
 import json
-import os
-import subprocess
 
 import pytest
 
@@ -20,7 +18,7 @@ from agents.pipelines.stages.quality import (
 )
 from agents.pipelines.stages.quality.confirm import FURTHER
 from agents.pipelines.stages.quality.flaky import MOST_NOTED
-from agents.pipelines.stages.quality.run import COLLECT, NEW_TOLD
+from agents.pipelines.stages.quality.run import NEW_TOLD
 from agents.policy import POLICY_PATH
 from agents.ports import FlakyTest, SetupResult
 from tests.fakes.world import MemoryFlakyTests
@@ -306,21 +304,6 @@ async def test_no_word_of_a_repository_excuses_what_passed_before(measured):
 
     assert foretold.failing
     assert denied.failing
-
-
-@pytest.mark.parametrize(
-    "path", ["build/ctest.junit.xml", "b/meson-logs/testlog.junit.xml", "target/TEST-a.xml"]
-)
-def test_reports_of_programs_that_choose_their_place_are_found(tmp_path, path):
-    began, report = tmp_path / ".git" / "fettle" / "began", tmp_path / path
-    for place, text, at in ((began, "", 1), (report, "<report/>", 2)):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-        os.utime(place, (at, at))
-
-    found = subprocess.run(["bash", "-c", COLLECT], cwd=tmp_path, capture_output=True, check=True)
-
-    assert found.stdout == b"<report/>"
 
 
 async def test_what_stops_pytest_while_it_collects_is_passed_over_in_a_second_run(measured):

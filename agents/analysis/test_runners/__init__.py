@@ -1,0 +1,34 @@
+"""Runners of tests: what has each write a report, how that is read, and how tests are selected."""
+
+from __future__ import annotations
+
+from agents.analysis.test_runners.call import ARGUMENTS, RunnerCall, find_manifest
+from agents.analysis.test_runners.registry import (
+    find_runner_call,
+    join_reports,
+    list_left,
+    read_reports,
+    render_reports,
+    run_afresh,
+    select_tests,
+)
+from agents.analysis.test_runners.reporting import make_argv, make_collecting_argv, split_files
+from agents.analysis.test_runners.runner import NOTHING, Additions
+
+__all__ = [
+    "ARGUMENTS",
+    "NOTHING",
+    "Additions",
+    "RunnerCall",
+    "find_manifest",
+    "find_runner_call",
+    "join_reports",
+    "list_left",
+    "make_argv",
+    "make_collecting_argv",
+    "read_reports",
+    "render_reports",
+    "run_afresh",
+    "select_tests",
+    "split_files",
+]

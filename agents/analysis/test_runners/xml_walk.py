@@ -1,0 +1,49 @@
+"""Walk through XML that others wrote: no tree is made of it, however large or deep it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from xml.parsers import expat
+
+DEEPEST = 64  # elements in each other
+MOST_ELEMENTS = 1_000_000
+
+Begin = Callable[[str, Mapping[str, str]], None]
+"""Takes an element's name, without a namespace, and its attributes."""
+End = Callable[[str], None]
+
+
+class UnreadableReport(Exception):
+    """The text is no report that a runner of tests wrote."""
+
+
+def walk_xml(text: str, begin: Begin, end: End) -> None:
+    """Tell of each element as it begins and ends; UnreadableReport where it is no plain XML.
+
+    It may declare no types or entities of its own, so nothing in it can expand.
+    """
+    depth = count = 0
+
+    def start_element(tag: str, about: Mapping[str, str]) -> None:
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if depth > DEEPEST or count > MOST_ELEMENTS:
+            raise UnreadableReport
+        begin(tag.rpartition(":")[2], about)
+
+    def end_element(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        end(tag.rpartition(":")[2])
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
+    parser.StartDoctypeDeclHandler = _refuse
+    try:
+        parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        raise UnreadableReport from error
+
+
+def _refuse(*_: object) -> None:
+    raise UnreadableReport

@@ -1,0 +1,153 @@
+"""Reports for programs: what pytest and Surefire write, and what a hostile one can do."""
+
+import sys
+
+import pytest
+
+from agents.analysis.check_failures import compare, read_failures
+from agents.analysis.test_runners.junit import read_junit
+from tests.agents.analysis.check_failures.test_compare import Ran
+
+TESTS = """
+import pytest
+
+def test_good():
+    pass
+
+def test_bad():
+    assert 0
+
+@pytest.mark.skip
+def test_left_out():
+    pass
+
+class TestThings:
+    @pytest.mark.parametrize("word", ["a b", "c - d"])
+    def test_word(self, word):
+        assert word == "a b"
+"""
+SUREFIRE = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="org.example.SumTest" tests="3" errors="1" skipped="1" failures="1">
+  <testcase name="adds" classname="org.example.SumTest" time="0.01"/>
+  <testcase name="subtracts" classname="org.example.SumTest">
+    <failure message="expected: &lt;1&gt;"/></testcase>
+  <testcase name="waits" classname="org.example.SumTest"><skipped/></testcase>
+</testsuite>
+"""
+LAUGHS = """<?xml version="1.0"?>
+<!DOCTYPE lolz [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<testsuite><testcase classname="t" name="&b;"/></testsuite>
+"""
+
+
+def test_what_pytest_writes_names_what_fails_and_counts_what_ran(play, tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "test_some.py").write_text(TESTS)
+    (tmp_path / "test_lost.py").write_text("import nothing_of_that_name")
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+    ran = play(command)
+    go_on = play(f"{command} --continue-on-collection-errors")
+    report = go_on.failures.reports["pytest"]
+
+    assert ran.failures.told["pytest"].early
+    assert ran.failures.ran == 0
+    assert (go_on.failures.ran, report.unread) == (4, ("test_lost.py",))
+    assert set(report.names) == {
+        "test_lost.py (all of it)",
+        "deep/test_some.py::test_bad",
+        "deep/test_some.py::TestThings::test_word[c - d]",
+    }
+    assert report.names.keys() == go_on.failures.told["pytest"].names.keys()
+
+
+def test_tests_are_selected_by_the_names_of_the_report(play, tmp_path):
+    (tmp_path / "test_some.py").write_text(TESTS)
+    ran = play(f"{sys.executable} -m pytest -q -p no:cacheprovider")
+    names = sorted(ran.failures.reports["pytest"].names)
+    alone = play(f"{sys.executable} -m pytest -q -p no:cacheprovider", ran.select(names))
+
+    assert "2 failed in" in alone.output
+    assert alone.failures.ran == 2
+
+
+def test_what_surefire_writes_is_read_document_by_document():
+    told = read_junit([SUREFIRE, SUREFIRE.replace("SumTest", "OtherTest")])
+
+    assert (told.ran, told.whole, set(told.names)) == (
+        4,
+        True,
+        {"org.example.SumTest subtracts", "org.example.OtherTest subtracts"},
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LAUGHS,
+        SUREFIRE[:300],
+        "<?xml version='1.0'?>no",
+        "find: no such file",
+        "<a>" * 100_000,
+        f"<a>{'<testcase/>' * 1_000_000}</a>",
+    ],
+    ids=["expands", "cut", "no XML", "no report", "too deep", "too many"],
+)
+def test_what_cannot_be_read_or_declares_something_is_not_whole(text):
+    assert not read_junit([text]).whole
+    assert not read_junit([SUREFIRE, text]).whole
+
+
+def test_what_no_encoding_has_harms_nobody():
+    assert read_junit([SUREFIRE.replace("subtracts", "\ud800")]).total == 1
+
+
+def test_of_ctest_a_test_without_its_program_fails_although_it_is_called_skipped():
+    case = '<testcase name="{0}" classname="{0}" status="{1}">{2}</testcase>'
+    skipped = '<skipped message="{}"/>'
+    cases = (
+        case.format("good", "run", ""),
+        case.format("absent", "notrun", skipped.format("Unable to find executable")),
+        case.format("skips", "notrun", skipped.format("SKIP_RETURN_CODE=77")),
+        case.format("off", "disabled", ""),
+    )
+
+    told = read_junit([f'<?xml version="1.0"?>\n<testsuite>{"".join(cases)}</testsuite>'])
+
+    assert (set(told.names), told.ran) == ({"absent absent"}, 1)
+
+
+def test_a_red_run_that_names_nothing_which_fails_tells_nothing():
+    said = "3 passed in 0.1s\nsh: 1: aud: not found\n"
+    red = Ran(1, read_failures(said, "npm test", exited=True))
+
+    assert red.failures.ran == 3
+    assert compare([red], red).verdict == "unknown"
+
+
+def test_what_is_to_be_done_yet_and_what_asserts_nothing_has_not_failed():
+    cases = (
+        '<testcase name="todo"><skipped type="todo"/><failure/></testcase>'
+        '<testcase name="risky"><error type="PHPUnit\\Framework\\RiskyTestError"/></testcase>'
+    )
+
+    assert read_junit([f"<testsuite>{cases}</testsuite>"]).names == {}
+
+
+def test_without_a_report_there_is_nothing():
+    assert read_junit([]) is None
+
+
+def test_a_report_decides_where_every_run_has_one():
+    def make_ending(code, *bad):
+        cases = "".join(
+            f'<testcase classname="t" name="{n}">{"<failure/>" if n in bad else ""}</testcase>'
+            for n in "abc"
+        )
+        report = read_junit([f'<?xml version="1.0"?><testsuite>{cases}</testsuite>'])
+        failures = read_failures("garbled [... 9 bytes left out ...]", "x", exited=True)
+        return Ran(code, failures.model_copy(update={"reports": {"CTest": report}}))
+
+    assert compare([make_ending(1, "a")], make_ending(1, "a")).verdict == "no worse"
+    assert compare([make_ending(1, "a")], make_ending(1, "a", "b")).new == ("t b",)
+    without = Ran(1, read_failures("garbled", "x", exited=True))
+    assert compare([without], make_ending(1, "a")).verdict == "unknown"
