@@ -8,6 +8,7 @@ from agents.analysis.check_failures.compare import (
     compare,
     confirm_failures,
     explain_no_start,
+    has_failed,
     list_names,
 )
 from agents.analysis.check_failures.read import read_failures
@@ -20,6 +21,7 @@ __all__ = [
     "compare",
     "confirm_failures",
     "explain_no_start",
+    "has_failed",
     "list_names",
     "read_failures",
 ]

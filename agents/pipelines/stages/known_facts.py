@@ -96,7 +96,7 @@ def _describe_checks(run: StageContext, baseline: Baseline) -> str:
 
 def _describe(check: CheckResult) -> str:
     command = one_line(check.command, COMMAND)
-    if check.exit_code == 0:
+    if not check.failed:
         return f"{command}: passed, in {check.seconds:.0f} s"
     names = sorted(check.failures.names)
     if not names:

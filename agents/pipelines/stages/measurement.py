@@ -52,7 +52,7 @@ def describe_measurement(run: StageContext, measured: Measurement) -> str:
 
 def _describe_check(before: CheckResult, after: CheckResult) -> str:
     ended = " and ".join(
-        f"{'passed' if not check.exit_code else f'failed (exit code {check.exit_code})'} {when}"
+        f"{'passed' if not check.failed else f'failed (exit code {check.exit_code})'} {when}"
         for check, when in ((before, "before the change"), (after, "with it"))
     )
     said = f": {after.verdict}" if after.verdict else ""

@@ -153,7 +153,7 @@ class Confirmation:
             run = await self.run_check(self.base, NOTHING)
             spent += run.seconds
             failed = {name for told in run.failures.programs for name in told.names}
-            if run.exit_code and (not names or failed & set(names)):
+            if run.failed and (not names or failed & set(names)):
                 return True
         return False
 

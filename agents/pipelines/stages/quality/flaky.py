@@ -24,7 +24,7 @@ _SHOWN = 5
 async def recall_flaky(run: StageContext, runs: Iterable[CheckResult]) -> Sequence[FlakyTest]:
     """Return what earlier runs saw; nothing where all of these runs passed, so nobody asks."""
     memory = run.ports.flaky_tests
-    if memory is None or not any(each.exit_code for each in runs):
+    if memory is None or not any(each.failed for each in runs):
         return ()
     return await memory.list_known()
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from agents.analysis.check_failures import FailuresByProgram, Verdict, explain_no_start
+from agents.analysis.check_failures import (
+    FailuresByProgram,
+    Verdict,
+    explain_no_start,
+    has_failed,
+)
 from agents.analysis.failure_cause import shorten_cause
 from agents.analysis.services import Service
 from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
@@ -53,6 +58,11 @@ class CheckResult(Frozen):
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""
     """Why it could not be told what it says of the change: Markdown that is safe to publish."""
+
+    @property
+    def failed(self) -> bool:
+        """Return whether it failed, by its exit code or by the report of its tests."""
+        return has_failed(self)
 
 
 class CheckStart(Frozen):
@@ -193,7 +203,7 @@ class CheckComparison(Frozen):
     def red_before(self, check: CheckResult) -> bool:
         """Return whether one of these checks failed before the change, too."""
         pairs = zip(self.baseline.before, self.runs, strict=True)
-        return any(each.exit_code for before, now in pairs if now == check for each in before)
+        return any(each.failed for before, now in pairs if now == check for each in before)
 
 
 def _is_worse(before: tuple[CheckResult, ...], now: CheckResult) -> bool:

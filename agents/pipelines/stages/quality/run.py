@@ -190,7 +190,7 @@ def _say(runs: Sequence[CheckResult]) -> str:
 
 
 def _format_result(run: CheckResult) -> str:
-    if not run.exit_code:
+    if not run.failed:
         return "passed"
     return f"failed ({len(run.new)} new)" if run.new else "failed"
 

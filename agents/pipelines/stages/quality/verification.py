@@ -155,8 +155,8 @@ def headline(quality: CheckComparison) -> str:
 def _sum_up(quality: CheckComparison) -> str:
     if quality.failing:
         return f"Worse than before: {_names(quality.failing)}."
-    passed = _names([r for r in quality.runs if not r.exit_code and r.verdict != "unknown"])
-    red = _names([run for run in quality.runs if run.exit_code])
+    passed = _names([r for r in quality.runs if not r.failed and r.verdict != "unknown"])
+    red = _names([run for run in quality.runs if run.failed])
     if quality.untold:
         besides = f" Besides, {passed} passed." if passed else ""
         return f"Not verified: {'; '.join(quality.untold)}.{besides}"
@@ -176,4 +176,4 @@ def _worse(quality: CheckComparison) -> str:
 
 
 def _format_ending(run: CheckResult) -> str:
-    return f"failed ({tally(run) or f'exit {run.exit_code}'})" if run.exit_code else "passed"
+    return f"failed ({tally(run) or f'exit {run.exit_code}'})" if run.failed else "passed"

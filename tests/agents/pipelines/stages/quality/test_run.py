@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents.analysis.check_failures import FailuresByProgram
 from agents.analysis.lock_files import LONGEST
 from agents.pipelines.stages.quality import (
     Baseline,
@@ -374,6 +375,17 @@ def test_many_long_names_stay_short():
     assert told.startswith("These fail with the change and did not fail before it:\n- t.py::x")
     assert f"- and {500 - NEW_TOLD} more" in told
     assert told.endswith("What the check wrote:\nF")
+
+
+def test_a_check_whose_report_names_failures_is_not_said_to_have_passed():
+    """Maven passes, told so by `testFailureIgnore`, and Surefire's report names what failed."""
+    failures = {"reports": {"Maven": {"names": {"SumTest adds": 1}, "whole": True}}}
+    green = CheckResult(**CHECK, exit_code=0)
+    now = green.model_copy(update={"failures": FailuresByProgram(**failures), "verdict": "worse"})
+    base = Baseline(runs=(green,), source="s", setup=SETUP)
+    table = checks_table(CheckComparison(commit="c", runs=(now,), baseline=base))
+
+    assert "| passed | failed (1) |" in table
 
 
 def test_a_check_that_passed_before_is_told_as_ever():
