@@ -2,8 +2,17 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const base = require.main && require.main.filename ? require.main : module;
-const { reporters } = base.require('../lib/mocha');
+const { createRequire } = require('module');
+
+function load() {
+  try {
+    return require.main.require('../lib/mocha');
+  } catch {
+    return createRequire(path.join(process.cwd(), 'any.js'))('mocha');
+  }
+}
+
+const { reporters } = load();
 
 module.exports = class Report extends reporters.Spec {
   constructor(runner, options) {

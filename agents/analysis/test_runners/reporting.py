@@ -12,12 +12,15 @@ from agents.analysis.test_runners.registry import RUNNERS, list_left
 from agents.analysis.test_runners.runner import NOTHING, Additions, ReportKind
 
 
-def make_argv(command: str, call: RunnerCall | None, given: Additions) -> list[str]:
+def make_argv(
+    command: str, call: RunnerCall | None, given: Additions, *, asking: bool = True
+) -> list[str]:
     """Return what runs a check's command so that its runner writes a report, where it can.
 
-    `given`: what is added besides. Its last word is the command.
+    `given`: what is added besides; `asking`: whether arguments ask for a report. The last word is
+    the command.
     """
-    kind = _find_kind(call)
+    kind = _find_kind(call) if asking else None
     asked = _ask_all().join(kind.asked if kind else NOTHING)
     arguments = call.pass_on((*asked.arguments, *given.arguments)) if call else ()
     before = len(call.before) if call and arguments else 0

@@ -45,7 +45,7 @@ FAILED = {
             f"{GO}/broken (all of it)",
             f"{GO}/panics TestP",
         },
-        6,
+        10,
     ),
     "cargo": (
         {
@@ -80,6 +80,7 @@ FAILED = {
         },
         6,
     ),
+    "gradle": ({"org.example.SumTest bad", "org.example.SumTest badToo"}, 3),
     "meson": ({"things / bad one"}, 4),
 }
 NAMES = {
@@ -87,6 +88,7 @@ NAMES = {
     "ctest": "CTest",
     "exunit": "ExUnit",
     "go": "go test",
+    "gradle": "Gradle",
     "maven": "Maven",
     "meson": "Meson",
     "node": "node --test",

@@ -169,7 +169,8 @@ async def test_people_read_what_go_would_have_written(lay):
 async def test_a_runner_that_cannot_report_is_read_by_its_words(lay):
     """It is too old, says mocha, and does not know the option; the report of before is gone."""
     words = "  1 passing (1ms)\n  1 failing\n\n  1) suite\n       adds:\n     Error\n"
-    tree = lay({"mocha": f"#!/bin/bash\ncat <<'E'\n{words}E\nexit 1\n"})
+    knows = "if [ $# -gt 0 ]; then echo 'unknown option'; exit 9; fi\n"
+    tree = lay({"mocha": f"#!/bin/bash\n{knows}cat <<'E'\n{words}E\nexit 1\n"})
     (tree.folder / "mocha").chmod(0o755)
     (tree.folder / ".git" / "fettle").mkdir()
     (tree.folder / ".git" / "fettle" / "mocha.json").write_text('{"ended": true}\n')
