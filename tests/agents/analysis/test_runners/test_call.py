@@ -21,7 +21,7 @@ SCRIPTS = {
 MANIFEST = json.dumps({"scripts": SCRIPTS})
 
 
-def called(command, manifest=MANIFEST):
+def find(command, manifest=MANIFEST):
     """Return the runner's name, the command with the place of arguments, and what is before."""
     call = find_runner_call(command, manifest)
     return call and (call.runner.name, call.line, call.pass_on(["-x"]))
@@ -64,7 +64,7 @@ def called(command, manifest=MANIFEST):
 def test_a_call_is_found(command, runner, line, arguments):
     expected = line or f'{command} "$@"'
 
-    assert called(command) == (runner, expected, arguments)
+    assert find(command) == (runner, expected, arguments)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_call_is_found(command, runner, line, arguments):
     ],
 )
 def test_what_is_no_plain_call_is_left_as_it_is(command):
-    assert called(command) is None
+    assert find(command) is None
 
 
 def test_a_script_that_names_files_takes_no_options_of_node():
@@ -107,14 +107,14 @@ def test_a_script_that_names_files_takes_no_options_of_node():
 
 @pytest.mark.parametrize("manifest", ["", "[]", '{"scripts": []}', "[" * 100_000, "{", "null"])
 def test_a_manifest_may_hold_anything(manifest):
-    assert called("npm test", manifest) is None
+    assert find("npm test", manifest) is None
 
 
 def test_composer_passes_arguments_to_a_script_of_one_line():
     manifest = json.dumps({"scripts": {"test": ["phpunit"], "all": ["phpunit", "phpstan"]}})
 
-    assert called("composer run-script test", manifest)[2] == ("--", "-x")
-    assert called("composer all", manifest) is None
+    assert find("composer run-script test", manifest)[2] == ("--", "-x")
+    assert find("composer all", manifest) is None
 
 
 @pytest.mark.parametrize(

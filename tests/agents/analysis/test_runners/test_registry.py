@@ -21,7 +21,7 @@ from agents.analysis.test_runners.registry import MOST_SELECTED, RUNNERS
 from tests.agents.analysis.check_failures.test_compare import Ran
 
 
-def told(*names, **more):
+def tell(*names, **more):
     given = {"whole": True, "ended": True, "ran": 9, **more}
     return ReportedFailures(names=dict.fromkeys(names, 1), **given)
 
@@ -34,14 +34,14 @@ def join(words, report, exited=True):
 
 
 def test_a_report_that_hides_what_the_words_say_is_not_believed():
-    words, report = join(told("a", "b"), told("a"))
+    words, report = join(tell("a", "b"), tell("a"))
 
     assert report is None
-    assert words == told("a", "b")
+    assert words == tell("a", "b")
 
 
 def test_words_that_hide_what_the_report_says_are_not_whole():
-    words, report = join(told("a"), told("f > a", "f > b"))
+    words, report = join(tell("a"), tell("f > a", "f > b"))
 
     assert set(report.names) == {"f > a", "f > b"}
     assert not words.whole
@@ -50,13 +50,13 @@ def test_words_that_hide_what_the_report_says_are_not_whole():
 @pytest.mark.parametrize(
     ("words", "report", "exited", "whole"),
     [
-        (told("a"), told("a"), True, True),
-        (told("a"), told("a"), False, False),
-        (told("a", early=True), told("a"), True, False),
-        (None, told("a"), True, True),
-        (None, told("a", whole=False), True, False),
-        (told("a"), told("a", whole=False), True, None),
-        (told("a", sessions=2), told("a"), True, None),
+        (tell("a"), tell("a"), True, True),
+        (tell("a"), tell("a"), False, False),
+        (tell("a", early=True), tell("a"), True, False),
+        (None, tell("a"), True, True),
+        (None, tell("a", whole=False), True, False),
+        (tell("a"), tell("a", whole=False), True, None),
+        (tell("a", sessions=2), tell("a"), True, None),
     ],
     ids=["both", "stopped", "early", "alone", "unreadable", "unreadable beside words", "twice"],
 )
@@ -67,28 +67,28 @@ def test_a_report_counts_as_far_as_it_can_be_read(words, report, exited, whole):
 
 
 def test_fewer_tests_ran_than_one_of_them_says():
-    assert join(told(ran=3), told(ran=9))[1].ran == 3
-    assert join(told(ran=9), told(ran=3))[1].ran == 3
+    assert join(tell(ran=3), tell(ran=9))[1].ran == 3
+    assert join(tell(ran=9), tell(ran=3))[1].ran == 3
 
 
 def test_one_runners_report_says_nothing_of_another_runner():
     """A test of jest fails newly, and pytest's report knows nothing of it."""
 
-    def ran(*names):
-        jest = told(*names) if names else told()
-        failures = FailuresByProgram(told={"pytest": told("t.py::a"), "jest": jest})
-        return Ran(1, join_reports(failures, {"pytest": told("t.py::a")}, exited=True))
+    def end(*names):
+        jest = tell(*names) if names else tell()
+        failures = FailuresByProgram(told={"pytest": tell("t.py::a"), "jest": jest})
+        return Ran(1, join_reports(failures, {"pytest": tell("t.py::a")}, exited=True))
 
-    assert compare([ran()], ran("j.js > b")).new == ("j.js > b",)
+    assert compare([end()], end("j.js > b")).new == ("j.js > b",)
 
 
 def test_a_build_that_passes_whatever_its_tests_say_is_read_by_its_report():
-    def ran(*names):
-        return Ran(0, FailuresByProgram(reports={"Maven": told(*names)}))
+    def end(*names):
+        return Ran(0, FailuresByProgram(reports={"Maven": tell(*names)}))
 
-    assert compare([ran()], ran("SumTest adds")).new == ("SumTest adds",)
-    assert compare([ran("SumTest adds")], ran("SumTest adds")).verdict == "no worse"
-    assert compare([ran("SumTest adds")], ran()).verdict == "no worse"
+    assert compare([end()], end("SumTest adds")).new == ("SumTest adds",)
+    assert compare([end("SumTest adds")], end("SumTest adds")).verdict == "no worse"
+    assert compare([end("SumTest adds")], end()).verdict == "no worse"
 
 
 def test_a_record_of_an_older_version_is_read():
@@ -141,7 +141,7 @@ NAMED = {
 def select(runner, name):
     """Return what selects a test of a runner that is called directly, of that name."""
     call = find_runner_call(" ".join(runner.calls[0])) if runner.calls else None
-    failures = FailuresByProgram(told={runner.name: told(name)})
+    failures = FailuresByProgram(told={runner.name: tell(name)})
     return select_tests(failures, [name], call)
 
 
@@ -177,7 +177,7 @@ def test_no_shell_reads_what_is_given(tmp_path, name):
 
 def test_too_many_tests_are_run_with_all_others():
     names = [f"t.py::t{n}" for n in range(MOST_SELECTED + 1)]
-    failures = FailuresByProgram(told={"pytest": told(*names)})
+    failures = FailuresByProgram(told={"pytest": tell(*names)})
 
     assert select_tests(failures, names, None) is None
     assert select_tests(failures, names[1:], None)
@@ -185,7 +185,7 @@ def test_too_many_tests_are_run_with_all_others():
 
 
 def test_arguments_reach_only_the_runner_that_the_command_calls():
-    failures = FailuresByProgram(told={"jest": told("a.js > t")})
+    failures = FailuresByProgram(told={"jest": tell("a.js > t")})
 
     assert select_tests(failures, ["a.js > t"], None) is None
     assert select_tests(failures, ["a.js > t"], find_runner_call("npx vitest run")) is None
@@ -193,8 +193,8 @@ def test_arguments_reach_only_the_runner_that_the_command_calls():
 
 
 def test_what_would_not_run_again_is_told_to():
-    of_go = FailuresByProgram(told={"go test": told("x/y TestA")})
-    of_gradle = FailuresByProgram(told={"Gradle": told("A > b")})
+    of_go = FailuresByProgram(told={"go test": tell("x/y TestA")})
+    of_gradle = FailuresByProgram(told={"Gradle": tell("A > b")})
 
     assert run_afresh(of_go, None).variables == {"GOFLAGS": "-count=1"}
     assert run_afresh(of_gradle, find_runner_call("gradle test")).arguments == ("--rerun-tasks",)
