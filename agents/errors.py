@@ -9,6 +9,7 @@ FettleError
 └─ RunError         a person: ends the run, its text is the report
    ├─ BudgetExceeded
    │  └─ DayOver    the day's share is used up: tomorrow there is more
+   ├─ NoRoom        the model's server had no room for hours
    ├─ ModelRefused
    ├─ ContextFull  the conversation is longer than its model can read
    ├─ Moved        somebody else changed the branch; theirs is left alone
@@ -71,6 +72,10 @@ class DayOver(BudgetExceeded):
     """All runs on the repository together reached the limit of the day."""
 
 
+class NoRoom(RunError):
+    """The model's server had no room for the run, for as long as a run waits."""
+
+
 class ModelRefused(RunError):
     """The model declined to answer, or its answer never fitted the schema that was asked for."""
 
@@ -105,6 +110,10 @@ class Unanswered(RunError):
 
 WORDLESS = (BudgetExceeded, ContextFull, ModelRefused)
 """Errors after which a stage that only writes words goes on with words made by code."""
+
+
+OUTSIDE = (ConfigError, BudgetExceeded, NoRoom, Unanswered)
+"""Errors that are no fault of the conversation that they end: once they are mended, it goes on."""
 
 
 class RunStopped(BaseException):

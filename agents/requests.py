@@ -61,7 +61,7 @@ class Again(Frozen):
 
     run_id: str
     stage: str = ""
-    """What it did before the first occurrence of this stage is kept; empty: all is done anew."""
+    """What it did before `implement`, or before `implement/2`, is kept; empty: all is anew."""
 
 
 class Asked(Frozen):

@@ -51,7 +51,7 @@ _AMOUNT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _BEGINNING = re.compile(
-    r"from\s+`?(?P<stage>[a-z][a-z_-]{0,58}[a-z])(?:/[0-9]{1,3})?`?\.?", re.IGNORECASE | re.ASCII
+    r"from\s+`?(?P<stage>[a-z][a-z_-]{0,58}[a-z](?:/[0-9]{1,3})?)`?\.?", re.IGNORECASE | re.ASCII
 )
 _REPLY_TO = re.compile(
     r"^[^\S\n]*(?:-{2,}\s*original message\s*-{2,}|_{20,}|on\b[^\n]{5,300}\n?[^\n]{0,100}\bwrote:"
@@ -117,7 +117,10 @@ def parse_amount(said: str) -> float | None:
 
 
 def parse_first_stage(said: str) -> str | None:
-    """Return the stage of `from implement`; empty when nothing is said, None for other words."""
+    """Return the stage of `from implement`, or `implement/2`; empty when nothing is said.
+
+    None for other words.
+    """
     found = _BEGINNING.fullmatch(said)
     return found["stage"].replace("-", "_").lower() if found else None if said else ""
 

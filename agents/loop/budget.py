@@ -35,10 +35,7 @@ STUCK = (
     " Try something else, or submit what you have and say what stopped you.]"
 )
 _SECONDS = re.compile(r"\b\d+\.\d+ ?s\b")  # no two runs of a command take equally long
-_MORE = (
-    "To go on, write `/bot retry` once there is more: raise `budget` in `.github/fettle.yml`, or"
-    " the operator's limit."
-)
+_MORE = "For more, raise `budget` in `.github/fettle.yml`, or the operator's limit."
 FOR_ALERTS = 0.5
 """The share of a day's budget that is left to people by runs which nobody but alerts asks for."""
 _NOT_PEOPLES = (
@@ -48,8 +45,8 @@ _NOT_PEOPLES = (
 )
 _SHARE = "It took ${used:.2f}, and may take {share:.0%} of the run's ${limit:.2f}."
 _TOMORROW = (
-    "That day ends at midnight UTC; to go on, write `/bot retry` then, or raise"
-    " `budget.usd_per_day` in `.github/fettle.yml` (or the operator's limit) before."
+    "That day ends at midnight UTC; for more before that, raise `budget.usd_per_day` in"
+    " `.github/fettle.yml`, or the operator's limit."
 )
 
 

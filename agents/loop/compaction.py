@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from agents.loop.turns import is_compaction, pair_calls, since_summary
-from agents.ports import Block, Query, Turn
+from agents.ports import Block, Query, Turn, Usage
 
 COMPACT_AT = 0.8
 """The share of the model's window at which a conversation is summed up."""
@@ -42,9 +42,12 @@ def is_due(turns: Sequence[Turn], head: Query) -> bool:
 
 
 def estimate_tokens(turns: Sequence[Turn], head: Query) -> int:
-    """Return about how many tokens the next request has: as counted last, and what came since."""
+    """Return about how many tokens the next request has: as counted last, and what came since.
+
+    Answers that an earlier run has paid for count nothing.
+    """
     sent = since_summary(turns)
-    answers = [place for place, turn in enumerate(sent) if turn.kind == "answer"]
+    answers = [place for place, turn in enumerate(sent) if turn.usage != Usage()]
     if not answers:
         fixed = len(head.system) + len(json.dumps(list(head.tools)))
         return (fixed + _length(sent)) // CHARACTERS

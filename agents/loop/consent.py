@@ -230,8 +230,8 @@ def describe_timeout(asking: Asking, approval: Approval) -> str:
     return (
         f"Nobody answered approval `{approval.id}` within {_span(asking.days)}, so the run ended."
         f" The stage `{asking.stage}` wanted to call `{asking.tool}` with `{call}`, which the rule"
-        f" `{asking.rule}` leaves to people. To try again, write `/bot retry`; `approvals.days` in"
-        " `.github/fettle.yml` gives people more time."
+        f" `{asking.rule}` leaves to people. `approvals.days` in `.github/fettle.yml` gives people"
+        " more time."
     )
 
 

@@ -225,5 +225,11 @@ _HOW = {
     "alert": "Its alerts were closed",
     "installation": "Fettle may not work there any more",
 }
-_KINDS: list[type[BaseException]] = [Cancelled, *RunError.__subclasses__()]
+
+
+def _list_kinds(kind: type[BaseException]) -> list[type[BaseException]]:
+    return [kind, *(each for below in kind.__subclasses__() for each in _list_kinds(below))]
+
+
+_KINDS: list[type[BaseException]] = [Cancelled, *_list_kinds(RunError)]
 _ERRORS = {kind.__name__: kind for kind in _KINDS}

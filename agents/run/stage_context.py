@@ -11,8 +11,10 @@ from typing import TypeVar
 
 from agents.analysis.weakening import Finding
 from agents.errors import (
+    OUTSIDE,
     Cancelled,
     ConfigError,
+    NoRoom,
     NotYet,
     Overloaded,
     Parked,
@@ -37,7 +39,7 @@ from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.policy import Effort, Tier, WorkPath
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
-from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person, ResolveIssue
 from agents.run import secret_check
 from agents.run.environment import find_image
 from agents.run.state import Record, Standing
@@ -161,12 +163,22 @@ class StageContext(RunWorkspace):
         """Return the record of a stage that failed; the run stands where it did before it."""
         self.standing = before
         text = f"{_OPERATOR} {error}" if isinstance(error, ConfigError) else str(error)
+        if isinstance(error, OUTSIDE):
+            text += self._say_how_to_go_on()
         return Record(
             # Error texts name files, whose names need not be text.
             error=printable(text),
             error_kind=type(error).__name__,
             standing=before.model_copy(update={"worked": self._worked}),
         )
+
+    def _say_how_to_go_on(self) -> str:
+        """Return by what the stage at work goes on, once what stopped it is mended."""
+        if self.request.unasked:
+            return ""
+        if self.request.number:
+            return f" `/bot retry from {self.current}` goes on where it stopped."
+        return _ON_CLONE if isinstance(self.request, ResolveIssue) else ""
 
     def record_wait(self, stopped: BaseException, before: Standing) -> Record | None:
         """Return the record of a stage that waits, and is done again then, if that is what it is.
@@ -179,7 +191,7 @@ class StageContext(RunWorkspace):
             return Record(parked=stopped.approvals, standing=standing)
         if isinstance(stopped, Overloaded):
             if self.waits >= MOST_PAUSES:
-                return self.record_failure(RunError(_NO_ROOM.format(reason=stopped)), before)
+                return self.record_failure(NoRoom(_NO_ROOM.format(reason=stopped)), before)
             pause = stopped.retry_after or SHORTEST_PAUSE * 2 ** min(self.waits, DOUBLINGS)
             pause = min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
             until = self.wall() + pause
@@ -428,8 +440,6 @@ class StageContext(RunWorkspace):
             await self.ports.tracker.label(WAITING_LABEL, on=on, description=WAITING_DESCRIPTION)
 
 
-_NO_ROOM = (
-    "The model's server had no room for this run again and again, for hours: {reason} Write"
-    " `/bot retry` once it has."
-)
+_NO_ROOM = "The model's server had no room for this run again and again, for hours: {reason}"
+_ON_CLONE = " The same command with `--resume` goes on where it stopped."
 _OPERATOR = "Fettle is not set up right, so the run stopped. Its operator has to act:"

@@ -86,13 +86,13 @@ class RunStarter:
         )
 
     async def _stages(self, last: LaneRun) -> tuple[str, ...]:
-        """Return the names of the stages that it came to, in that order."""
+        """Return the stages that it came to, in that order, like `implement/2`."""
         try:
             steps = [step.name for step in await self.history.steps(last.id)]
         except ConfigError:  # sealed with a key that is gone
             return ()
-        names = [name.removeprefix(STAGE) for name in steps if name.startswith(STAGE)]
-        return tuple(dict.fromkeys(name.partition("/")[0] for name in names))
+        names = (name.partition("~")[0] for name in steps if name.startswith(STAGE))
+        return tuple(dict.fromkeys(name.removeprefix(STAGE) for name in names))
 
     async def _request(self, command: Command, last: LaneRun | None) -> Request:
         if last is None:

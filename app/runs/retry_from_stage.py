@@ -3,6 +3,8 @@
 The first thing that such a run does is to look what is still there, and to record it; from then on
 it needs the earlier run no more. What people decided and answered meanwhile is kept with the stages
 that it belongs to. What the kept answers of the model cost, the earlier run has paid.
+
+A stage that failed through no fault of its conversation, such as a used-up credit, goes on with it.
 """
 
 from __future__ import annotations
@@ -13,18 +15,21 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, insert, select
 
-from agents.errors import ConfigError
+from agents.errors import OUTSIDE, ConfigError, DayOver
 from agents.ports import Json, Reporter, Steps, Usage
 from agents.requests import Again, Frozen
 from agents.run import Standing
 from app.git import GitFailed, RunObjects, run_refs
+from app.git.ref_names import tree_refs
 from app.store.database import Database
-from app.store.runs import History, KeptStep
+from app.store.runs import GIVEN_UP, History, KeptStep
 from app.store.tables import turns
 
 STEP, TITLE = "again/1", "Take up an earlier run"
 OWN = ("access/", "finish/", "again/")
 """Steps that each run does for itself."""
+_OUTSIDE = {GIVEN_UP, DayOver.__name__, *(kind.__name__ for kind in OUTSIDE)}
+"""What a stage failed with that had nothing to do with its conversation."""
 _MINE = {"remark": "prompt"}
 """What turns become: a session counts the remarks that it heard, and these were to another run."""
 
@@ -38,6 +43,8 @@ class Kept(Frozen):
     """What its steps returned, by name; the last time, for what was done more than once."""
     stages: tuple[str, ...] = ()
     """The stage occurrences among them, like `implement/2`."""
+    unfinished: str = ""
+    """The one after them, where the run goes on with what was said in it; empty: it is anew."""
     summary: str
     """What is kept, or why nothing is, for people."""
 
@@ -125,9 +132,13 @@ class RetryFromStage:
         await self._recover()
         if missing := await self._keep_commits(kept):
             return _keep_nothing(f"its commit {missing[:12]} is not here any more")
-        await self._database.write(lambda c: self._copy_turns(c, kept.stages))
-        log.info("earlier run taken up", earlier=self._again.run_id, stages=len(kept.stages))
-        return kept
+        if kept.unfinished and not await self._keep_files(kept):
+            kept = kept.model_copy(update={"unfinished": ""})
+        stages = (*kept.stages, kept.unfinished) if kept.unfinished else kept.stages
+        await self._database.write(lambda c: self._copy_turns(c, stages))
+        log.info("earlier run taken up", earlier=self._again.run_id, stages=len(stages))
+        goes_on = f", and goes on in {kept.unfinished}" if kept.unfinished else ""
+        return kept.model_copy(update={"summary": f"{kept.summary}{goes_on}"})
 
     async def _keep_commits(self, kept: Kept) -> str | None:
         """Keep the commits that the stages left, for this run too; return one that is not here."""
@@ -144,8 +155,22 @@ class RetryFromStage:
                 await self._objects.record(ref, commit, beyond=commits[: number - 1])
         return None
 
+    async def _keep_files(self, kept: Kept) -> bool:
+        """Keep the files as the unfinished stage left them; return whether they are here."""
+        marks = await History(self._database).turn_marks(self._again.run_id)
+        trees = [mark.tree for mark in marks if mark.stage == kept.unfinished and mark.tree]
+        commits = _commits(kept)
+        if not trees or not commits:
+            return not trees
+        if not await self._whole(tree := trees[-1], commits[0]):
+            return False
+        ref = f"{tree_refs(self._run_id)}/{tree}"
+        await self._mirror.keep(ref, tree)
+        await self._objects.record(ref, tree, beyond=commits)
+        return True
+
     async def _whole(self, commit: str, base: str) -> bool:
-        """Return whether the commit is here with all that it adds to the base."""
+        """Return whether the commit or tree is here with all that it adds to the base."""
         if not await self._mirror.holds(commit):
             return False
         walk = ("rev-list", "--objects", "--quiet", commit, f"^{base}")
@@ -175,14 +200,17 @@ class RetryFromStage:
 def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
     """Return what is taken over of these: all before the stage, and before what was not finished.
 
-    None when the run ended without ever coming there.
+    `stage` is a name, for its first occurrence, or an occurrence like `implement/2`. None when the
+    run ended without ever coming there.
     """
     last = {_name(step): step.record for step in steps}
     kept: dict[str, Json] = {}
     for step in steps:
         name = _name(step)
-        is_stage = name.startswith("stage/")
-        if name.startswith(f"stage/{stage}/") or (is_stage and not _is_done(last[name])):
+        occurrence = name.removeprefix("stage/") if name.startswith("stage/") else ""
+        asked = stage in (occurrence, occurrence.partition("/")[0])
+        if occurrence and (asked or not _is_done(last[name])):
+            unfinished = occurrence if _may_go_on(last[name]) else ""
             break
         if not name.startswith(OWN):
             kept[name] = _without_time(last[name])
@@ -190,7 +218,7 @@ def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
         return None
     stages = tuple(name.removeprefix("stage/") for name in kept if name.startswith("stage/"))
     number = "one stage" if len(stages) == 1 else f"{len(stages)} stages"
-    return Kept(steps=kept, stages=stages, summary=f"kept {number} of it")
+    return Kept(steps=kept, stages=stages, unfinished=unfinished, summary=f"kept {number} of it")
 
 
 def _keep_nothing(why: str) -> Kept:
@@ -206,6 +234,11 @@ def _is_done(record: Json) -> bool:
     if not isinstance(record, dict) or "standing" not in record:
         return False
     return not (record.get("error") or record.get("parked") or record.get("paused_until"))
+
+
+def _may_go_on(record: Json) -> bool:
+    """Return whether a stage failed for what has nothing to do with what was said in it."""
+    return isinstance(record, dict) and record.get("error_kind") in _OUTSIDE
 
 
 def _without_time(record: Json) -> Json:

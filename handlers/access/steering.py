@@ -156,9 +156,10 @@ def something_ended(_command: Command, standing: Standing) -> str | None:
 
 def beginning_known(command: Command, standing: Standing) -> str | None:
     """Refuse to begin at a stage that the last run did not do."""
-    if not command.stage or command.stage in standing.stages:
+    names = dict.fromkeys(each.partition("/")[0] for each in standing.stages)
+    if not command.stage or command.stage in (*names, *standing.stages):
         return None
-    did = ", ".join(f"`{each}`" for each in standing.stages) or "none that is still known"
+    did = ", ".join(f"`{each}`" for each in names) or "none that is still known"
     if command.stage == UNREADABLE:
         return (
             "`/bot retry` takes no words besides `from` and a stage. What the run should know can "

@@ -242,7 +242,7 @@ def test_amounts(said, usd):
         ("", ""),
         ("from implement", "implement"),
         ("From `check-quality`.", "check_quality"),
-        ("from implement/2", "implement"),
+        ("from implement/2", "implement/2"),
         ("implement", None),
         ("from", None),
         ("from the start", None),

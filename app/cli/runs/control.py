@@ -207,13 +207,14 @@ async def _make_request(found: FoundRun, stage: str) -> Wanted:
 
 
 def _stage(typed: str) -> str:
-    """Return the stage's name. Raises ConfigError when there is none of that name."""
+    """Return the stage, like `implement/2`. Raises ConfigError when there is none of that name."""
     from app.runs.follow import stage_titles
 
-    name = "_".join(typed.replace("-", " ").replace("_", " ").lower().split())
+    words, _, number = typed.partition("/")
+    name = "_".join(words.replace("-", " ").replace("_", " ").lower().split())
     titles = stage_titles()
     if name in titles:
-        return name
+        return f"{name}/{number.strip()}" if number.strip().isdecimal() else name
     near = get_close_matches(name, titles, 1, 0.5)
     hint = f" Did you mean `{near[0]}`?" if near else f" There are: {', '.join(sorted(titles))}."
     raise ConfigError(f"There is no stage `{make_visible(typed)}`.{hint}")

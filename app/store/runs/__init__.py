@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.store.lease import find_silent_since
 from app.store.runs.approvals import Decision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
-from app.store.runs.history import History, KeptRun, KeptStep, KeptTurn, RunProgress
+from app.store.runs.history import GIVEN_UP, History, KeptRun, KeptStep, KeptTurn, RunProgress
 from app.store.runs.lanes import LIVE, LOOKS, LaneRun, Lanes
 from app.store.runs.places import QueuedRun, QueueState, RunPlaces, look_at_queue
 from app.store.runs.runs import OPEN, Runs, count_by_state
@@ -14,6 +14,7 @@ from app.store.runs.turns import StoredJournal, find_midnight, recorded_sessions
 
 __all__ = [
     "ANEW",
+    "GIVEN_UP",
     "LIVE",
     "LOOKS",
     "OPEN",

@@ -32,6 +32,8 @@ _OF_A_RUN = (
 )
 SEVERITIES = ("critical", "high", "medium", "low")
 """The worst first."""
+GIVEN_UP = "StepGivenUp"
+"""What a step failed with that was tried in vain: something outside was away for too long."""
 _RULINGS = TypeAdapter(dict[str, Ruling])
 _IN_ORDER = (turns.c.created_at, turns.c.session, turns.c.number)
 _NAMES = ("workflow_uuid", "function_id", "function_name")
@@ -345,7 +347,9 @@ def _value(output: Json) -> Json:
     """Return what the step returned; why it did not is returned as an error."""
     if not isinstance(output, dict) or "value" in output:
         return output.get("value") if isinstance(output, dict) else None
-    return {"error": str(output.get("given_up") or output.get("broken") or "")}
+    if "given_up" in output:
+        return {"error": str(output["given_up"]), "error_kind": GIVEN_UP}
+    return {"error": str(output.get("broken") or "")}
 
 
 def _parse_json(text: str | None) -> Json:

@@ -172,6 +172,12 @@ def test_a_large_picture_does_not_fill_a_window():
     assert estimate_tokens([turn], Query("m", "s", (), ())) < 10_000
 
 
+def test_answers_that_an_earlier_run_paid_for_fill_the_window_all_the_same():
+    said = Turn("prompt", "a/1", [{"type": "text", "text": "x" * 300_000}])
+    answer = Turn("answer", "a/1", [{"type": "text", "text": "y" * 3_000}])
+    assert estimate_tokens([said, answer, said], Query("m", "s", (), ())) > 200_000
+
+
 async def test_answers_that_are_cut_off_again_and_again_end_the_stage(make_world, request_, talk):
     world = make_world(FILES, [stop("max_tokens", talk.say("First,"))] * 9)
 

@@ -9,11 +9,13 @@ import time
 import pytest
 from sqlalchemy import text
 
+from agents.errors import TransientError
 from agents.loop.turns import make_remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
 from app.git.mirror.mirror import Mirror
 from app.git.run_objects import RunObjects
+from app.runs.durable_steps import StepGivenUp
 from app.runs.engine import Engine
 from app.runs.retry_from_stage import RetryFromStage, kept_of
 from app.store.database import Database
@@ -37,6 +39,10 @@ class Conductor:
         self.head = head
         self.done = []
         self.fail = ""
+        self.fail_kind = "RunError"
+        self.gives_up = False
+        self.leaves = None
+        """The tree that the work on implement/1 leaves."""
         self.reporter = RecordingReporter()
 
     async def __call__(self, run_id, request, steps):
@@ -53,7 +59,10 @@ class Conductor:
             )
         await steps.step("access/1", lambda: self.work(run_id, "access/1"))
         for stage in STAGES:
-            record = await steps.step(f"stage/{stage}", lambda s=stage: self.work(run_id, s))
+            try:
+                record = await steps.step(f"stage/{stage}", lambda s=stage: self.work(run_id, s))
+            except StepGivenUp:
+                break
             if stage == "triage/1":
                 await steps.wait("answer/1", lambda: self.record_answer(run_id))
             if record["error"]:
@@ -70,14 +79,21 @@ class Conductor:
 
     async def work(self, run_id, name):
         self.done.append((run_id, name))
-        if name == "implement/1":
+        if name == "implement/1" and not await self.journal(run_id).turns(name):
             await self.say(run_id, name)
         standing = {"trunk": self.head, "base": self.head, "head": self.head}
         error = "it broke" if name == self.fail else None
-        return {"output": f"{name} of {run_id}", "standing": standing, "error": error}
+        if error and self.gives_up:
+            raise TransientError("nobody answers")
+        output = f"{name} of {run_id}"
+        kind = self.fail_kind if error else None
+        return {"output": output, "standing": standing, "error": error, "error_kind": kind}
+
+    def journal(self, run_id):
+        return StoredJournal(self.database, run_id)
 
     async def say(self, run_id, stage):
-        journal = StoredJournal(self.database, run_id)
+        journal = self.journal(run_id)
         usage = Usage(input=5, output=7)
         await journal.append(stage, 0, Turn("prompt", stage, [{"type": "text", "text": "do"}]))
         await journal.append(
@@ -85,6 +101,9 @@ class Conductor:
             1,
             Turn("answer", stage, [{"type": "text", "text": "ok"}], usage=usage, cost_usd=0.5),
         )
+        if self.leaves:
+            await journal.append(stage, 2, Turn("results", stage, [], tree=self.leaves))
+            return
         await journal.append(stage, 2, Turn("prompt", "docs_review/1", [{"type": "text"}]))
 
     def steps_of(self, run_id):
@@ -108,6 +127,17 @@ def head(mirror):
     tree = made.stdout.decode().strip()
     commit = [*git, "commit-tree", "-m", "x", tree]
     return subprocess.run(commit, check=True, capture_output=True).stdout.decode().strip()
+
+
+@pytest.fixture
+def tree(mirror):
+    """A tree that no commit holds."""
+    git = ["git", f"--git-dir={mirror.gitdir}"]
+    write = [*git, "hash-object", "-w", "--stdin"]
+    blob = subprocess.run(write, input=b"half done\n", check=True, capture_output=True)
+    line = b"100644 blob " + blob.stdout.strip() + b"\tnotes.txt\n"
+    made = subprocess.run([*git, "mktree"], input=line, check=True, capture_output=True)
+    return made.stdout.decode().strip()
 
 
 @pytest.fixture
@@ -223,6 +253,48 @@ async def test_a_stage_that_failed_is_done_anew_though_the_one_asked_for_comes_l
     ]
 
 
+@pytest.mark.parametrize(("kind", "goes_on"), [("ConfigError", True), ("ModelRefused", False)])
+async def test_what_was_said_in_a_stage_goes_on_unless_it_failed_for_that(
+    work, mirror, tree, kind, goes_on
+):
+    work.fail, work.fail_kind, work.leaves = "implement/1", kind, tree
+    await work.do("old")
+    work.fail = ""
+    done = await work.do("new", Again(run_id="old", stage="docs_review"))
+
+    assert done == ["access/1", "implement/1", "implement/2", "docs_review/1", "finish/1"]
+    paid = (await work.journal("new").sum_usage())[2]
+    assert paid == (0 if goes_on else 1)
+    [(_, told)] = work.reporter.calls_of("stage_finished")
+    assert told.endswith(", and goes on in implement/1") == goes_on
+    kept = await mirror.list_refs("refs/fettle/runs/new/trees")
+    assert list(kept.values()) == ([tree] if goes_on else []), "nobody may collect its files"
+
+
+async def test_it_goes_on_in_a_stage_that_something_outside_made_impossible(work):
+    work.fail, work.gives_up, work.leaves = "implement/1", True, None
+    await work.do("old")
+    work.gives_up, work.fail = False, ""
+    await work.do("new", Again(run_id="old", stage="implement"))
+    assert (await work.journal("new").sum_usage())[2] == 0
+
+
+async def test_a_stage_whose_files_are_gone_is_done_anew(work):
+    work.fail, work.fail_kind, work.leaves = "implement/1", "ConfigError", "e" * 40
+    await work.do("old")
+    work.fail, work.leaves = "", None
+    await work.do("new", Again(run_id="old", stage="implement"))
+    assert (await work.journal("new").sum_usage())[2] == 1
+    [(_, told)] = work.reporter.calls_of("stage_finished")
+    assert told == "kept 2 stages of it"
+
+
+async def test_it_can_begin_at_one_of_the_stages_of_a_name(work):
+    await work.do("old")
+    done = await work.do("new", Again(run_id="old", stage="implement/2"))
+    assert done == ["access/1", "implement/2", "docs_review/1", "finish/1"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
@@ -281,3 +353,32 @@ def test_a_stage_done_once_more_counts_as_it_ended_and_one_that_waited_does_not_
     assert kept.steps["stage/triage/1"]["output"] == "yes"
     assert "access/1" not in kept.steps
     assert "approval/triage/1/1" in kept.steps
+
+
+@pytest.mark.parametrize("stage", ["implement", "implement/2", "docs_review"])
+@pytest.mark.parametrize(
+    ("kind", "goes_on"),
+    [
+        ("ConfigError", True),
+        ("BudgetExceeded", True),
+        ("DayOver", True),
+        ("NoRoom", True),
+        ("Unanswered", True),
+        ("StepGivenUp", True),
+        ("ModelRefused", False),
+        ("ContextFull", False),
+        ("PrefixChanged", False),
+        ("RunError", False),
+        ("Cancelled", False),
+        (None, False),
+    ],
+)
+def test_a_conversation_goes_on_that_ended_by_no_fault_of_its_own(kind, goes_on, stage):
+    first = step("stage/implement/1", output="done")
+    last = step("stage/implement/2", error="it broke", error_kind=kind)
+    kept = kept_of([step("stage/triage/1"), first, last], stage)
+    if stage == "implement":
+        assert (kept.stages, kept.unfinished) == (("triage/1",), ""), "which is asked for anew"
+        return
+    assert kept.stages == ("triage/1", "implement/1")
+    assert kept.unfinished == ("implement/2" if goes_on else "")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.simulator.model.refusal import ErrorAnswer
 from tests.flows.conftest import CALC, patience
 from tests.flows.scripted import CURE, bash, part, plan, step, triage, usual
 
@@ -180,6 +181,44 @@ async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(make_place)
         assert not pull.draft
         assert pull.head_sha != left
         assert "Resolves #1" in pull.issue.body
+
+
+async def test_a_retry_goes_on_in_a_conversation_that_the_credit_was_used_up_in(make_place):
+    plans = plan("Add without one too many", "Say so")
+    first = step(CURE, number=1, count=2)
+    second = step([bash("echo so >>notes.txt")], [bash("cat notes.txt")], number=2, count=2)
+    async with make_place(script=usual(CHANGE[0], plans, first, second)) as place:
+        paid, spent = True, False
+
+        async def refuse(asked):
+            if not paid:
+                raise ErrorAnswer("Your credit balance is too low to access the API.")
+
+        async def spend(asked):
+            nonlocal paid, spent
+            if (asked.part, asked.turn) == ("# Implement step 2 of 2", 1) and not spent:
+                paid, spent = False, True
+
+        place.model.on_request(refuse)
+        place.model.on_answered(spend)
+        await place.label()
+        outcome = await place.ends("pull_request")
+        assert "`/bot retry from implement/2` goes on where it stopped." in outcome.text
+        before = len(place.model.requests)
+
+        paid = True
+        await place.say("mara", "/bot retry from implement/2")
+        await place.all_over("done", "done")
+
+        asked = [(each.part, each.turn) for each in place.model.requests if each.answered]
+        assert len(asked) == len(set(asked)), "something was asked for, and paid, twice"
+        again = place.model.requests[before]
+        assert (again.part, again.turn) == ("# Implement step 2 of 2", 2)
+        assert again.dropped == 0, "its thoughts still belong to it"
+        assert "so\n" in await place.read_results("implement/2"), "the files are as it left them"
+        [pull] = place.pulls()
+        assert not pull.draft
+        assert await place.show(pull.head, "notes.txt") == "so\n"
 
 
 async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):

@@ -6,6 +6,7 @@ import pytest
 
 import agents.run.stage_context
 from agents.errors import Overloaded, RunError
+from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import EarlierPull
 from agents.requests import Again
 from tests.agents.pipelines.resolve.conftest import FILES, NOON
@@ -212,6 +213,8 @@ async def test_the_day_of_a_repository_has_a_limit_of_its_own(make, acts, reques
 
     assert outcome.kind == "failed"
     assert "budget of the day" in outcome.text
+    assert outcome.rule == DAY_OVER, "it was told through the record of a stage"
+    assert "`/bot retry from triage/1` goes on where it stopped." in outcome.text
     assert not world.model.asked
 
 
