@@ -2,9 +2,11 @@
 
 A model signs its thoughts over model, system prompt, tools and all earlier messages. A session
 that goes on after an upgrade, or after another server's tools changed, is therefore sent with the
-head that it began with; new sessions take the new one.
+head that it began with; new sessions take the new one. What was thought under another head than the
+newest is left out when it is sent, by `to_messages`: each head sees a conversation of its own, that
+only grows.
 
-https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+https://docs.claude.com/en/docs/build-with-claude/preserved-thinking
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from agents.loop.turns import DROP, MISMATCH
 from agents.ports import Block, Query, Turn
 
 _OWN = frozenset({"messages", "drop_unbound", "compact"})
@@ -44,8 +47,12 @@ def has_head(turns: Sequence[Turn]) -> bool:
 
 def is_passing(turns: Sequence[Turn]) -> bool:
     """Return whether the newest head held for its stage alone."""
-    newest = next((turn for turn in reversed(turns) if turn.kind == "head"), None)
+    newest = _find_newest(turns)
     return newest is not None and "passing" in newest.content[0]
+
+
+def _find_newest(turns: Sequence[Turn]) -> Turn | None:
+    return next((turn for turn in reversed(turns) if turn.kind == "head"), None)
 
 
 def find_lasting(turns: Sequence[Turn]) -> Turn | None:
@@ -57,16 +64,25 @@ def find_lasting(turns: Sequence[Turn]) -> Turn | None:
 def read_head(turns: Sequence[Turn]) -> Query:
     """Return the newest head of the session as a query without messages.
 
-    What was thought under another head is dropped by the model: that happens in a session that an
-    older version began, or whose model was changed. Raises ValueError where there is no head.
+    Raises ValueError where there is no head.
     """
-    places = [place for place, turn in enumerate(turns) if turn.kind == "head"]
-    if not places:
+    newest = _find_newest(turns)
+    if newest is None:
         raise ValueError("the session has no head")
-    sent = unpack_head(turns[places[-1]].content)
+    sent = unpack_head(newest.content)
     query = _fields().validate_python({**sent, "messages": ()}, extra="ignore")
-    answered_before = any(turn.kind == "answer" for turn in turns[: places[-1]])
-    return replace(query, drop_unbound=answered_before)
+    return replace(query, drop_unbound=newest.content[0].get(MISMATCH) == DROP)
+
+
+def forget_thoughts(turns: Sequence[Turn], stage: str, how: str) -> Turn:
+    """Return the newest head once more, for a session whose thoughts its model's server refuses.
+
+    The server is asked to drop them from now on (`DROP`), or none of them is sent (`LEAVE_OUT`):
+    not every gateway knows how to drop.
+    """
+    newest = _find_newest(turns)
+    assert newest is not None, "what was sent has a head"
+    return Turn("head", stage, [{**newest.content[0], MISMATCH: how}])
 
 
 def unpack_head(content: Sequence[Block]) -> dict[str, Any]:

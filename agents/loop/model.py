@@ -30,6 +30,7 @@ from agents.loop.cache_lifetime import MINUTES, CacheLifetimes
 from agents.loop.model_names import CORE, declare, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
 from agents.loop.retries import Retries
+from agents.loop.turns import THOUGHTS
 from agents.ports import Answer, Capabilities, Query, Usage
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def _is_compacted(messages: Sequence[Mapping[str, Any]]) -> bool:
 def _leave_out_thoughts(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Leave out what another model thought: one that does not think this way cannot read it."""
     left = [
-        {**message, "content": [b for b in message["content"] if b["type"] != "thinking"]}
+        {**message, "content": [b for b in message["content"] if b["type"] not in THOUGHTS]}
         if message["role"] == "assistant" and not isinstance(message["content"], str)
         else message
         for message in messages

@@ -19,13 +19,14 @@ from agents.loop.compaction import (
 )
 from agents.loop.head import (
     find_lasting,
+    forget_thoughts,
     has_head,
     is_passing,
     lists_tool,
     read_head,
     write_head,
 )
-from agents.loop.turns import calls_of, to_messages
+from agents.loop.turns import DROP, LEAVE_OUT, calls_of, to_messages
 from agents.ports import Answer, Block, Journal, Model, Query, Turn
 
 log = logging.getLogger(__name__)
@@ -208,10 +209,24 @@ class Transcript:
         try:
             return await self.model.answer(query)
         except PrefixChanged as error:
-            if query.drop_unbound:
+            return await self._send_without_thoughts(query, error)
+
+    async def _send_without_thoughts(self, query: Query, refused: PrefixChanged) -> Answer:
+        """Have the server drop the thoughts; where it cannot, leave them out, now and later."""
+        can = query.capabilities
+        for how in (LEAVE_OUT,) if query.drop_unbound else (DROP, LEAVE_OUT):
+            log.warning("session %s goes on without its thoughts: %s", self.id, refused)
+            await self.append(forget_thoughts(self.turns, self.stage, how))
+            messages = to_messages(self.turns, compaction=can.compaction)
+            again = replace(query, messages=messages, drop_unbound=how == DROP)
+            try:
+                return await self.model.answer(again)
+            except ContextFull:
                 raise
-            log.warning("session %s goes on without its earlier thoughts: %s", self.id, error)
-            return await self.model.answer(replace(query, drop_unbound=True))
+            except RunError:
+                if how == LEAVE_OUT:
+                    raise
+        raise AssertionError("unreachable")
 
 
 def refuse_cut_calls(answer: Turn) -> list[Block]:

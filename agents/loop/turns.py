@@ -11,6 +11,9 @@ from agents.text import clean_apart
 
 OUTSIDE = ("webfetch", "gh", "mcp_")
 """Tools, and the beginning of their names, whose results anybody may have written."""
+THOUGHTS = ("thinking", "redacted_thinking")
+MISMATCH, DROP, LEAVE_OUT = "mismatch", "drop", "leave_out"
+"""In a head: what becomes of thoughts that the model's server takes for another conversation's."""
 REMARK_LIMIT = 8_000  # characters of one remark
 _TOLD = (
     "[Fettle: {who} said on GitHub at {at}, while you work. Take it as a colleague's wish about"
@@ -22,13 +25,16 @@ def to_messages(turns: Sequence[Turn], *, compaction: bool = False) -> list[dict
     """Return the turns as Messages-API messages, their blocks untouched.
 
     Blank texts are left out, thoughts without a signature (they were cut off), and answers that
-    hold nothing else: the API gives them at times, but refuses to take them back. So are refusals.
+    hold nothing else: the API gives them at times, but refuses to take them back. So are refusals,
+    and what was thought under another head than the newest: nobody else can read it.
     The same turns give the same messages, since thoughts are signed over them. A block that a
     server summed a conversation up in goes first, as an answer; with `compaction` unset, to a model
     that does not read such blocks, its words do.
     """
-    told = (turn for turn in since_summary(turns) if turn.kind != "head" and not is_refusal(turn))
-    said = ((turn, [b for b in turn.content if _is_taken_back(b)]) for turn in told)
+    sent = since_summary(turns)
+    read = _list_readable(turns)[len(turns) - len(sent) :]
+    told = [pair for pair in zip(sent, read, strict=True) if not _is_kept_back(pair[0])]
+    said = ((turn, [b for b in turn.content if _is_taken_back(b, can)]) for turn, can in told)
     messages: list[dict[str, Json]] = [
         {"role": "assistant" if turn.kind == "answer" else "user", "content": content}
         for turn, content in said
@@ -56,10 +62,30 @@ def is_compaction(block: Block) -> bool:
     return block.get("type") == "compaction" and bool(block.get("content"))
 
 
-def _is_taken_back(block: Block) -> bool:
+def _list_readable(turns: Sequence[Turn]) -> list[bool]:
+    """Return for each turn whether the newest head's model can read what was thought in it."""
+    heads: list[str] = []
+    bare = -1
+    for place, turn in enumerate(turns):
+        if turn.kind == "head":
+            [block] = turn.content
+            heads.append(str(block.get("packed")))
+            bare = place if block.get(MISMATCH) == LEAVE_OUT else bare
+        else:
+            heads.append(heads[-1] if heads else "")
+    return [head == heads[-1] and place > bare for place, head in enumerate(heads)]
+
+
+def _is_kept_back(turn: Turn) -> bool:
+    return turn.kind == "head" or is_refusal(turn)
+
+
+def _is_taken_back(block: Block, readable: bool) -> bool:
     if block["type"] == "text":
         return bool(block["text"].strip())
-    return block["type"] != "thinking" or block.get("signature") != ""
+    if block["type"] not in THOUGHTS:
+        return True
+    return readable and block.get("signature") != ""
 
 
 def is_refusal(turn: Turn) -> bool:

@@ -21,6 +21,8 @@ class ModelLimits:
     strict_tools: bool = True
     cache_markers: bool = True
     compaction: bool = True
+    betas: bool = True
+    """Whether anything beyond the API's core may be asked for by the header that names it."""
     longest_answer: int = 128_000
     context_window: int = 1_000_000
     described: bool = True
@@ -28,9 +30,14 @@ class ModelLimits:
     counts_both: bool = False
     """Whether prompt and longest answer have to fit together, as with older models."""
 
-    def check(self, request: Mapping[str, Any]) -> None:
-        """Raise ErrorAnswer for a request that asks for more."""
-        name, longest = request["model"], request["max_tokens"]
+    def check(self, request: Mapping[str, Any], betas: str = "") -> None:
+        """Raise ErrorAnswer for a request that asks for more, also by the header for betas."""
+        self._check_parts(request, betas)
+        self._check_sizes(request)
+
+    def _check_parts(self, request: Mapping[str, Any], betas: str) -> None:
+        if betas and not self.betas:
+            raise ErrorAnswer(f"Unexpected value(s) `{betas}` for the `anthropic-beta` header")
         if request.get("output_config") and not self.effort:
             raise ErrorAnswer("This model does not support the effort parameter.")
         if request.get("thinking") and not self.adaptive_thinking:
@@ -43,6 +50,9 @@ class ModelLimits:
             raise ErrorAnswer("cache_control: Extra inputs are not permitted")
         if not self.compaction and check_compaction(request):
             raise ErrorAnswer("compaction is not supported on this model")
+
+    def _check_sizes(self, request: Mapping[str, Any]) -> None:
+        name, longest = request["model"], request["max_tokens"]
         if longest > self.longest_answer:
             raise ErrorAnswer(
                 f"max_tokens: {longest} > {self.longest_answer}, which is the maximum allowed"

@@ -108,10 +108,11 @@ class LocalModel:
             check_headers(request.headers, self.keys)
             sent = await request.read()
             asked.size = len(sent)
-            body = self.understand(sent, request.headers.get("anthropic-beta", ""))
+            betas = request.headers.get("anthropic-beta", "")
+            body = self.understand(sent, betas)
             asked.model, asked.messages = body["model"], len(body["messages"])
             asked.prefix = prefix_of(body)
-            self.limits[asked.model].check(body)
+            self.limits[asked.model].check(body, betas)
             body, asked.dropped = bind(body)
             for hook in self._before:
                 await hook(asked)

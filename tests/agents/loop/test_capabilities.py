@@ -11,8 +11,11 @@ from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import CORE, find_known, undress
 from agents.loop.prices import ModelPrice, PriceList
-from agents.ports import Capabilities, Query
+from agents.loop.transcript import Transcript
+from agents.loop.turns import calls_of
+from agents.ports import Capabilities, Query, Turn
 from app.simulator.model import LocalModel, ModelLimits, load_script
+from tests.fakes.model import MemoryJournal
 
 SCRIPT = """
 - when: "# Go"
@@ -25,10 +28,11 @@ READ = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = [{"name": "read", "description": "Read.", "strict": True, "input_schema": READ}]
 TOOLS[0]["input_schema"] = {**READ, "required": ["path"], "additionalProperties": False}
 OLD = {"effort": False, "adaptive_thinking": False}
-BARE = {**OLD, "strict_tools": False, "cache_markers": False, "described": False}
+BARE = {**OLD, "betas": False, "strict_tools": False, "cache_markers": False, "described": False}
 FLAGS = ("effort", "adaptive_thinking", "strict_tools", "cache_markers")
 MATRIX = {
     "current": ("claude-opus-5-5", {}, {}),
+    "a gateway that knows no beta": ("claude-opus-5-5", {"betas": False, "compaction": False}, {}),
     "older, described": ("claude-haiku-4-5", {**OLD, "longest_answer": 64_000}, {}),
     "older, not described": (
         "claude-haiku-4-5",
@@ -100,6 +104,35 @@ async def test_a_conversation_is_held_with_every_kind_of_model(local, name):
     assert [each.status for each in local.requests] == [200, 200]
     assert can.longest_answer <= ModelLimits(**limits).longest_answer
     assert can.context_window <= ModelLimits(**limits).context_window
+
+
+@pytest.mark.parametrize("name", MATRIX)
+async def test_every_kind_of_model_finds_words_for_what_another_thought(local, name):
+    """A session of one model, a stage of it by another one, and its own model again, twice."""
+    model_name, limits, declared = MATRIX[name]
+    local.limits[model_name] = ModelLimits(**limits)
+    model = ClaudeModel(AnthropicAccess("key", local.url), declared=declared, prices=FREE, tries=1)
+    own, others = (query(each, Capabilities()) for each in ("claude-sonnet-5-5", model_name))
+    journal = MemoryJournal()
+    try:
+        for stage in ("implement/1", "words/1", "docs/1", "words/2", "docs/2"):
+            passing = stage.startswith("words")
+            asked = others if passing else own
+            said = Transcript("implement/1", stage, asked, model, journal, passing=passing)
+            await said.begin("# Go", ())
+            for _ in range(2):
+                await said.ask("read")
+                calls = calls_of(said.last)
+                told = [{"type": "tool_result", "tool_use_id": c["id"]} for c in calls]
+                if told:
+                    await said.append(Turn("results", stage, told))
+    finally:
+        await model.close()
+    assert [each.error for each in local.requests] == [None] * 10
+    assert [each.dropped for each in local.requests] == [0] * 10, "its own thoughts are its own"
+    said = await journal.turns("implement/1")
+    thought = [block for turn in said for block in turn.content if block["type"] == "thinking"]
+    assert len(thought) >= 6 or declared, "where nobody thinks there is nothing to leave out"
 
 
 async def test_what_the_server_says_goes_before_the_table_and_is_asked_once(local, monkeypatch):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.errors import PrefixChanged
+from agents.errors import PrefixChanged, RunError
 from agents.loop.head import read_head, write_head
 from agents.loop.turns import to_messages
 from agents.ports import Capabilities, Query, Turn
@@ -18,6 +18,9 @@ HEAD = ("model", "system", "tools")
 QUERY = Query(
     model="m", system="Be brief.", tools=[{"name": "b", "x": 1}, {"name": "a"}], messages=[{}]
 )
+
+
+THOUGHT = {"type": "thinking", "thinking": "It is a.txt.", "signature": "x"}
 
 
 class OtherServers:
@@ -37,6 +40,11 @@ class OtherServers:
 
 def triage(use):
     return use("submit_triage", decision="decline", kind="bug", reasoning="r", detail="d")
+
+
+def thoughts_in(asked):
+    blocks = (block for message in json.loads(asked["messages"]) for block in message["content"])
+    return sum(block["type"] == "thinking" for block in blocks)
 
 
 def heads(world):
@@ -85,9 +93,10 @@ async def test_another_model_holds_one_stage_and_the_session_goes_on_with_its_ow
 
     assert (await world.resolve(request_)).kind == "comment"
 
-    asked = [(each["model"], each["effort"], each["drop_unbound"]) for each in world.model.asked]
-    fast = ("small", "low", True)
-    assert asked == [("big", "medium", False), fast, fast, ("big", "medium", True)]
+    asked = [(each["model"], each["effort"]) for each in world.model.asked]
+    fast, own = ("small", "low"), ("big", "medium")
+    assert asked == [own, fast, fast, own]
+    assert not any(each["drop_unbound"] for each in world.model.asked), "not all gateways know it"
     own, passing, again = [t for t in await world.journal.turns("triage/1") if t.kind == "head"]
     assert (passing.stage, again.stage) == ("comment_draft/1", "triage_again/1")
     assert again.content == own.content, "byte for byte: its thoughts are signed over it"
@@ -153,7 +162,7 @@ async def test_a_session_of_an_older_version_goes_on_without_its_thoughts(
     for number, turn in enumerate(
         (
             Turn("prompt", "triage/1", [talk.say("Look.")]),
-            Turn("answer", "triage/1", [call], stop_reason="tool_use"),
+            Turn("answer", "triage/1", [THOUGHT, call], stop_reason="tool_use"),
             Turn("results", "triage/1", [result]),
         )
     ):
@@ -162,18 +171,35 @@ async def test_a_session_of_an_older_version_goes_on_without_its_thoughts(
     await world.resolve(request_)
 
     [asked] = world.model.asked
-    assert asked["drop_unbound"]
+    assert THOUGHT["thinking"] not in asked["messages"]
     assert len(json.loads(asked["messages"])) == 3
     kinds = [turn.kind for turn in await world.journal.turns("triage/1")]
     assert kinds == ["prompt", "answer", "results", "head", "answer", "results"]
 
 
-async def test_thoughts_that_the_server_refuses_are_dropped(make_world, request_, talk):
-    world = make_world(FILES, [PrefixChanged("Invalid `signature`"), [triage(talk.use)]])
+async def test_thoughts_that_the_server_refuses_are_dropped_from_then_on(
+    make_world, request_, talk
+):
+    look = [THOUGHT, talk.use("read", path="a.txt")]
+    refused = PrefixChanged("Invalid `signature`")
+    world = make_world(FILES, [look, refused, look, [triage(talk.use)]])
 
     assert (await world.resolve(request_)).kind == "comment"
 
-    assert [asked["drop_unbound"] for asked in world.model.asked] == [False, True]
+    asked = [(each["drop_unbound"], thoughts_in(each)) for each in world.model.asked]
+    assert asked == [(False, 0), (False, 1), (True, 1), (True, 2)], "the server says which"
+
+
+async def test_where_the_server_cannot_drop_thoughts_they_are_not_sent(make_world, request_, talk):
+    look = [THOUGHT, talk.use("read", path="a.txt")]
+    refused = PrefixChanged("Invalid `signature`")
+    unknown = RunError("Unexpected value for the `anthropic-beta` header")
+    world = make_world(FILES, [look, refused, unknown, look, [triage(talk.use)]])
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+    asked = [(each["drop_unbound"], thoughts_in(each)) for each in world.model.asked]
+    assert asked == [(False, 0), (False, 1), (True, 1), (False, 0), (False, 1)]
 
 
 def test_a_head_comes_back_as_it_was_sent():
@@ -191,9 +217,13 @@ def test_a_head_of_an_older_version_that_names_no_capabilities_is_read():
     assert (kept.model, kept.capabilities) == ("m", Capabilities())
 
 
-def test_a_newer_head_holds_and_drops_what_was_thought_under_the_first():
-    said = [write_head(QUERY, "a/1"), Turn("answer", "a/1", []), write_head(QUERY, "b/1")]
-    assert read_head(said).drop_unbound
+def test_a_newer_head_holds_and_sees_only_what_was_thought_under_it():
+    answers = [Turn("answer", "a/1", [{**THOUGHT, "thinking": text}]) for text in "abc"]
+    first, other = write_head(QUERY, "a/1"), write_head(replace(QUERY, model="n"), "b/1")
+    said = [first, answers[0], other, answers[1], replace(first, stage="c/1"), answers[2]]
+    assert read_head(said[:4]).model == "n"
+    seen = [[m["content"][0]["thinking"] for m in to_messages(said[:end])] for end in (2, 4, 6)]
+    assert seen == [["a"], ["b"], ["a", "c"]]
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
