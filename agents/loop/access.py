@@ -6,7 +6,7 @@ Each opens the SDK's client for it. What they are sent, and how their errors rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - the SDKs have thousands of modules: they wait for the first question
 
 CONNECT_SECONDS = 10.0
+_OF_CLOUDS = (401, 402, 403)
+_WORD: Any = {"role": "user", "content": "Hi"}
+_NO_MODEL = ("model identifier", "model id")
+"""What Bedrock says, as a bad request, of a name that it does not know."""
 
 
 class ModelAccess(Protocol):
@@ -29,6 +33,23 @@ class ModelAccess(Protocol):
     @property
     def secrets(self) -> Sequence[str]:
         """Return what no text may show."""
+        ...
+
+    @property
+    def settings(self) -> str:
+        """Return which settings to look at where credentials are refused, for people."""
+        ...
+
+    @property
+    def final(self) -> Collection[int]:
+        """Return the statuses by which a look at a model shows that none can be asked."""
+        ...
+
+    async def look_up(self, client: Any, model: str) -> Mapping[str, Any]:
+        """Return what the server says of the model; nothing where it only shows that it is there.
+
+        Raises the SDK's error for a refusal, UnknownModel for a model that there is not.
+        """
         ...
 
     async def open(self, timeout: float) -> Any:
@@ -41,6 +62,17 @@ class ModelAccess(Protocol):
     def explain(self, error: Exception) -> str | None:
         """Return what to do when a request could not be signed; None for another error."""
         ...
+
+
+class UnknownModel(ConfigError):
+    """The model's server has no model of this name."""
+
+    def __init__(self, model: str, said: str, settings: str, secrets: Sequence[str]) -> None:
+        super().__init__(
+            f"The model's server does not know the model `{model}`: {hide(said, secrets)[:500]}"
+            " Check FETTLE_MODEL, FETTLE_MODEL_FAST and FETTLE_MODEL_JUDGE, `models` in the policy,"
+            f" and {settings}."
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +95,10 @@ class AnthropicAccess:
                 " ANTHROPIC_BASE_URL to a server that needs no key."
             )
 
+    settings = "ANTHROPIC_API_KEY, the account's credit and limits, and ANTHROPIC_BASE_URL"
+    final = (401,)
+    """A gateway may have no such page, or show it to nobody."""
+
     @property
     def secrets(self) -> Sequence[str]:
         """Return the key and the token."""
@@ -81,6 +117,25 @@ class AnthropicAccess:
             base_url=self.base_url or "https://api.anthropic.com",
             **_limit(timeout, self.trusted),
         )
+
+    async def look_up(self, client: AsyncAnthropic, model: str) -> Mapping[str, Any]:
+        """Return the model's page; where there is none, have a word counted for it.
+
+        That costs nothing, and tells a model that nobody knows from a gateway without pages.
+        """
+        from anthropic import NotFoundError
+
+        try:
+            return (await client.models.retrieve(model)).to_dict(mode="json")
+        except NotFoundError as error:
+            if not names_model(said_in(error), model):
+                raise
+        try:
+            await client.messages.count_tokens(model=model, messages=[_WORD])
+        except NotFoundError as error:
+            if names_model(said := said_in(error), model):
+                raise UnknownModel(model, said, self.settings, self.secrets) from error
+        return {}
 
     def explain(self, error: Exception) -> str | None:  # noqa: ARG002 - the protocol has it
         """Return None: nothing is signed."""
@@ -102,6 +157,9 @@ class BedrockAccess:
     token: str | None = field(default=None, repr=False)
     base_url: str | None = None
     trusted: SSLContext | None = None
+
+    settings = "the credentials of AWS, AWS_REGION, and whether the account may invoke the model"
+    final = _OF_CLOUDS
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -130,6 +188,10 @@ class BedrockAccess:
                 "Amazon Bedrock cannot be asked without the name of a region: set AWS_REGION."
             ) from error
 
+    async def look_up(self, client: AsyncAnthropicBedrock, model: str) -> Mapping[str, Any]:
+        """Ask the model for one token: Bedrock has no page that needs no other permission."""
+        return await _ask_for_a_token(client, model, self)
+
     def explain(self, error: Exception) -> str | None:
         """Return what to do where AWS finds no credentials, or cannot renew them."""
         from botocore.exceptions import (  # type: ignore[import-untyped]  # it has no stubs
@@ -154,6 +216,12 @@ class VertexAccess:
     base_url: str | None = None
     trusted: SSLContext | None = None
 
+    settings = (
+        "the credentials of Google Cloud, ANTHROPIC_VERTEX_PROJECT_ID, CLOUD_ML_REGION, and whether"
+        " the project may use the model"
+    )
+    final = _OF_CLOUDS
+
     @property
     def secrets(self) -> Sequence[str]:
         """Return nothing: the tokens are made anew every hour, inside Google's library."""
@@ -172,6 +240,10 @@ class VertexAccess:
             **_limit(timeout, self.trusted),
         )
 
+    async def look_up(self, client: AsyncAnthropicVertex, model: str) -> Mapping[str, Any]:
+        """Ask the model for one token: not every region counts tokens."""
+        return await _ask_for_a_token(client, model, self)
+
     def explain(self, error: Exception) -> str | None:
         """Return what to do where Google finds no credentials, or refuses to renew them."""
         from google.auth.exceptions import GoogleAuthError
@@ -189,6 +261,39 @@ _GOOGLE_REMEDY = (
     "Set GOOGLE_APPLICATION_CREDENTIALS to a service account's file, or log in with `gcloud auth"
     " application-default login`, and name the project in ANTHROPIC_VERTEX_PROJECT_ID."
 )
+
+
+def names_model(said: str, model: str) -> bool:
+    """Tell whether a server says that it has no such model, and not that it has no such page."""
+    return model in said and f"/{model}" not in said
+
+
+def said_in(error: Any) -> str:
+    """Return what a server says in an error of the SDK: in its own words, or the body."""
+    return str(error.api_message or error.message)
+
+
+def hide(said: str, secrets: Sequence[str]) -> str:
+    """Return the text without these."""
+    for secret in filter(None, secrets):
+        said = said.replace(secret, "[key]")
+    return said
+
+
+async def _ask_for_a_token(client: Any, model: str, access: ModelAccess) -> Mapping[str, Any]:
+    from anthropic import BadRequestError, NotFoundError
+
+    ask = client.messages.create
+    try:
+        answer = await ask(model=model, max_tokens=1, messages=[_WORD], stream=True)
+        await answer.close()
+    except (NotFoundError, BadRequestError) as error:
+        said = said_in(error)
+        known = isinstance(error, BadRequestError) and not any(w in said.lower() for w in _NO_MODEL)
+        if known:
+            raise
+        raise UnknownModel(model, said, access.settings, access.secrets) from error
+    return {}
 
 
 async def import_beside_loop(name: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +17,13 @@ from agents.errors import (
     RunError,
     TransientError,
 )
-from agents.loop.access import import_beside_loop, import_extra
+from agents.loop.access import UnknownModel, hide, import_beside_loop, import_extra, names_model
 from agents.loop.chat_messages import STOP_REASONS, to_blocks, to_request, to_usage
+from agents.loop.compaction import CHARACTERS, measure_block
 from agents.loop.model_names import CORE, declare
 from agents.loop.prices import PriceList
 from agents.loop.retries import Retries
-from agents.ports import Answer, Capabilities, Query
+from agents.ports import Answer, Block, Capabilities, Query, Usage
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -30,11 +33,14 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - an extra, and as large as the other SDK
 
+log = logging.getLogger(__name__)
+
 PREFIX = "openai:"
 """What our names of these models begin with, for prices and limits; servers do not see it."""
 LIMITS = ("max_completion_tokens", "max_tokens")
 """What the limit on an answer is called: models that reason refuse the second, older servers know
 only that."""
+SETTINGS = "OPENAI_API_KEY, the account's credit and limits, and OPENAI_BASE_URL"
 SPENT = "insufficient_quota"
 TOO_LONG = ("context_length_exceeded", "maximum context length", "context window")
 
@@ -67,15 +73,40 @@ class ChatModel:
         self._retries, self._timeout = Retries(tries, backoff), timeout
         self._declared, self._prices = declared or {}, prices or PriceList()
         self._limits: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._untold: set[str] = set()
         self._trusted = trusted
         self._client: AsyncOpenAI | None = None
 
     async def capabilities(self, model: str) -> Capabilities:
-        """Return what the operator says of it; no server of this API tells it."""
-        await self._open()
+        """Return what the operator says of it; no server of this API tells it.
+
+        Raises ConfigError for a key that is refused, a model that its server does not know, and one
+        without a price.
+        """
+        client = await self._open()
         self._prices.require(f"{PREFIX}{model}")
+        if model not in self._known:
+            await self._look_up(client, model)
         found = declare(CORE, self._declared, model)
         return replace(found, adaptive_thinking=False, cache_markers=False)
+
+    async def _look_up(self, client: AsyncOpenAI, model: str) -> None:
+        """Ask for the model's page, which costs nothing and which many servers do not have."""
+        from openai import APIError, APIStatusError, AuthenticationError, NotFoundError
+
+        try:
+            await client.models.retrieve(model)
+        except AuthenticationError as error:
+            raise _translate(error, [self._key]) from error
+        except NotFoundError as error:
+            if names_model(str(error.message), model):
+                raise UnknownModel(model, str(error.message), SETTINGS, [self._key]) from error
+        except APIStatusError:
+            pass  # a key may be good for questions alone
+        except (APIError, ValueError, AttributeError):
+            return  # out of reach now, or a page of another kind
+        self._known.add(model)
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
@@ -83,6 +114,9 @@ class ChatModel:
         said = await self._retries.repeat(lambda: self._ask(query))
         [choice] = said.choices[:1]
         content, usage = to_blocks(choice.message), to_usage(said.usage)
+        if estimated := not usage.input:
+            self._note_untold(query.model)
+            usage = _estimate(query, content)
         reason = STOP_REASONS.get(choice.finish_reason, "end_turn")
         calls = any(block["type"] == "tool_use" for block in content)
         if choice.message.refusal and not calls:
@@ -98,7 +132,18 @@ class ChatModel:
             model=said.model or query.model,
             request_id=said.id or None,
             seconds=time.monotonic() - started,
+            estimated=estimated,
         )
+
+    def _note_untold(self, model: str) -> None:
+        """Say, once, that what answers cost is an estimate."""
+        if model not in self._untold:
+            self._untold.add(model)
+            log.warning(
+                "The server of the model %s does not say how many tokens it takes: they are"
+                " estimated from the characters, and so is what they cost.",
+                model,
+            )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -142,6 +187,16 @@ class ChatModel:
             raise _translate(error, [self._key]) from error
 
 
+def _estimate(query: Query, content: Sequence[Block]) -> Usage:
+    """Return about how many tokens were read and written: rather too many than too few."""
+    fixed = len(query.system) + len(json.dumps(list(query.tools)))
+    told = [message["content"] for message in query.messages]
+    plain = sum(len(each) for each in told if isinstance(each, str))
+    blocks = [block for each in told if not isinstance(each, str) for block in each]
+    read = fixed + plain + sum(map(measure_block, blocks))
+    return Usage(input=read // CHARACTERS, output=sum(map(measure_block, content)) // CHARACTERS)
+
+
 async def _stream(client: AsyncOpenAI, request: Mapping[str, Any]) -> ChatCompletion:
     """Return the whole answer; TransientError when the stream breaks, in whatever way."""
     from openai import APIError
@@ -168,17 +223,12 @@ def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:
     """Return the error of the class that says who must act; its text never holds a secret."""
     from openai import APIStatusError
 
-    said = str(error.message)
-    for secret in filter(None, secrets):
-        said = said.replace(secret, "[key]")
+    said = hide(str(error.message), secrets)
     if not isinstance(error, APIStatusError):
         return TransientError(f"The model's server is out of reach or broke off: {said[:500]}.")
     status, text = error.status_code, f"{said[:500]} (status {error.status_code})"
     if status in (401, 402, 403) or error.code == SPENT:
-        return ConfigError(
-            f"The model's server refuses our credentials: {text}. Check OPENAI_API_KEY, the"
-            " account's credit and limits, and OPENAI_BASE_URL."
-        )
+        return ConfigError(f"The model's server refuses our credentials: {text}. Check {SETTINGS}.")
     if status in (408, 409, 429) or status >= 500:
         wait = error.response.headers.get("retry-after", "")
         kind = Overloaded if status in (429, 503) else TransientError

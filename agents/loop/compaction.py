@@ -111,8 +111,9 @@ def _cut(text: str) -> str:
 
 
 def _length(turns: Sequence[Turn]) -> int:
-    return sum(
-        PICTURE if block["type"] == "image" else len(json.dumps(block))
-        for turn in turns
-        for block in turn.content
-    )
+    return sum(measure_block(block) for turn in turns for block in turn.content)
+
+
+def measure_block(block: Block) -> int:
+    """Return how many characters the block takes, `CHARACTERS` of which are a token at least."""
+    return PICTURE if block["type"] == "image" else len(json.dumps(block))

@@ -25,7 +25,7 @@ from agents.errors import (
     RunError,
     TransientError,
 )
-from agents.loop.access import ModelAccess, import_beside_loop
+from agents.loop.access import ModelAccess, hide, import_beside_loop, said_in
 from agents.loop.cache_lifetime import MINUTES, CacheLifetimes
 from agents.loop.model_names import CORE, declare, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
@@ -47,7 +47,6 @@ LOOK_BACK = 20  # blocks that a cache marker looks back to find the entry of an 
 REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
 FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
 BUSY = (408, 429, 503, 529)
-UNKNOWN_KEY = 401
 BINDING_BETA, COMPACTION_BETA = "thinking-binding-controls-2026-08-01", "compact-2026-09-04"
 LONGEST_SUMMARY = 16_000  # tokens
 TOO_LONG = ("prompt is too long", "exceed context limit")
@@ -128,12 +127,13 @@ class ClaudeModel:
         from anthropic import AnthropicError, APIConnectionError, APIStatusError
 
         try:
-            said = (await client.models.retrieve(model)).to_dict(mode="json")
+            with self._translate_signing():
+                said = await self._access.look_up(client, model)
         except APIConnectionError as error:
-            raise _translate(error, self._access.secrets) from error
+            raise _translate(error, self._access) from error
         except APIStatusError as error:
-            if error.status_code in (*BUSY, UNKNOWN_KEY):
-                raise _translate(error, self._access.secrets) from error
+            if error.status_code in (*BUSY, *self._access.final):
+                raise _translate(error, self._access) from error
             return otherwise
         except (AnthropicError, ValueError, AttributeError):  # a page of another kind
             return otherwise
@@ -175,10 +175,18 @@ class ClaudeModel:
         from anthropic import APIError
 
         try:
-            yield
+            with self._translate_signing():
+                yield
         except APIError as error:
-            raise _translate(error, self._access.secrets) from error
-        except FettleError:
+            raise _translate(error, self._access) from error
+
+    @contextmanager
+    def _translate_signing(self) -> Iterator[None]:
+        from anthropic import APIError
+
+        try:
+            yield
+        except (APIError, FettleError):
             raise
         except Exception as error:  # what signs requests has errors of its own
             if remedy := self._access.explain(error):
@@ -292,22 +300,19 @@ def _mark(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**message, "content": [*blocks, {**block, "cache_control": MINUTES}]}
 
 
-def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:
+def _translate(error: APIError, access: ModelAccess) -> FettleError:
     """Return the error of the class that says who must act; its text never holds a secret."""
     from anthropic import APIStatusError
 
     if not isinstance(error, APIStatusError):
         return TransientError(f"The model's server is out of reach: {error.__cause__ or error}.")
     status, kind = error.status_code, str(error.type)
-    said = str(error.api_message or error.message)
-    for secret in secrets:
-        said = said.replace(secret, "[key]")
+    said = hide(said_in(error), access.secrets)
     text = f"{said[:500]} (status {status}, request {error.request_id or 'without id'})"
     spent = "spend_limit" in (error.error_code or "") or NO_CREDIT in said.lower()
     if status in (401, 402, 403) or kind in CREDENTIALS or spent:
         return ConfigError(
-            f"The model's server refuses our credentials: {text}. Check ANTHROPIC_API_KEY, the"
-            " account's credit and limits, and ANTHROPIC_BASE_URL."
+            f"The model's server refuses our credentials: {text}. Check {access.settings}."
         )
     if status in (408, 409, 429) or status >= 500 or (status == 200 and kind not in REFUSALS):
         wait = error.response.headers.get("retry-after", "")

@@ -80,6 +80,8 @@ class Answer:
     seconds: float
     category: str = ""
     """For a refusal: what it was for, like `cyber`; empty where the model does not say."""
+    estimated: bool = False
+    """The server tells no tokens: they, and what they cost, are estimated from the characters."""
 
 
 class Model(Protocol):

@@ -62,7 +62,10 @@ async def _ask(model: Model, name: str) -> Diagnosis:
         answer = await model.answer(replace(make_question(name), capabilities=can))
     except FettleError as error:
         return report_failure(f"{ABOUT} {name}", str(error), "Check the model's name, too.")
-    said = f"answered in {answer.seconds:.1f} s for ${answer.cost_usd:.5f}; {_describe(can)}"
+    price = f"${answer.cost_usd:.5f}"
+    if answer.estimated:
+        price += " by estimate, as of all its answers: its server does not count tokens"
+    said = f"answered in {answer.seconds:.1f} s for {price}; {_describe(can)}"
     return ok(f"{ABOUT} {name}", said)
 
 

@@ -30,13 +30,14 @@ class LocalModel:
     """A model that plays a script. Made by `start`, ended by `stop`.
 
     `requests` is the ledger of everything asked so far, `limits` what each model understands,
-    `keys` those that it takes; none: any will do.
+    `keys` those that it takes and `models` those that it has; none: any will do.
     """
 
     def __init__(self, script: Script, *, latency: float = 0.0, pace: float = 0.0) -> None:
         self.requests: list[LoggedRequest] = []
         self.limits: defaultdict[str, ModelLimits] = defaultdict(ModelLimits)
         self.keys: frozenset[str] = frozenset()
+        self.models: frozenset[str] = frozenset()
         self.url = ""
         self._script, self._latency, self._pace = script, latency, pace
         self._cache = PrefixCache()
@@ -112,6 +113,7 @@ class LocalModel:
             body = self.understand(sent, betas)
             asked.model, asked.messages = body["model"], len(body["messages"])
             asked.prefix = prefix_of(body)
+            self._require_model(asked.model)
             self.limits[asked.model].check(body, betas)
             body, asked.dropped = bind(body)
             for hook in self._before:
@@ -184,7 +186,9 @@ class LocalModel:
     async def _count(self, request: web.Request) -> web.Response:
         try:
             check_headers(request.headers, self.keys)
-            usage = PrefixCache().account(read_count_request(await request.read()))
+            body = read_count_request(await request.read())
+            self._require_model(body["model"])
+            usage = PrefixCache().account(body)
         except ErrorAnswer as refusal:
             return web.json_response(
                 error_body(refusal.status, str(refusal), "req_local_count"), status=refusal.status
@@ -197,10 +201,15 @@ class LocalModel:
         name = request.match_info["id"]
         try:
             check_headers(request.headers, self.keys)
+            self._require_model(name)
             return web.json_response(self.limits[name].describe(name))
         except ErrorAnswer as refusal:
             body = error_body(refusal.status, str(refusal), "req_local_model")
             return web.json_response(body, status=refusal.status)
+
+    def _require_model(self, name: str) -> None:
+        if self.models and name not in self.models:
+            raise ErrorAnswer(f"model: {name}", 404)
 
 
 def _refuse(

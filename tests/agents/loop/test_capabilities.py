@@ -168,6 +168,19 @@ async def test_a_key_that_is_refused_and_a_model_without_a_price_are_found_befor
     assert not local.requests
 
 
+@pytest.mark.parametrize("described", [True, False])
+async def test_a_model_that_there_is_not_is_found_before_a_question(local, described):
+    local.models = frozenset({"claude-opus-5-5"})
+    local.limits["claude-opus-5-5"] = ModelLimits(described=described)
+    model = ClaudeModel(AnthropicAccess("key", local.url), prices=FREE)
+    assert (await model.capabilities("claude-opus-5-5")).effort, "a gateway need not have pages"
+    with pytest.raises(ConfigError, match="does not know the model `claude-opus-5`") as raised:
+        await model.capabilities("claude-opus-5")
+    assert "FETTLE_MODEL" in str(raised.value)
+    await model.close()
+    assert not local.requests
+
+
 async def test_a_bearer_token_goes_alone_and_is_in_no_message(local, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "from-the-environment")
     seen = []

@@ -63,6 +63,20 @@ class ChatServer:
             text="".join([*lines, "data: [DONE]\n\n"]), content_type="text/event-stream"
         )
 
+    async def describe(self, request):
+        name = request.match_info["name"]
+        if request.headers["Authorization"] != f"Bearer {KEY}":
+            return self.refuse(401, f"Incorrect API key provided: {KEY}", "invalid_api_key")
+        if name == "no-page":
+            return web.json_response({"detail": "Not Found"}, status=404)
+        if name == "express":
+            return web.Response(text=f"Cannot GET {request.path}", status=404)
+        if name == "questions-only":
+            return self.refuse(403, "Missing scopes: api.model.read", None)
+        if name == "gpt-6":
+            return self.refuse(404, f"The model `{name}` does not exist", "model_not_found")
+        return web.json_response({"id": name, "object": "model", "created": 1, "owned_by": "us"})
+
     @staticmethod
     def refuse(status, message, code, headers=None):
         error = {"message": message, "type": "invalid_request_error", "code": code, "param": None}
@@ -109,6 +123,7 @@ async def local():
 async def serve(server):
     runner = web.AppRunner(web.Application())
     runner.app.router.add_post("/v1/chat/completions", server.answer)
+    runner.app.router.add_get("/v1/models/{name}", server.describe)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -242,6 +257,46 @@ async def test_a_wrong_key_is_told_without_it(local):
         await wrong.answer(ask())
     await wrong.close()
     assert "sk-another" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "words"),
+    [
+        ("sk-another", "house", "refuses our credentials.*OPENAI_API_KEY"),
+        (KEY, "gpt-6", "does not know the model `gpt-6`: .*does not exist.*FETTLE_MODEL"),
+        (KEY, "house", ""),
+        (KEY, "no-page", ""),
+        (KEY, "express", ""),
+        (KEY, "questions-only", ""),
+    ],
+)
+async def test_key_and_model_are_looked_at_before_a_question(local, key, name, words):
+    prices = PriceList({f"openai:{name}": ModelPrice(input=1, output=2)})
+    model = ChatModel(key, local.url, prices=prices, tries=1)
+    if words:
+        with pytest.raises(ConfigError, match=words):
+            await model.capabilities(name)
+    else:
+        assert await model.capabilities(name) == CORE
+    await model.close()
+    assert not local.asked
+
+
+async def test_tokens_that_a_server_does_not_count_are_estimated_and_that_is_said(
+    local, model, caplog
+):
+    for _ in range(2):
+        local.answers.append([chunk({"content": "yes " * 300}), chunk(reason="stop")])
+        said = await model.answer(ask())
+    assert said.estimated
+    assert 50 < said.usage.input < 500
+    assert 300 < said.usage.output < 600
+    assert said.cost_usd == pytest.approx((said.usage.input + 2 * said.usage.output) / 1e6)
+    [told] = [each.message for each in caplog.records]
+    assert "the model house does not say how many tokens" in told
+
+    local.answers.append([chunk({"content": "yes"}), chunk(reason="stop"), chunk(usage=USED)])
+    assert not (await model.answer(ask())).estimated
 
 
 async def test_a_model_without_a_price_is_not_begun_with(local):

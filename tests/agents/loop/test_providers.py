@@ -31,7 +31,15 @@ pytestmark = pytest.mark.slow
 SECRET = "an-aws-secret-that-nobody-sees"
 GOOGLE = "https://oauth2.googleapis.com/token"  # whom claims are for, wherever they are sent
 NAME = "us.anthropic.claude-opus-5-5-v1:0"
-SCRIPT = '- when: "# Go"\n  turns:\n    - say: "yes"\n      repeat: 9\n'
+SCRIPT = """
+- when: "# Go"
+  turns:
+    - say: "yes"
+      repeat: 9
+- when: Hi
+  turns:
+    - say: "yes"
+"""
 
 
 @pytest.fixture
@@ -124,8 +132,10 @@ async def test_bedrock_is_asked_with_a_signature_that_aws_accepts(claude):
         answer = await model.answer(ask(NAME))
         await model.close()
         wrong = ClaudeModel(BedrockAccess("eu-west-1", "AKIALOCAL", "w", base_url=url), tries=1)
-        with pytest.raises(ConfigError, match="refuses our credentials"):
-            await wrong.answer(ask(NAME))
+        for asked in (wrong.answer(ask(NAME)), wrong.capabilities(NAME)):
+            with pytest.raises(ConfigError, match=r"refuses our credentials.*AWS_REGION") as caught:
+                await asked
+            assert "ANTHROPIC" not in str(caught.value)
         await wrong.close()
 
     assert answer.content[-1] == {"type": "text", "text": "yes"}
@@ -133,6 +143,70 @@ async def test_bedrock_is_asked_with_a_signature_that_aws_accepts(claude):
     assert can.adaptive_thinking
     assert NAME in seen.paths[0]
     assert SECRET not in repr(access)
+
+
+def make_key():
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return key, pem.decode()
+
+
+def log_in_to_google(url, pem, folder, monkeypatch):
+    """Have Google's library find a service account; return its file."""
+    account = {
+        "type": "service_account",
+        "client_email": "fettle@octo.example",
+        "private_key": pem,
+        "private_key_id": "1",
+        "token_uri": f"{url}/token",
+        "project_id": "octo",
+    }
+    file = folder / "account.json"
+    file.write_text(json.dumps(account))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "words"),
+    [
+        (404, "Could not resolve the foundation model", "does not know the model"),
+        (400, "The provided model identifier is invalid.", "does not know the model"),
+        (403, "You don't have access to the model with the specified model ID.", "AWS_REGION"),
+        (400, "max_tokens: 1 is too small", ""),
+        (404, "Publisher Model `claude-opus-5-5` was not found", "does not know the model"),
+        (403, "Permission 'aiplatform.endpoints.predict' denied", "ANTHROPIC_VERTEX_PROJECT_ID"),
+    ],
+)
+async def test_clouds_say_before_a_run_that_a_model_cannot_be_asked(
+    status, said, words, tmp_path, monkeypatch
+):
+    google = "Publisher" in said or "aiplatform" in said
+
+    async def refuse(request):
+        if request.path == "/token":
+            return web.json_response({"access_token": "g", "expires_in": 9, "token_type": "Bearer"})
+        error = {"error": {"message": said, "code": status}} if google else {"message": said}
+        return web.json_response(error, status=status)
+
+    async with serve(web.post("/{path:.*}", refuse)) as url:
+        access = BedrockAccess("eu-west-1", token="bearer", base_url=url)
+        if google:
+            log_in_to_google(url, make_key()[1], tmp_path, monkeypatch)
+            access = VertexAccess("octo", "europe-west1", f"{url}/v1")
+        model = ClaudeModel(access, tries=1)
+        if words:
+            with pytest.raises(ConfigError, match=words) as caught:
+                await model.capabilities("claude-opus-5-5")
+            assert said in str(caught.value), "in the provider's own words"
+            assert "ANTHROPIC_API_KEY" not in str(caught.value)
+        else:
+            assert (await model.capabilities("claude-opus-5-5")).effort
+        await model.close()
 
 
 async def test_bedrock_takes_a_bearer_token_instead(claude):
@@ -154,12 +228,7 @@ async def test_bedrock_takes_a_bearer_token_instead(claude):
 async def test_vertex_is_asked_with_a_token_that_google_gave_for_a_signed_claim(
     claude, tmp_path, monkeypatch
 ):
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()
+    key, pem = make_key()
     name, paths = "claude-opus-5-5@20260922", []
 
     async def give_token(request):
@@ -175,17 +244,7 @@ async def test_vertex_is_asked_with_a_token_that_google_gave_for_a_signed_claim(
         return web.Response(text="".join(kinds), content_type="text/event-stream")
 
     async with serve(web.post("/token", give_token), web.post("/v1/{path:.*}", predict)) as url:
-        account = {
-            "type": "service_account",
-            "client_email": "fettle@octo.example",
-            "private_key": pem,
-            "private_key_id": "1",
-            "token_uri": f"{url}/token",
-            "project_id": "octo",
-        }
-        file = tmp_path / "account.json"
-        file.write_text(json.dumps(account))
-        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+        file = log_in_to_google(url, pem, tmp_path, monkeypatch)
         model = ClaudeModel(VertexAccess("octo", "europe-west1", f"{url}/v1"), tries=1)
         answer = await model.answer(ask(name))
         await model.close()
