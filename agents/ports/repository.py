@@ -199,6 +199,8 @@ class SetupResult(Frozen):
     """What came of asking a model for other commands; None: none was asked."""
     image: RunImage | None = None
     """The image that the repository wants; None: it names none."""
+    tools: tuple[str, ...] = ()
+    """What commands are given because the repository asks for it, like `python 3.12.4`."""
 
 
 class Merged(Frozen):

@@ -116,15 +116,18 @@ class RunSetUp:
         plan, key = await self._plan(base, policy)
         chosen = await self._choose(base)
         told = {"problems": chosen.problems, "notes": chosen.notes}
+        tools = chosen.versions
         if not plan.recipes:
-            return SetupResult(source=plan.source, **told)
+            return SetupResult(source=plan.source, tools=tools, **told)
         if self._all.sandbox.level != "full":
             problem = _NOT_HELD.format(name=self._all.sandbox.name)
-            return SetupResult(source=plan.source, problems=(problem, *chosen.problems))
+            return SetupResult(
+                source=plan.source, problems=(problem, *chosen.problems), tools=tools
+            )
         entry, cached = await self._ensure_entry(base, plan, key)
         result = entry.manifest.result
         more = {name: (*texts, *getattr(result, name)) for name, texts in told.items()}
-        return result.model_copy(update={"cached": cached, **more})
+        return result.model_copy(update={"cached": cached, "tools": tools, **more})
 
     async def forget(self) -> None:
         """Delete what was installed for this run alone."""

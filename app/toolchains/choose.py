@@ -97,6 +97,8 @@ class ToolchainChoice:
     key: str = ""
     """Names the versions chosen: what is installed for others does not serve."""
     kits: tuple[KeptKit, ...] = ()
+    versions: tuple[str, ...] = ()
+    """What was chosen, for people, like `python 3.12.4` or `web: node 20.1.0`."""
 
     def extend(self, furnishing: CommandMounts) -> CommandMounts:
         """Return the mounts of commands with these toolchains, after what was installed."""
@@ -168,6 +170,7 @@ class _Choosing:
             problems=tuple(map(printable, self.problems)),
             key=key,
             kits=tuple(self.kits),
+            versions=tuple(printable(each.rpartition(" ")[0]) for each in self.taken),
         )
 
 

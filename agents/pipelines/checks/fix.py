@@ -14,7 +14,7 @@ from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checks_port
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.pipelines.stages.onboarding import describe_setup, read_instructions
+from agents.pipelines.stages.onboarding import describe_ground, read_instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean_apart, one_line
@@ -78,7 +78,7 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
     done = await run.converse(
         IMPLEMENT,
         objection=objects,
-        setup=describe_setup(run, setup),
+        setup=await describe_ground(run, setup),
         instructions=await read_instructions(run),
         head=failures.head[:12],
         update=await _describe_update(run, failures),

@@ -101,6 +101,7 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
         baseline=baseline,
         discussion=material.discussion,
         excerpts=finding.excerpts,
+        linked=material.linked,
         path=material.path,
     )
     return await change(run, request, finding, facts, order)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.inspect_weakening import FixDone
-from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
+from agents.pipelines.stages.known_facts import KnownFacts, describe_facts, read_pictures
 from agents.pipelines.stages.measurement import Measurement, describe_measurement
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
 from agents.requests import Frozen
@@ -124,6 +124,8 @@ async def evaluation(
     diff = await tree.diff(aim.since, run.head)
     evaluated = await run.converse(
         choose_length(diff, aim.risk),
+        pictures=(pictures := await read_pictures(run)),
+        pictured=bool(pictures),
         objection=lambda found: _objection(found, aim, len(commits)),
         instructions=await read_instructions(
             run, await tree.list_changed_paths(aim.since, run.head)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pydantic import Field
 
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
-from agents.pipelines.stages.onboarding import describe_setup, find_paths, read_instructions
+from agents.pipelines.stages.known_facts import KnownFacts, describe_facts, read_pictures
+from agents.pipelines.stages.onboarding import describe_ground, find_paths, read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean_apart
@@ -162,9 +162,11 @@ async def implement(run: StageContext, assignment: Assignment, facts: KnownFacts
 async def _begin(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepDone:
     return await run.converse(
         RISKY if assignment.risk.strip() else IMPLEMENT,
+        pictures=(pictures := await read_pictures(run)),
+        pictured=bool(pictures),
         **assignment.model_dump(exclude={"wish"}),
         heading=assignment.heading,
-        setup=describe_setup(run, facts.baseline.setup),
+        setup=await describe_ground(run, facts.baseline.setup),
         facts=await describe_facts(run, facts),
         instructions=await read_instructions(run, find_paths(assignment.brief)),
         wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
@@ -173,7 +175,7 @@ async def _begin(run: StageContext, assignment: Assignment, facts: KnownFacts) -
 
 async def _go_on(run: StageContext, assignment: Assignment, facts: KnownFacts) -> StepDone:
     """Make it in the conversation that has read the issue and the code."""
-    checks = facts.model_copy(update={"discussion": "", "excerpts": ()})
+    checks = facts.model_copy(update={"discussion": "", "excerpts": (), "linked": ()})
     nearby = await read_instructions(run, find_paths(assignment.brief), nearby_alone=True)
     return await run.converse(
         IMPLEMENT_HERE,

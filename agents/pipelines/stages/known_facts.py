@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from agents.pipelines.stages.onboarding import PLACE, Place
 from agents.pipelines.stages.quality import Baseline, CheckResult
 from agents.policy import WorkPath
-from agents.requests import Frozen
+from agents.ports import Block, LinkedIssue
+from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext
 from agents.text import clean_apart, one_line
 
 CHECKS_LIMIT = 4_000  # characters of the checks
 DISCUSSION_LIMIT = 20_000  # and of what people said
+LINKED_LIMIT = 3_000  # characters of each issue that the issue mentions
 NAMES_SHOWN, NAME = 12, 160
 COMMAND = 300
 EXCERPT_LINES = 120
@@ -35,6 +37,7 @@ they decide between ways, that is the way; where they differ from the issue or e
 later word counts:
 
 {said}"""
+_LINKED = "The issue mentions the {kind} #{number} ({state}), written by {by}:"
 _EXCERPTS = """Lines that were found to matter before the change was begun, by file and line \
 number, in files that are as they were then:
 
@@ -49,6 +52,8 @@ class KnownFacts(Frozen):
     """What people with write access had said on the issue: untrusted."""
     excerpts: tuple[Place, ...] = ()
     """Lines of the files as the run found them."""
+    linked: tuple[LinkedIssue, ...] = ()
+    """What the issue's text refers to in this repository: untrusted."""
     path: WorkPath = "whole"
     """How the issue becomes a change."""
 
@@ -59,9 +64,28 @@ async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
     said = (await clean_apart(facts.discussion)).text
     if said.strip():
         parts.append(_SAID.format(said=run.fence(said, limit=DISCUSSION_LIMIT)))
+    parts += await describe_linked(run, facts.linked)
     if excerpts := await _read_excerpts(run, facts.excerpts):
         parts.append(_EXCERPTS.format(excerpts=run.fence(excerpts, limit=EXCERPTS_LIMIT)))
     return "\n\n".join(parts)
+
+
+async def describe_linked(run: StageContext, linked: Sequence[LinkedIssue]) -> list[str]:
+    """Return what the issue refers to, each for a prompt, in fences."""
+    told = []
+    for issue in linked:
+        text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
+        author = issue.author or "somebody whose account is gone"
+        about = _LINKED.format(**issue.model_dump(include={"kind", "number", "state"}), by=author)
+        told.append(f"{about}\n\n{run.fence(text, limit=LINKED_LIMIT)}")
+    return told
+
+
+async def read_pictures(run: StageContext) -> list[Block]:
+    """Return the pictures of the issue that the run resolves, for a prompt."""
+    if run.ports.tracker is None or not isinstance(run.request, ResolveIssue):
+        return []
+    return [each.block for each in (await run.ports.tracker.pictures(run.request.body)).shown]
 
 
 async def _read_excerpts(run: StageContext, places: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ It is told what was installed, and how the repository's contributors are to work
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated
@@ -14,6 +15,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from agents.analysis.failure_cause import read_cause
+from agents.analysis.scoped_instructions import list_scoped, read_scoped
 from agents.pipelines.stages.quality import (
     hold_to,
     look_again,
@@ -30,6 +32,10 @@ PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the comma
 TAIL = 1_500  # characters of each failed command's output
 SUMMARY = 120
 
+_TREE = (
+    "What is where, at the top of the repository (the number of files in each folder):\n\n{tree}"
+)
+_TOOLS = "Commands are given these tools, in the versions that the repository asks for: {tools}."
 _NOTHING = "Nothing needed to be installed before you began."
 _INSTALLED = """Before you began, these commands were run to install what the repository needs \
 ({source}):
@@ -55,6 +61,9 @@ FILES = (
 NEARBY = ("AGENTS.md", "CLAUDE.md")
 """Instructions that hold for the folder they lie in, and all below it."""
 MOST_FOLDERS = 30
+MOST_SCOPED = 40  # files of instructions that are opened to see for what they hold
+TREE_LINES, TREE_LIMIT = 60, 3_000  # lines and characters of the tree that a prompt shows
+MOST_TOOLS = 12
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
 FILE_LIMIT, FILES_LIMIT = 8_000, 20_000  # characters of one file, and of all of them
 READ = 8 * FILE_LIMIT  # bytes of a file: what is hidden in it goes before it is bounded
@@ -99,9 +108,44 @@ def describe_setup(run: StageContext, setup: SetupResult) -> str:
         parts.append(_MISSING.format(problems=fenced))
     if setup.image is not None and setup.image.id:
         parts.append(_IN_IMAGE.format(image=setup.image.image))
+    if setup.tools:
+        parts.append(_TOOLS.format(tools=", ".join(map(printable, setup.tools[:MOST_TOOLS]))))
     if not (setup.commands or setup.problems):
         parts.insert(0, _NOTHING)
     return "\n\n".join(parts)
+
+
+async def describe_ground(run: StageContext, setup: SetupResult) -> str:
+    """Return what a session that begins is told: what is where, and what was installed."""
+    tree = _list_tree(await run.ports.source.files(run.head))
+    fenced = run.fence(printable("\n".join(tree)), limit=TREE_LIMIT)
+    return "\n\n".join([_TREE.format(tree=fenced), describe_setup(run, setup)])
+
+
+def _list_tree(paths: Sequence[str]) -> list[str]:
+    """Return the files and folders of the root, and those below them where there is room."""
+    lines: list[str] = []
+    top = _count_entries(paths, "")
+    room = TREE_LINES - len(top)
+    for entry, number in list(top.items())[:TREE_LINES]:
+        lines.append(_name_entry(entry, number))
+        below = _count_entries(paths, entry) if entry.endswith("/") else {}
+        if len(below) <= room:
+            room -= len(below)
+            lines += [f"  {_name_entry(*each)}" for each in below.items()]
+    more = len(top) - TREE_LINES
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+def _count_entries(paths: Sequence[str], start: str) -> dict[str, int]:
+    """Return how many files each entry of a folder holds, by its name; those of folders end so."""
+    inside = (path[len(start) :].partition("/") for path in paths if path.startswith(start))
+    found = Counter(f"{name}{slash}" for name, slash, _ in inside)
+    return dict(sorted(found.items()))
+
+
+def _name_entry(entry: str, number: int) -> str:
+    return f"{entry} ({number})" if entry.endswith("/") else entry
 
 
 def list_failed_commands(setup: SetupResult) -> list[SetupCommand]:
@@ -138,16 +182,14 @@ async def read_instructions(
 
     They are taken from the default branch alone: those of a pull request's branch are part of what
     is worked on. Who may write there may also tell Fettle how to work. `touched`: paths that the
-    work is about; the instructions of their folders come after those of the whole, or stand alone
-    where those are known: then the text is empty if there are none.
+    work is about; the instructions of their folders, and those for such files, come after those of
+    the whole, or stand alone where those are known: then the text is empty if there are none.
     """
     parts: list[str] = []
     texts: set[str] = set()
     room = FILES_LIMIT
-    folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
-    nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
-    for path in await _list_there(run, [*(() if nearby_alone else FILES), *nearby]):
-        text = await read_text(run, path)
+    touched = tuple(dict.fromkeys(touched))
+    async for path, text in _find_instructions(run, touched, nearby_alone=nearby_alone):
         if not text or text in texts or text in FILES:  # a link to one of the others is its name
             continue
         texts.add(text)
@@ -161,17 +203,26 @@ async def read_instructions(
     return "\n\n".join([_HEADING, *parts])
 
 
+async def _find_instructions(
+    run: StageContext, touched: Sequence[str], *, nearby_alone: bool
+) -> AsyncIterator[tuple[str, str]]:
+    """Yield each file of the default branch that holds for work on these paths, with its text."""
+    there = await run.ports.source.files(run.trunk)
+    folders = sorted({str(each) for path in touched for each in PurePosixPath(path).parents})
+    nearby = [f"{each}/{name}" for each in folders[:MOST_FOLDERS] for name in NEARBY if each != "."]
+    known = set(there)
+    for path in (*(() if nearby_alone else FILES), *nearby):
+        if path in known:
+            yield path, await read_text(run, path)
+    for path in list_scoped(there, touched)[:MOST_SCOPED]:
+        scoped = read_scoped(path, await read_text(run, path))
+        if scoped.holds_for(touched) and not (nearby_alone and scoped.holds_for_all):
+            yield path, scoped.text
+
+
 def find_paths(text: str) -> list[str]:
     """Return what looks like paths of files in a text."""
     return list(dict.fromkeys(_PATH.findall(text)))
-
-
-async def _list_there(run: StageContext, paths: Sequence[str]) -> list[str]:
-    """Return those of the paths that the default branch has."""
-    if not paths:
-        return []
-    there = set(await run.ports.source.files(run.trunk))
-    return [path for path in paths if path in there]
 
 
 async def read_text(run: StageContext, path: str) -> str:

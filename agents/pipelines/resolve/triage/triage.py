@@ -10,14 +10,15 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.onboarding import MOST_EXCERPTS, Place, describe_setup
-from agents.ports import Block, EarlierPull, LinkedIssue, NeighbourPull, SetupResult
+from agents.pipelines.stages.known_facts import describe_linked
+from agents.pipelines.stages.onboarding import MOST_EXCERPTS, Place, describe_ground
+from agents.ports import Block, EarlierPull, NeighbourPull, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
 from agents.text import clean_apart
 
 DISCUSSION_LIMIT = 20_000  # characters of the comments
-LINKED_LIMIT = 3_000  # characters of each linked issue
+LINKED_LIMIT = 3_000  # characters of the titles of its parts, and of what names it
 RIVAL_FILES = 40  # of a pull request that names the issue
 DIFF_LIMIT = 20_000  # and of what an earlier run changed
 MOST_STEPS = 5
@@ -110,11 +111,11 @@ async def triage(
         pictures=pictures,
         objection=_want_plan if fast else None,
         fast=fast,
-        setup=describe_setup(run, setup),
+        setup=await describe_ground(run, setup),
         instructions=material.instructions,
         decisions=material.decisions,
         discussion=await _discussion(run, material),
-        linked=[await _describe_linked(run, each) for each in material.linked],
+        linked=await describe_linked(run, material.linked),
         parts=material.parts,
         titles=run.fence(await _titles(material.parts), limit=LINKED_LIMIT),
         earlier=await _earlier(run, material.earlier),
@@ -159,17 +160,6 @@ async def _titles(parts: Order) -> str:
     known = sorted((*parts.work, *parts.done, *parts.elsewhere), key=lambda part: part.number)
     titles = "\n".join(f"{part.reference} {part.title}" for part in known)
     return (await clean_apart(titles)).text
-
-
-async def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
-    text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
-    return {
-        "number": issue.number,
-        "kind": issue.kind,
-        "state": issue.state,
-        "author": issue.author or "somebody whose account is gone",
-        "text": run.fence(text, limit=LINKED_LIMIT),
-    }
 
 
 async def _describe_rival(run: StageContext, pull: NeighbourPull) -> dict[str, object]:

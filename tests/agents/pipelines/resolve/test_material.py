@@ -10,7 +10,7 @@ import pytest
 from agents.pipelines.registry import PIPELINES
 from agents.policy import POLICY_PATH
 from agents.policy.parts import SessionName
-from agents.ports import EarlierPull, LinkedIssue
+from agents.ports import EarlierPull, LinkedIssue, SetupResult
 from agents.ports.issues import Picture, Pictures
 from tests.agents.pipelines.resolve.conftest import FILES, messages_of
 
@@ -130,9 +130,10 @@ async def test_what_the_issue_mentions_and_what_the_repository_says_is_known(
 
     await world.resolve(request_)
 
-    assert "The issue mentions the issue #3 (closed), written by jonas" in messages_of(world, 0)
-    assert "Long ago." in messages_of(world, 0)
     for number in (0, 2, 4):  # triage, implement, evaluation
+        told = messages_of(world, number)
+        assert told.count("The issue mentions the issue #3 (closed), written by jonas") == 1
+        assert told.count("Long ago.") == 1
         assert "# AGENTS.md\\n\\nUse tabs." in messages_of(world, number)
         assert "# CLAUDE.md" not in messages_of(world, number)
 
@@ -157,9 +158,49 @@ async def test_the_pictures_of_the_issue_stand_behind_its_text(make, acts, reque
 
     await world.resolve(request_)
 
-    [text, shown] = json.loads(messages_of(world, 0))[0]["content"]
-    assert text["type"] == "text"
-    assert shown == picture.block
+    for number in (0, 2, 4):  # triage, implement, evaluation
+        [text, shown] = json.loads(messages_of(world, number))[0]["content"]
+        assert text["type"] == "text"
+        assert shown == picture.block
+        assert re.search(r"what its\s+pictures show", text["text"])
+
+
+async def test_what_is_where_and_which_tools_there_are_is_told_to_who_begins(make, acts, request_):
+    files = FILES | {f"src/pkg/m{n}.py": "" for n in range(90)} | {"src/a.py": "", "docs/x.md": ""}
+    world = make([acts.triage(), *acts.straight()], files)
+    world.source.installed = SetupResult(source="", tools=("python 3.12.4", "web: node 20.1.0"))
+    await world.resolve(request_)
+
+    for number in (0, 2):  # triage, implement
+        told = json.loads(messages_of(world, number))[0]["content"][0]["text"]
+        assert "\nsrc/ (91)\n  a.py\n  pkg/ (90)\n" in told
+        assert "docs/ (1)\n  x.md\n" in told
+        assert "python 3.12.4, web: node 20.1.0" in told
+        assert "m7.py" not in told
+
+
+async def test_rules_of_editors_are_told_where_they_hold_for_what_is_touched(make, acts, request_):
+    files = FILES | {
+        ".cursor/rules/all.mdc": "---\nalwaysApply: true\n---\nSay it short.",
+        ".cursor/rules/api.mdc": "---\nglobs: api/**\n---\nHandlers take one argument.",
+        ".github/instructions/py.instructions.md": "---\napplyTo: '**/*.py'\n---\nType it all.",
+        ".github/instructions/ts.instructions.md": "---\napplyTo: '**/*.ts'\n---\nNo any.",
+        "web/.cursor/rules/ui.mdc": "---\nalwaysApply: true\n---\nUse the design system.",
+    }
+    step = acts.use(
+        "submit_plan", steps=[{"title": "Mend it", "brief": "Mend api/v2/calc.py now."}]
+    )
+    _, *rest = acts.straight()
+    world = make([acts.triage(), [step], *rest], files)
+    await world.resolve(request_)
+
+    implement = next(prompt for prompt in _prompts(world) if "# Implement step" in prompt)
+    for told in ("Say it short.", "Handlers take one argument.", "Type it all."):
+        assert told in implement
+    for other in ("No any.", "Use the design system."):
+        assert other not in implement
+    first = messages_of(world, 0)
+    assert ("Say it short." in first, "Type it all." in first) == (True, False)
 
 
 async def test_who_makes_and_who_judges_the_change_know_the_checks_and_what_people_said(
