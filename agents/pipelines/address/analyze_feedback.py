@@ -13,7 +13,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.address.points import FeedbackPoint, list_points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.implement import ChangeGoal
-from agents.pipelines.stages.onboarding import describe_setup, read_instructions
+from agents.pipelines.stages.onboarding import describe_ground, read_instructions
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -75,6 +75,8 @@ class Analysis(Frozen):
     """Kind and answer, by the key of the point."""
     judged: bool = False
     """Fresh eyes look at the changes; runs that an older version began go on without."""
+    measured_first: bool = False
+    """The checks are measured before the changes are made; older versions did it afterwards."""
 
     @property
     def actionable(self) -> tuple[FeedbackPoint, ...]:
@@ -111,11 +113,11 @@ async def analyze_feedback(
     left = list_points(feedback, applied)
     if not left:
         run.summarize("every thread was a suggestion that code could deal with")
-        return Analysis(judged=True)
+        return Analysis(judged=True, measured_first=True)
     sorted_ = await run.converse(
         ANALYZE_FEEDBACK,
         objection=partial(_objection, left, applied),
-        setup=describe_setup(run, setup),
+        setup=await describe_ground(run, setup),
         instructions=await read_instructions(run),
         title=run.fence((await clean_apart(pull.title)).text),
         body=run.fence((await clean_apart(pull.body)).text, limit=BODY_LIMIT),
@@ -129,6 +131,7 @@ async def analyze_feedback(
         changes={each.about: each.change for each in sorted_.action_items},
         answers={each.about: (each.kind, each.reply) for each in sorted_.out_of_scope},
         judged=True,
+        measured_first=True,
     )
 
 

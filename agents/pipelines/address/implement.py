@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from agents.loop import Capability, Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.implement import StepDone, StepResult
-from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.pipelines.stages.quality import CheckResult, format_output
+from agents.pipelines.stages.known_facts import KnownFacts, describe_facts
+from agents.pipelines.stages.onboarding import describe_ground, find_paths, read_instructions
+from agents.pipelines.stages.quality import Baseline, CheckResult, format_output
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 
@@ -25,7 +26,11 @@ IMPLEMENT = Conversation(
 
 @stage
 async def implement(
-    run: StageContext, work: FeedbackWork, setup: SetupResult, failing: Sequence[CheckResult] = ()
+    run: StageContext,
+    work: FeedbackWork,
+    setup: SetupResult,
+    failing: Sequence[CheckResult] = (),
+    baseline: Baseline | None = None,
 ) -> StepResult:
     """Make the changes.
 
@@ -39,8 +44,9 @@ async def implement(
     ]
     done = await run.converse(
         IMPLEMENT,
-        setup=describe_setup(run, setup),
-        instructions=await read_instructions(run),
+        setup=await describe_ground(run, setup),
+        facts=await describe_facts(run, KnownFacts(baseline=baseline)) if baseline else "",
+        instructions=await read_instructions(run, _list_touched(work)),
         applied=bool(applied.settled or applied.partly),
         failing=[
             {"name": e.name, "command": e.command, "output": run.fence(format_output(e))}
@@ -51,3 +57,11 @@ async def implement(
     commit = await run.commit(SUBJECT, done.summary)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return StepResult(title=SUBJECT, **done.model_dump(), commit=commit)
+
+
+def _list_touched(work: FeedbackWork) -> list[str]:
+    """Return the files that the changes are about, as far as reviewers and analysis name them."""
+    wanted = work.analysis.actionable
+    places = [point.place.rpartition(":")[0] for point in wanted]
+    named = [find_paths(work.analysis.changes[point.key]) for point in wanted]
+    return [*filter(None, places), *(path for paths in named for path in paths)]

@@ -24,6 +24,7 @@ from agents.pipelines.stages.pipeline import judge, land, measure, mend
 from agents.pipelines.stages.push_update import PushResult, look_again
 from agents.pipelines.stages.quality import (
     SECOND_LOOK,
+    Baseline,
     VerifiedChange,
     check_quality,
     measure_base,
@@ -71,34 +72,42 @@ async def sort(run: Run, work: FeedbackWork, setup: SetupResult) -> FeedbackWork
 
 async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) -> FeedbackWork:
     """Make the changes, and see that nothing is worse than it was."""
+    baseline: Baseline | None = None
+    if work.analysis.measured_first:
+        baseline = await run.stage(measure_base, setup)
     made: StepResult | None = None
     if work.analysis.actionable:
-        made = await run.stage(implement, work, setup)
+        made = await run.stage(implement, work, setup, (), baseline)
         if run.unchanged:  # no check would say anything new
             return await word(run, work, before)
-    baseline = await run.stage(measure_base, setup)
+    if baseline is None:
+        baseline = await run.stage(measure_base, setup)
     if not made:
         quality = await run.stage(check_quality, baseline)
-        if quality.failing:
-            made = await run.stage(implement, work, setup, quality.failing)
-    if made:
-        aim = work.analysis.aim(before, run.request.reference)
-        measured: Measurement | None = None
-        if work.analysis.judged and run.head != before:
-            judged = await judge(run, aim, KnownFacts(baseline=baseline))
-            work = work.with_findings(judged.verdict)
-            measured = judged.measured
-        measured = await measure(run, baseline, aim, (), measured)
-        quality = measured.quality
+        if not quality.failing:
+            inspection = await run.stage(inspect)
+            return work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
+        made = await run.stage(implement, work, setup, quality.failing, baseline)
+    work = await verify(run, work, baseline, before)
+    return await word(run, work, before)
+
+
+async def verify(run: Run, work: FeedbackWork, baseline: Baseline, before: str) -> FeedbackWork:
+    """Have fresh eyes look at the changes, and see that nothing is worse than it was."""
+    aim = work.analysis.aim(before, run.request.reference)
+    measured: Measurement | None = None
+    if work.analysis.judged and run.head != before:
+        judged = await judge(run, aim, KnownFacts(baseline=baseline))
+        work = work.with_findings(judged.verdict)
+        measured = judged.measured
+    measured = await measure(run, baseline, aim, (), measured)
+    quality = measured.quality
     inspection = await run.stage(inspect)
-    if made and inspection.denied:
+    if inspection.denied:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect, inspection)
-    work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
-    if not made:
-        return work
-    return await word(run, work, before)
+    return work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
 
 
 async def word(run: Run, work: FeedbackWork, before: str) -> FeedbackWork:

@@ -83,8 +83,9 @@ def wish():
 def make(make_world, talk):
     """A pull request whose head has these files, and what was said on it."""
 
-    def make(answers, told, *, files=FILES, check=(0, "ok"), **more):
-        world = make_world({".github/fettle.yml": POLICY}, answers, commands={"check": check})
+    def make(answers, told, *, files=FILES, trunk=(), check=(0, "ok"), **more):
+        trunk = {".github/fettle.yml": POLICY, **dict(trunk)}
+        world = make_world(trunk, answers, commands={"check": check})
         head = world.history.commit(world.history.tree(files), world.base, "Add\n")
         pull = build_pull_snapshot(branch=BRANCH, head=head, **more)
         world.head = head

@@ -47,6 +47,36 @@ async def test_what_a_thread_asks_for_is_pushed_and_the_thread_answered_and_clos
     assert "`tests` passes" in table
 
 
+async def test_who_makes_the_changes_knows_how_the_checks_ended_and_what_holds_for_the_files(
+    make, acts, wish
+):
+    rules = {".github/instructions/py.instructions.md": "---\napplyTo: '*.py'\n---\nType it all."}
+    world = make(straight(acts), feedback(thread("T1", "Turn it around.")), trunk=rules)
+    await world.resolve(wish)
+
+    told = next(each["messages"] for each in world.model.asked if "# Make the" in each["messages"])
+    assert "- check: passed" in told
+    assert "Type it all." in told
+    names = [name for name in world.steps.names if name.startswith("stage/")]
+    assert names.index("stage/measure_base/1") < names.index("stage/implement/1")
+
+
+async def test_a_run_of_an_older_version_measures_after_the_changes(make, acts, wish):
+    world = make(straight(acts), feedback(thread("T1", "Turn it around, please.")))
+    step = world.steps.step
+
+    async def forget(name, work):
+        record = await step(name, work)
+        if name == "stage/analyze_feedback/1":
+            record["output"].pop("measured_first")
+        return record
+
+    world.steps.step = forget
+    assert (await world.resolve(wish)).kind == "comment"
+    names = [name for name in world.steps.names if name.startswith("stage/")]
+    assert names.index("stage/measure_base/1") > names.index("stage/implement/1")
+
+
 async def test_what_nothing_could_verify_is_pushed_and_not_called_fixed(make, acts, wish):
     told = feedback(thread("T1", "Turn it around, please."))
     world = make(straight(acts), told, check=(1, "red in its own words"))
