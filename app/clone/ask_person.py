@@ -11,6 +11,7 @@ from agents.errors import Parked
 from agents.ports import Approval, Asking
 from agents.text import printable
 from agents.text.literal import literal, to_literal
+from app.clone.result import refer_to
 from app.records.approvals import StoredApproval
 from app.store.runs import Decision, StoredApprovals
 
@@ -52,20 +53,22 @@ class CloneApprovals:
 class CloneWaits(Parked):
     """The command ends, the run does not: it goes on once the person has decided."""
 
-    def __init__(self, waiting: Sequence[StoredApproval]) -> None:
+    def __init__(self, waiting: Sequence[StoredApproval], run_id: str) -> None:
         super().__init__([each.id for each in waiting])
-        self.waiting = waiting
+        self.waiting, self.run_id = waiting, run_id
 
     @property
     def text(self) -> str:
         """Return what waits, and how to go on."""
-        return _LATER.format(questions="\n\n".join(format_question(each) for each in self.waiting))
+        questions = "\n\n".join(format_question(each) for each in self.waiting)
+        return f"{_LATER.format(questions=questions)}\n\n{refer_to(self.run_id)}"
 
     def json(self) -> str:
         """Return the question as one JSON object."""
         about = {
             "outcome": "waiting",
             "text": self.text,
+            "run": self.run_id,
             "approvals": [
                 {"id": each.id, **(each.asking.model_dump(mode="json") if each.asking else {})}
                 for each in self.waiting

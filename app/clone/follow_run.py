@@ -42,7 +42,8 @@ class CloneRunFollower:
         for waiting in await self.approvals.list_waiting():
             answer = await self.decide(waiting) if self.decide is not None else None
             if answer is None:
-                raise CloneWaits(await self.approvals.list_waiting())
+                waits = await self.approvals.list_waiting()
+                raise CloneWaits(waits, self.approvals.run_id)
             verdict, reason = answer
             await self.approvals.stored.decide(
                 waiting.id,

@@ -79,10 +79,8 @@ class CloneResult:
     @property
     def reference(self) -> str:
         """Return the names of what came of it: branch and commit, if any, and the run."""
-        made = ""
-        if self.branch and self.commits:
-            made = f"Branch `{self.branch}` at commit `{self.commits[-1][0][:12]}`. "
-        return f"{made}Run `{self.run_id}`: `fettle runs show {self.run_id}` tells all of it."
+        tip = self.commits[-1][0] if self.commits else ""
+        return refer_to(self.run_id, self.branch or "", tip)
 
     def json(self) -> str:
         """Return the result as one JSON object."""
@@ -105,6 +103,12 @@ class CloneResult:
             "kept": str(self.kept) if self.kept else None,
         }
         return json.dumps(about, indent=2, ensure_ascii=False)
+
+
+def refer_to(run_id: str, branch: str = "", commit: str = "") -> str:
+    """Return the names by which people find again what a run made, and the run."""
+    made = f"Branch `{branch}` at commit `{commit[:12]}`. " if branch and commit else ""
+    return f"{made}Run `{run_id}`: `fettle runs show {run_id}` tells all of it."
 
 
 def exit_code(outcome: Outcome) -> int:

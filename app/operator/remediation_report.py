@@ -62,6 +62,8 @@ class GroupReport(Frozen):
     url: str = ""
     """Its pull request."""
     branch: str = ""
+    commit: str = ""
+    """The newest of its branch."""
     run: str = ""
     tokens: int = 0
     usd: float = 0.0
@@ -179,7 +181,8 @@ def find_taken_along(group: Group, done: Iterable[GroupReport]) -> GroupReport |
         same = (each.ecosystem, each.directory) == (group.ecosystem, group.directory)
         if same and each.result in MADE and group.package in each.along:
             text = f"It went along with {each.package}{f': {each.url}' if each.url else '.'}"
-            like = {"url": each.url, "branch": each.branch, "run": each.run}
+            names = ("url", "branch", "commit", "run")
+            like = {name: getattr(each, name) for name in names}
             return left_alone(group, text, each.result).model_copy(update=like)
     return None
 
@@ -204,6 +207,7 @@ def report_ended(
             "moved": _format_moves(fixed.get("moves")),
             "url": outcome.url or "",
             "branch": pull.branch if pull else "",
+            "commit": pull.head if pull else "",
             "run": run_id,
             "tokens": spent[0],
             "usd": round(spent[1], 6),

@@ -104,7 +104,8 @@ class RemediatingClone(Seat):
             result = await resolve_clone(self.settings, self.redactor, start, wish, self.stop)
         except CloneWaits as waits:
             progress.end("stopped")
-            return left_alone(found.group, waits.text, "waits")
+            report = left_alone(found.group, waits.text, "waits")
+            return report.model_copy(update={"run": waits.run_id})
         except ConfigError:
             raise
         except (FettleError, OSError) as error:
@@ -117,7 +118,9 @@ class RemediatingClone(Seat):
     ) -> GroupReport:
         usage, usd, _ = result.spent
         spent = (sum(usage.model_dump().values()), usd)
-        group = report_ended(found.group, "", result.outcome, spent)
+        group = report_ended(found.group, result.run_id, result.outcome, spent)
         progress.end("failed" if result.outcome.kind == "failed" else "done")
         kept = {"text": KEPT.format(text=group.text, folder=result.kept)} if result.kept else {}
-        return group.model_copy(update={"url": "", "branch": result.branch or "", **kept})
+        tip = result.commits[-1][0] if result.commits else ""
+        made = {"branch": result.branch or "", "commit": tip}
+        return group.model_copy(update={"url": "", **made, **kept})

@@ -78,7 +78,7 @@ def _table(report: Report) -> None:
         if not (each.groups or each.error or each.skipped):
             console.print(Text("  No open alert.", "dim"))
         for group in each.groups:
-            for place in filter(None, (group.url, group.branch and f"branch {group.branch}")):
+            for place in filter(None, (group.url, _name_result(group))):
                 console.print(Text(f"  {to_line(group.package, CELL)}  {to_line(place, TEXT)}"))
     console.print(Text(_sum(report), STYLES[report.result]), soft_wrap=True)
     if not report.complete:
@@ -106,6 +106,13 @@ def _cells(group: GroupReport) -> tuple[str, ...]:
         WORDS[group.result],
         "; ".join(filter(None, (moved, _describe_maker(group) or group.text))),
     )
+
+
+def _name_result(group: GroupReport) -> str:
+    """Return branch, commit and run, as far as there are any."""
+    branch = f"branch {group.branch}" if group.branch else ""
+    commit = f"commit {group.commit[:12]}" if group.commit else ""
+    return ", ".join(filter(None, (branch, commit, group.run and f"run {group.run}")))
 
 
 def _numbers(group: GroupReport) -> str:
@@ -176,6 +183,8 @@ def _repository(repository: RepositoryReport) -> Iterator[str]:
             yield f"{to_code(group.package)}{where}" + (
                 f": {one_line(group.url, TEXT)}" if group.url else ""
             )
+            if named := _name_result(group):
+                yield publish(one_line(named, TEXT))
             yield group.report
             yield "</details>"
 

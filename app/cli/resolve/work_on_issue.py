@@ -23,7 +23,7 @@ from app.cli.progress import TerminalProgress
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.terminal import PERSON, STOPPED, redactor_of, say, stop_event
 from app.clone.log import logging_to
-from app.clone.result import exit_code
+from app.clone.result import exit_code, refer_to
 from app.config.settings import Settings
 from app.github.transport import GitHub
 from app.operator.follow_run import Companion, Deserted
@@ -188,6 +188,9 @@ class AtTheTerminal:
         Console().print(Text(words, style), soft_wrap=True)
         if outcome is not None and outcome.url:
             Console().print(Text(make_visible(outcome.url)), soft_wrap=True)
+        pull = outcome.pull_request if outcome is not None else None
+        made = (pull.branch, pull.head) if pull is not None else ()
+        Console().print(Text(make_visible(refer_to(seen.run.id, *made))), soft_wrap=True)
         return code
 
     def _tell_wait(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
@@ -199,6 +202,7 @@ class AtTheTerminal:
         typer.echo(f"{DECIDE if asked else ANSWER}\n{make_visible(request.url)}")
         for each in asked:
             typer.echo(f"{each.id}  {make_visible(each.tool)}")
+        typer.echo(refer_to(seen.run.id))
         if self.here:
             say(IDLE)
         return PERSON

@@ -167,14 +167,14 @@ class Bench:
         """Start the command as a process of its own."""
         return await self.start_at(ROOT, "resolve", *args, **more)
 
-    async def start_at(self, folder, *args, **more):
+    async def start_at(self, folder, *args, stdin=asyncio.subprocess.DEVNULL, **more):
         """Start a command in a folder."""
         settings = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "app", *map(str, args)),
             env={"PYTHONPATH": str(ROOT), **settings},
             cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

@@ -48,6 +48,8 @@ async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench,
         assert words in ended.value.text
     assert json.loads(ended.value.json())["approvals"][0]["arguments"]["path"] == PATH
     [folder] = bench.list_folders()
+    assert f"Run `{folder.name}`" in ended.value.text
+    assert json.loads(ended.value.json())["run"] == folder.name
     assert not (folder / "runs").exists()
     asked = len(model.requests)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 
 import pytest
 
 from agents.errors import Cancelled, ConfigError
 from app.clone.run import ONCE_MORE, RESUMES, CloneRequest
-from tests.app.clone.conftest import DOCS, GOOD, JUDGE, PLAN, PULL, STEP, TRIAGE, git
+from tests.app.clone.conftest import DOCS, GOOD, JUDGE, PLAN, PULL, ROOT, STEP, TRIAGE, git
 from tests.fakes.requests import build_remediate_alert
 
 
@@ -109,6 +110,26 @@ async def test_runs_retry_takes_up_a_run_on_a_clone_from_a_stage_on(bench, calc)
     moved = await retry(calc, f"{ident}-2")
     assert moved.code == 2
     assert "another clone or another commit" in moved.err
+
+
+async def test_whoever_sits_at_the_terminal_is_asked_whether_it_goes_on(bench, calc):
+    await bench.play((TRIAGE, PLAN, STEP, DOCS))  # the judge's server answers with an error
+    failed = await bench.resolve(calc)
+    await bench.play(GOOD)
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"go\n")
+        issue = bench.issue()
+        done = await bench.end(
+            await bench.start_at(ROOT, "resolve", calc, "--issue", issue, stdin=terminal)
+        )
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert done.code == 0, done.err
+    assert "Go on there, or begin anew?" in done.err
+    assert f"Run `{failed.run_id}-2`" in done.out, "an output that is piped names the run, too"
+    assert {each.part for each in bench.model.requests} == {"# Evaluate", PULL["when"]}
 
 
 async def test_what_cannot_be_resumed_says_nothing_of_resuming(bench):

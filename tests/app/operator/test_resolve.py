@@ -30,6 +30,8 @@ async def test_without_a_server_the_command_does_the_work(place, capsys):
     for words in ("this command does the work", "  edit calc.py", "-> sums passed"):
         assert words in said.err
     run = await place.newest()
+    named = f"Branch `{pull.head}` at commit `{pull.head_sha[:12]}`. Run `{run.id}`: "
+    assert named in said.out
     assert (run.state, run.asked_by) == ("done", getpass.getuser())
     assert (await place.request(run.id))["via"] == "terminal"
     [message] = await place.messages(pull)
@@ -89,6 +91,7 @@ async def test_a_question_on_the_issue_ends_the_watching_and_a_cancel_ends_the_r
     assert f"issues/{place.issue.number}" in said.out
     run = await place.newest()
     assert run.state == "parked"
+    assert f"Run `{run.id}`: " in said.out
 
     assert await _cancel(place.settings(), None, run.id[:16], "the wrong issue") == 2
     assert "Nobody works on the run" in capsys.readouterr().err

@@ -106,7 +106,8 @@ async def test_what_a_scan_found_is_mended_in_a_clone_without_github_and_without
     }
     assert snapshot(clone) == before
     [kept] = (shop.server.data / "clones").iterdir()
-    assert kept.name.startswith("done-")
+    assert kept.name == f"done-{group['run']}"
+    assert group["commit"] == git(clone, "rev-parse", group["branch"])
 
 
 async def test_packages_of_one_lock_file_become_one_branch_unless_one_is_chosen(shop):

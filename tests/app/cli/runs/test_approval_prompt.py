@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from app.cli.runs.approval_prompt import ask_here
+from app.cli.runs.approval_prompt import ask_here, choose_here
 from app.records.approvals import StoredApproval
 from tests.app.commands.answering_scene import make_asking
 from tests.patience import PATIENCE
@@ -81,3 +81,14 @@ async def test_it_can_be_called_off_while_nobody_types(keyboard):
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [("go\n", "resume"), ("\n", "resume"), ("new\n", "fresh"), ("what?\nN\n", "fresh")],
+)
+async def test_a_run_that_failed_goes_on_or_makes_room_for_another(keyboard, capsys, typed, chosen):
+    keyboard(typed)
+    async with asyncio.timeout(PATIENCE):
+        assert await choose_here() == chosen
+    assert capsys.readouterr().err.count("Go on there, or begin anew?") == typed.count("\n")
