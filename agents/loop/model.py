@@ -297,6 +297,8 @@ def _mark(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(message["content"], str):
         return message
     *blocks, block = message["content"]
+    if block["type"] in THOUGHTS:  # of an answer that paused: they take no mark
+        return message
     return {**message, "content": [*blocks, {**block, "cache_control": MINUTES}]}
 
 

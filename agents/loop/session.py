@@ -16,7 +16,14 @@ from agents.loop.budget import RunLimits, Spent, StageProgress, check_share
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation, Submission
 from agents.loop.transcript import CUT_OFF, REFUSED, Transcript, refuse_cut_calls
-from agents.loop.turns import calls_of, make_remarks, pair_calls, submits
+from agents.loop.turns import (
+    PAUSED,
+    calls_of,
+    is_paused,
+    make_remarks,
+    pair_calls,
+    submits,
+)
 from agents.ports import Block, Reporter, Ruling, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
@@ -67,7 +74,9 @@ class Session(Generic[S]):
         """
         await self.transcript.begin(prompt, pictures)
         while True:
-            if self.transcript.last.kind == "answer":
+            if is_paused(self.transcript.last):  # sent back as it is, the model goes on with it
+                await self._ask()
+            elif self.transcript.last.kind == "answer":
                 await self._settle(self.transcript.last)
             elif (submission := self._find_submission()) is not None:
                 return submission
@@ -110,7 +119,7 @@ class Session(Generic[S]):
         reason, _, category = (answer.stop_reason or "").partition("/")
         if reason == REFUSED and await self.transcript.fall_back():
             return
-        if reason not in ("tool_use", "end_turn", "pause_turn", *CUT_OFF):
+        if reason not in ("tool_use", "end_turn", PAUSED, *CUT_OFF):
             raise ModelRefused(_describe_refusal(self.stage, reason, category))
         calls = calls_of(answer)
         if not calls:

@@ -14,6 +14,7 @@ OUTSIDE = ("webfetch", "gh", "mcp_")
 THOUGHTS = ("thinking", "redacted_thinking")
 MISMATCH, DROP, LEAVE_OUT = "mismatch", "drop", "leave_out"
 """In a head: what becomes of thoughts that the model's server takes for another conversation's."""
+PAUSED = "pause_turn"
 REMARK_LIMIT = 8_000  # characters of one remark
 _TOLD = (
     "[Fettle: {who} said on GitHub at {at}, while you work. Take it as a colleague's wish about"
@@ -91,6 +92,14 @@ def _is_taken_back(block: Block, readable: bool) -> bool:
 def is_refusal(turn: Turn) -> bool:
     """Return whether the model declined to answer: that stays in the journal alone."""
     return turn.kind == "answer" and (turn.stop_reason or "").partition("/")[0] == "refusal"
+
+
+def is_paused(turn: Turn) -> bool:
+    """Return whether the model paused in the middle of a long answer, without a call of ours.
+
+    https://docs.claude.com/en/docs/build-with-claude/handling-stop-reasons
+    """
+    return turn.kind == "answer" and turn.stop_reason == PAUSED and not calls_of(turn)
 
 
 def since_summary(turns: Sequence[Turn]) -> Sequence[Turn]:

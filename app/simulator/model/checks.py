@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -34,11 +34,16 @@ def check_headers(headers: Mapping[str, str], keys: Collection[str] = ()) -> Non
 
 
 def read_request(
-    body: bytes, shape: type[MessagesRequest] = MessagesRequest, *, betas: str = ""
+    body: bytes,
+    shape: type[MessagesRequest] = MessagesRequest,
+    *,
+    betas: str = "",
+    paused: Container[str] = (),
 ) -> dict[str, Any]:
     """Return the request as it was sent once it passes every check, or raise ErrorAnswer.
 
-    `betas` is the header `anthropic-beta`: what it does not name may not be asked for.
+    `betas` is the header `anthropic-beta`: what it does not name may not be asked for. `paused` are
+    the answers, as `spell_answer` has them, that a model may be asked to go on with.
     """
     try:
         request = orjson.loads(body)
@@ -53,7 +58,7 @@ def read_request(
     _check_tools(request.get("tools") or [])
     if check_compaction(request) and COMPACTION_BETA not in betas:
         raise ErrorAnswer("compaction: Extra inputs are not permitted")
-    _check_turns(request["messages"])
+    _check_turns(request["messages"], paused)
     _check_calls(request["messages"])
     if "block_binding" in (request.get("thinking") or {}) and BETA not in betas:
         raise ErrorAnswer("thinking.adaptive.block_binding: Extra inputs are not permitted")
@@ -96,15 +101,22 @@ def _check_strict(schema: Any, place: str) -> None:
         _check_strict(schema["items"], f"{place}.items")
 
 
-def _check_turns(messages: Sequence[Message]) -> None:
+def _check_turns(messages: Sequence[Message], paused: Container[str]) -> None:
     """Refuse other orders than ours. Several user messages in a row are one turn to the API."""
     if messages[0]["role"] != "user" and not is_compacted(messages[0]):
         raise ErrorAnswer("messages.0: first message must use the user role")
-    if messages[-1]["role"] != "user":
+    if messages[-1]["role"] != "user" and spell_answer(messages[-1]) not in paused:
         raise ErrorAnswer("This model does not support assistant message prefill.")
     for number, (before, after) in enumerate(pairwise(messages), 1):
-        if before["role"] == after["role"] == "assistant":
+        twice = before["role"] == after["role"] == "assistant"
+        if twice and spell_answer(before) not in paused:
             raise ErrorAnswer(f"messages.{number}: roles must alternate, expected user")
+
+
+def spell_answer(answer: Message) -> str:
+    """Return what an answer says, by which it is known again, whatever a client adds to it."""
+    said = (block.get("text") or block.get("signature") or "" for block in blocks_of(answer))
+    return "\n".join(map(str, said))
 
 
 def _check_calls(messages: Sequence[Message]) -> None:

@@ -13,6 +13,9 @@ Kind = Literal[
     "drop",
     "refusal",
     "max_tokens",
+    "pause_turn",
+    "model_context_window_exceeded",
+    "blank_text",
 ]
 STATUS = {"rate_limit": 429, "overloaded": 529}
 
@@ -23,12 +26,16 @@ class AnswerFault:
 
     `rate_limit` and `overloaded` are error answers (429, 529); `stream_error` is an error event
     in mid-stream, `truncated` a stream that ends too early, `drop` a connection that breaks in
-    mid-stream; `refusal` and `max_tokens` are whole answers with that stop reason.
+    mid-stream; `refusal`, `max_tokens`, `pause_turn` (in the middle of the words, before any call)
+    and `model_context_window_exceeded` are whole answers with that stop reason; `blank_text` is one
+    with a text of white space before its calls.
     """
 
     kind: Kind
     retry_after: float | None = None
     """Seconds, for the `retry-after` header of an error answer."""
+    category: str = ""
+    """What a refusal is for, like `cyber`."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -38,8 +45,19 @@ class AnswerFault:
     def alter(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the message as the model would have ended it."""
         if self.kind == "refusal":
-            details = {"type": "refusal", "category": None, "explanation": "The model declined."}
+            details = {
+                "type": "refusal",
+                "category": self.category or None,
+                "explanation": "The model declined.",
+            }
             return {**message, "content": [], "stop_reason": "refusal", "stop_details": details}
-        if self.kind == "max_tokens":
-            return {**message, "stop_reason": "max_tokens"}
+        if self.kind == "pause_turn":
+            content = [block for block in message["content"] if block["type"] != "tool_use"]
+            return {**message, "content": content, "stop_reason": self.kind}
+        if self.kind in ("max_tokens", "model_context_window_exceeded"):
+            return {**message, "stop_reason": self.kind}
+        if self.kind == "blank_text":
+            calls = [block for block in message["content"] if block["type"] == "tool_use"]
+            said = [block for block in message["content"] if block["type"] != "tool_use"]
+            return {**message, "content": [*said, {"type": "text", "text": " \n"}, *calls]}
         return message

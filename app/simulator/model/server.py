@@ -14,7 +14,12 @@ from aiohttp import web
 from app.simulator.model.answer import message_for, prefix_of, summary_for
 from app.simulator.model.binding import bind
 from app.simulator.model.cache import PrefixCache
-from app.simulator.model.checks import check_headers, read_count_request, read_request
+from app.simulator.model.checks import (
+    check_headers,
+    read_count_request,
+    read_request,
+    spell_answer,
+)
 from app.simulator.model.faults import STATUS, AnswerFault, Kind
 from app.simulator.model.ledger import LoggedRequest
 from app.simulator.model.limits import ModelLimits
@@ -42,6 +47,7 @@ class LocalModel:
         self._script, self._latency, self._pace = script, latency, pace
         self._cache = PrefixCache()
         self._faults: deque[AnswerFault] = deque()
+        self._paused: set[str] = set()
         self._before: list[Hook] = []
         self._after: list[Hook] = []
         self._runner: web.AppRunner | None = None
@@ -82,7 +88,7 @@ class LocalModel:
 
         `betas` is the header that names what may be asked for beyond the API's core.
         """
-        return read_request(body, betas=betas)
+        return read_request(body, betas=betas, paused=self._paused)
 
     def play(self, script: Script) -> None:
         """Play another script from now on."""
@@ -96,9 +102,11 @@ class LocalModel:
         """Have this called after the last byte of each whole answer was written."""
         self._after.append(hook)
 
-    def fail_next(self, kind: Kind, times: int = 1, retry_after: float | None = None) -> None:
+    def fail_next(
+        self, kind: Kind, times: int = 1, retry_after: float | None = None, category: str = ""
+    ) -> None:
         """Disturb the next answers in that way, after those that are already planned."""
-        self._faults.extend([AnswerFault(kind, retry_after)] * times)
+        self._faults.extend([AnswerFault(kind, retry_after, category)] * times)
 
     # --- POST /v1/messages ----------------------------------------------------------------------
 
@@ -138,6 +146,8 @@ class LocalModel:
             latency = self._latency + cue.turn.latency
             message = message_for(body, cue, self._cache.account(body))
         message = fault.alter(message) if fault else message
+        if message["stop_reason"] == "pause_turn":
+            self._paused.add(spell_answer(message))
         asked.usage, asked.status = message["usage"], 200
         await asyncio.sleep(latency)
         headers = {"request-id": asked.request_id}
