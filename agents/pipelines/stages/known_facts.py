@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.pipelines.stages.onboarding import PLACE, Place
+from agents.pipelines.stages.onboarding import PLACE, Place, describe_linked
 from agents.pipelines.stages.quality import Baseline, CheckResult
 from agents.policy import WorkPath
 from agents.ports import Block, LinkedIssue
@@ -19,7 +19,6 @@ from agents.text import clean_apart, one_line
 
 CHECKS_LIMIT = 4_000  # characters of the checks
 DISCUSSION_LIMIT = 20_000  # and of what people said
-LINKED_LIMIT = 3_000  # characters of each issue that the issue mentions
 NAMES_SHOWN, NAME = 12, 160
 COMMAND = 300
 EXCERPT_LINES = 120
@@ -37,7 +36,6 @@ they decide between ways, that is the way; where they differ from the issue or e
 later word counts:
 
 {said}"""
-_LINKED = "The issue mentions the {kind} #{number} ({state}), written by {by}:"
 _EXCERPTS = """Lines that were found to matter before the change was begun, by file and line \
 number, in files that are as they were then:
 
@@ -68,17 +66,6 @@ async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
     if excerpts := await _read_excerpts(run, facts.excerpts):
         parts.append(_EXCERPTS.format(excerpts=run.fence(excerpts, limit=EXCERPTS_LIMIT)))
     return "\n\n".join(parts)
-
-
-async def describe_linked(run: StageContext, linked: Sequence[LinkedIssue]) -> list[str]:
-    """Return what the issue refers to, each for a prompt, in fences."""
-    told = []
-    for issue in linked:
-        text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
-        author = issue.author or "somebody whose account is gone"
-        about = _LINKED.format(**issue.model_dump(include={"kind", "number", "state"}), by=author)
-        told.append(f"{about}\n\n{run.fence(text, limit=LINKED_LIMIT)}")
-    return told
 
 
 async def read_pictures(run: StageContext) -> list[Block]:

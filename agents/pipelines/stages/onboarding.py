@@ -22,7 +22,7 @@ from agents.pipelines.stages.quality import (
     look_at_checks,
     may_look_again,
 )
-from agents.ports import SetupCommand, SetupResult
+from agents.ports import LinkedIssue, SetupCommand, SetupResult
 from agents.run import StageContext, stage
 from agents.text import clean_apart, one_line, printable
 
@@ -32,6 +32,7 @@ PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the comma
 TAIL = 1_500  # characters of each failed command's output
 SUMMARY = 120
 
+_LINKED = "The issue mentions the {kind} #{number} ({state}), written by {by}:"
 _TREE = (
     "What is where, at the top of the repository (the number of files in each folder):\n\n{tree}"
 )
@@ -62,6 +63,7 @@ NEARBY = ("AGENTS.md", "CLAUDE.md")
 """Instructions that hold for the folder they lie in, and all below it."""
 MOST_FOLDERS = 30
 MOST_SCOPED = 40  # files of instructions that are opened to see for what they hold
+LINKED_LIMIT = 3_000  # characters of each issue that the issue mentions
 TREE_LINES, TREE_LIMIT = 60, 3_000  # lines and characters of the tree that a prompt shows
 MOST_TOOLS = 12
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
@@ -120,6 +122,17 @@ async def describe_ground(run: StageContext, setup: SetupResult) -> str:
     tree = _list_tree(await run.ports.source.files(run.head))
     fenced = run.fence(printable("\n".join(tree)), limit=TREE_LIMIT)
     return "\n\n".join([_TREE.format(tree=fenced), describe_setup(run, setup)])
+
+
+async def describe_linked(run: StageContext, linked: Sequence[LinkedIssue]) -> list[str]:
+    """Return what the issue refers to, each for a prompt, in fences."""
+    told = []
+    for issue in linked:
+        text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
+        author = issue.author or "somebody whose account is gone"
+        about = _LINKED.format(**issue.model_dump(include={"kind", "number", "state"}), by=author)
+        told.append(f"{about}\n\n{run.fence(text, limit=LINKED_LIMIT)}")
+    return told
 
 
 def _list_tree(paths: Sequence[str]) -> list[str]:

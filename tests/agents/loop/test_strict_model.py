@@ -46,32 +46,32 @@ async def place(make_world, local):
     await world.model.close()
 
 
-def refused(local):
+def list_refusals(local):
     return [each.error for each in local.requests if each.error]
 
 
-async def kinds(world):
+async def list_kinds(world):
     return [turn.kind for turn in await world.journal.turns("triage/1")]
 
 
 async def test_an_answer_that_paused_goes_on_without_a_word_of_ours(place, local, request_):
     local.fail_next("pause_turn")
     outcome = await place.resolve(request_)
-    assert refused(local) == []
+    assert list_refusals(local) == []
     assert outcome.kind == "comment", outcome.text
     ours = ["head", "prompt", "answer", "answer", "results", "answer", "results"]
-    assert await kinds(place) == ours
+    assert await list_kinds(place) == ours
 
 
 async def test_prose_without_a_pause_is_asked_what_it_waits_for(place, local, request_):
     assert (await place.resolve(request_)).kind == "comment"
-    assert (await kinds(place))[:5] == ["head", "prompt", "answer", "prompt", "answer"]
+    assert (await list_kinds(place))[:5] == ["head", "prompt", "answer", "prompt", "answer"]
 
 
 async def test_a_blank_text_beside_a_call_is_not_sent_back(place, local, request_):
     local.fail_next("blank_text", times=3)
     assert (await place.resolve(request_)).kind == "comment"
-    assert refused(local) == []
+    assert list_refusals(local) == []
     turns = await place.journal.turns("triage/1")
     blank = [b for t in turns for b in t.content if b["type"] == "text" and not b["text"].strip()]
     assert len(blank) == 3, "the journal has them"
@@ -80,8 +80,8 @@ async def test_a_blank_text_beside_a_call_is_not_sent_back(place, local, request
 async def test_a_full_window_begins_anew_with_excerpts(place, local, request_):
     local.fail_next("model_context_window_exceeded")
     assert (await place.resolve(request_)).kind == "comment"
-    assert refused(local) == []
-    assert "summary" in await kinds(place)
+    assert list_refusals(local) == []
+    assert "summary" in await list_kinds(place)
 
 
 async def test_a_refusal_tells_its_category(place, local, request_):
@@ -97,7 +97,7 @@ async def test_a_refusal_is_answered_by_the_model_that_the_operator_names(place,
     run.context.models = {**run.context.models, "fallback": "other"}
     place.run = lambda _: run
     assert (await place.resolve(request_)).kind == "comment"
-    assert refused(local) == []
+    assert list_refusals(local) == []
     models = [each.model for each in local.requests]
     assert models[:2] == ["big", "other"]
     assert set(models[1:]) == {"other"}

@@ -10,8 +10,12 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.known_facts import describe_linked
-from agents.pipelines.stages.onboarding import MOST_EXCERPTS, Place, describe_ground
+from agents.pipelines.stages.onboarding import (
+    MOST_EXCERPTS,
+    Place,
+    describe_ground,
+    describe_linked,
+)
 from agents.ports import Block, EarlierPull, NeighbourPull, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
