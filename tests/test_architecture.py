@@ -10,7 +10,6 @@ import statistics
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,18 @@ import pytest
 from agents.pipelines.flowchart import find_pipelines
 from agents.pipelines.registry import PIPELINES
 from tests.gears import FIXTURES, MARKS, of_folder
+from tests.source_files import (
+    OF_THE_ENVIRONMENT,
+    PACKAGES,
+    ROOT,
+    FunctionShape,
+    look_at,
+    look_at_function,
+    name_of,
+    read_all,
+    read_product,
+)
 from tests.verbs import is_no_verb
-
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("app", "handlers", "agents")
 
 FILE_LINES, FILE_MEDIAN = 450, 120
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
@@ -31,7 +38,6 @@ FAN_OUT, FAN_OUT_P90 = 25, 9  # modules of ours that one module imports
 WIRING = ("app/wiring/",)  # where everything meets
 FOLDER_MODULES = 20
 CLASS_HOMES = 2  # modules that may use one class name: a port and its adapter, a class and its fake
-ATTRIBUTES = frozenset(("property", "cached_property", "setter", "stage", "fixture"))
 RULES = "handlers/access/"  # a rule is called as its facts are; the names are stored and logged
 
 ONE_HOME = {
@@ -40,7 +46,6 @@ ONE_HOME = {
     "openai": {"agents/loop/chat_messages.py", "agents/loop/chat_model.py"},
 }
 ENVIRONMENT_HOME = "app/config/settings.py"
-OF_THE_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb"))
 
 UNMIRRORED = {  # folders of tests that no folder of the source has: what they try
     "tests/app/git/stages": "stages of the pipelines on a real git",
@@ -57,46 +62,11 @@ SENTENCE = re.compile(r"[^\n]+[.?](?:\n\n|\Z)")
 NOQA = re.compile(r"#\s*(?:ruff: )?noqa(?P<codes>: [A-Z]+[0-9]+(?:,\s?[A-Z]+[0-9]+)*)?(?P<why>.*)")
 IGNORE = re.compile(r"#\s*type: ignore(?P<codes>\[[a-z, -]+\])?(?P<why>.*)")
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
-
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-@cache
-def product() -> dict[str, ast.Module]:
-    """Every module that ships, by its path."""
-    files = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
-    return {name_of(path): ast.parse(path.read_text("utf-8")) for path in files}
-
-
-def parse(path: str, text: str) -> ast.Module:
-    return product()[path] if path in product() else ast.parse(text)
-
-
-@cache
-def all_files() -> dict[str, str]:
-    """The text of every Python file, tests and scripts included."""
-    folders = (*PACKAGES, "tests", "deploy")
-    files = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
-    return {name_of(p): p.read_text("utf-8") for p in files if "node_modules" not in p.parts}
-
-
-def functions() -> Iterator[tuple[str, Definition]]:
-    for path, module in product().items():
-        for part in ast.walk(module):
-            if isinstance(part, Definition):
-                yield f"{path}:{part.lineno} {part.name}", part
-
-
-def length(function: Definition) -> int:
-    """Lines of the function without its docstring."""
-    lines = function.end_lineno - function.lineno + 1
-    if ast.get_docstring(function) is not None:
-        text = function.body[0]
-        lines -= text.end_lineno - text.lineno + 1
-    return lines
+def list_functions() -> Iterator[tuple[str, FunctionShape]]:
+    for path, file in read_product().items():
+        for function in file.functions:
+            yield f"{path}:{function.line} {function.name}", function
 
 
 def assert_none(found: list[str], rule: str):
@@ -107,10 +77,10 @@ def assert_none(found: list[str], rule: str):
 
 
 def test_files_are_short():
-    every = {path: text.count("\n") for path, text in all_files().items()}
+    every = {path: file.lines for path, file in read_all().items()}
     too_long = [f"{path} {count}" for path, count in every.items() if count > FILE_LINES]
     assert_none(too_long, f"more than {FILE_LINES} lines: one subject per file, split them")
-    lines = {path: every[path] for path in product()}
+    lines = {path: every[path] for path in read_product()}
     # Every file counted, it is below 100; an __init__ of one line says nothing about size.
     median = statistics.median(count for count in lines.values() if count > 1)
     print(f"{len(lines)} files, median {median} lines, longest {max(lines.values())}")
@@ -118,7 +88,7 @@ def test_files_are_short():
 
 
 def test_few_files_of_tests_are_small():
-    tests = {p: text.count("\n") for p, text in all_files().items() if p.startswith("tests/")}
+    tests = {p: file.lines for p, file in read_all().items() if p.startswith("tests/")}
     small = [f"{path} {count}" for path, count in sorted(tests.items()) if count < SMALL_LINES]
     print(f"{len(tests)} files of tests, {len(small)} of them below {SMALL_LINES} lines")
     rule = f"{len(small)} of {len(tests)} are below {SMALL_LINES} lines: merge what is one subject"
@@ -126,7 +96,7 @@ def test_few_files_of_tests_are_small():
 
 
 def test_functions_are_short():
-    lengths = {name: length(function) for name, function in functions()}
+    lengths = {name: function.length for name, function in list_functions()}
     too_long = [f"{name} {count}" for name, count in lengths.items() if count > FUNCTION_LINES]
     assert_none(too_long, f"more than {FUNCTION_LINES} lines without docstring: find its parts")
     ordered = sorted(lengths.values())
@@ -138,8 +108,8 @@ def test_functions_are_short():
 
 def test_few_files_are_tiny():
     """Each package's own `__init__` is apart: it says what the package is, and names its parts."""
-    files = [path for path in product() if not path.endswith("/__init__.py")]
-    tiny = [path for path in files if all_files()[path].count("\n") < SMALL_LINES]
+    files = [path for path in read_product() if not path.endswith("/__init__.py")]
+    tiny = [path for path in files if read_all()[path].lines < SMALL_LINES]
     print(f"{len(tiny)} of {len(files)} files have fewer than {SMALL_LINES} lines")
     rule = f"more than {SMALL_SHARE:.0%} have fewer than {SMALL_LINES} lines: merge siblings"
     assert len(tiny) <= len(files) * SMALL_SHARE, "\n".join([rule, *tiny])
@@ -149,7 +119,7 @@ def test_few_files_are_tiny():
     "pipeline", find_pipelines(ROOT / "agents/pipelines"), ids=lambda p: p.title
 )
 def test_a_pipeline_can_be_read_at_a_glance(pipeline):
-    assert length(pipeline.function) <= PIPELINE_LINES
+    assert look_at_function(pipeline.function).length <= PIPELINE_LINES
     assert pipeline.title, "its docstring says what it turns into what"
 
 
@@ -163,27 +133,11 @@ def test_every_pipeline_is_registered():
 
 
 def test_every_file_says_what_it_is():
-    silent = [p for p, text in all_files().items() if not ast.get_docstring(parse(p, text))]
+    docs = {path: file.docstring for path, file in read_all().items()}
+    silent = [path for path, doc in docs.items() if not doc]
     assert_none(silent, "a file starts with a docstring of one sentence")
-    docs = {path: ast.get_docstring(parse(path, text)) for path, text in all_files().items()}
     long = [f"{path}: {doc}" for path, doc in docs.items() if not SENTENCE.match(doc)]
     assert_none(long, "the first paragraph is one line that ends in a full stop")
-
-
-def names_given(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every name that the module gives, with its line; names of others that it uses are not."""
-    for part in ast.walk(module):
-        match part:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield part.lineno, name
-            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
-                yield part.lineno, name
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                yield part.lineno, name
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield part.lineno, name
-            case ast.alias(asname=str(name)):
-                yield part.lineno, name
 
 
 def is_forbidden(name: str, path: str) -> bool:
@@ -196,7 +150,7 @@ def is_forbidden(name: str, path: str) -> bool:
 def test_folders_of_tests_are_named_like_the_source():
     """Or like one of its modules, whose tests take more than one file."""
     mirrored = tuple(f"tests/{package}/" for package in PACKAGES)
-    folders = {Path(path).parent for path in all_files() if path.startswith(mirrored)}
+    folders = {Path(path).parent for path in read_all() if path.startswith(mirrored)}
     strange = set()
     for folder in folders:
         tried = ROOT / Path(*folder.parts[1:])
@@ -207,7 +161,7 @@ def test_folders_of_tests_are_named_like_the_source():
 
 
 def test_folders_hold_few_modules():
-    modules = [path for path in all_files() if not path.endswith(("__init__.py", "conftest.py"))]
+    modules = [path for path in read_all() if not path.endswith(("__init__.py", "conftest.py"))]
     counts = Counter(Path(path).parent.as_posix() for path in modules if "/migrations/" not in path)
     crowded = [f"{folder} {count}" for folder, count in counts.items() if count > FOLDER_MODULES]
     assert_none(crowded, f"more than {FOLDER_MODULES} modules in a folder: group by capability")
@@ -215,28 +169,21 @@ def test_folders_hold_few_modules():
 
 def test_a_class_name_means_one_thing():
     homes = defaultdict(set)
-    for path, text in all_files().items():
-        for part in ast.walk(parse(path, text)):
-            if isinstance(part, ast.ClassDef):
-                homes[part.name].add(path)
+    for path, file in read_all().items():
+        for name in file.classes:
+            homes[name].add(path)
     many = {name: sorted(found) for name, found in homes.items() if len(found) > CLASS_HOMES}
     rule = f"in more than {CLASS_HOMES} modules: let each name say whose it is"
     assert_none([f"{name}: {', '.join(found)}" for name, found in sorted(many.items())], rule)
 
 
-def is_attribute(function: Definition) -> bool:
-    """Tell whether it is read, not called, or not called by us: pytest and the engine name it."""
-    names = {ast.unparse(each).split("(")[0].split(".")[-1] for each in function.decorator_list}
-    return bool(names & ATTRIBUTES) or function.name.startswith("__")
-
-
 def test_a_function_is_called_by_a_verb():
     bad = [
-        f"{path}:{part.lineno} {part.name}"
-        for path, text in all_files().items()
+        f"{path}:{each.line} {each.name}"
+        for path, file in read_all().items()
         if not path.startswith(RULES)
-        for part in ast.walk(parse(path, text))
-        if isinstance(part, Definition) and not is_attribute(part) and is_no_verb(part.name)
+        for each in file.functions
+        if not each.is_attribute and is_no_verb(each.name)
     ]
     assert_none(bad, "a participle or a preposition alone: `find_parent`, `is_held`, `to_json`")
 
@@ -244,28 +191,28 @@ def test_a_function_is_called_by_a_verb():
 def test_one_word_per_thing():
     bad = [
         f"{path}:{line} {name}"
-        for path, module in product().items()
-        for line, name in names_given(module)
+        for path, file in read_product().items()
+        for line, name in sorted(file.names)
         if is_forbidden(name, path)
     ]
-    for path in product():
+    for path in read_product():
         bad += [path for part in Path(path).with_suffix("").parts if is_forbidden(part, path)]
     assert_none(bad, f"not used as names: {', '.join(sorted(WORDS))}")
 
 
 def test_borrowed_words_are_still_in_use():
     for start, word, _ in BORROWED:
-        modules = [module for path, module in product().items() if path.startswith(start)]
-        names = {name.lower() for module in modules for _, name in names_given(module)}
+        files = [file for path, file in read_product().items() if path.startswith(start)]
+        names = {name.lower() for file in files for _, name in file.names}
         assert any(word in name for name in names), f"`{word}` is not used in {start} any more"
 
 
 def test_exceptions_to_a_rule_carry_their_rule_and_reason():
     unexplained = []
-    for path, text in all_files().items():
-        if "noqa" not in text and "type: ignore" not in text:
+    for path, file in read_all().items():
+        if "noqa" not in file.text and "type: ignore" not in file.text:
             continue  # most files, and to read one word by word takes a while
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        for token in tokenize.generate_tokens(io.StringIO(file.text).readline):
             if token.type != tokenize.COMMENT:
                 continue
             for pattern in (NOQA, IGNORE):
@@ -289,51 +236,29 @@ def test_every_folder_stands_in_its_readme():
 # --- who may touch what -------------------------------------------------------------------------
 
 
-def list_imports(module: ast.Module) -> Iterator[str]:
-    for part in ast.walk(module):
-        if isinstance(part, ast.Import):
-            yield from (alias.name for alias in part.names)
-        elif isinstance(part, ast.ImportFrom) and part.module:
-            yield part.module
-            yield from (f"{part.module}.{alias.name}" for alias in part.names)
-
-
 def module_of(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-@cache
-def names_bound(path: str) -> frozenset[str]:
-    """The names that a package gives itself: each wins over a submodule of the same name."""
-    bound = set()
-    for part in product()[path].body:
-        match part:
-            case ast.ImportFrom(names=names):
-                bound |= {each.asname or each.name for each in names}
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                bound.add(name)
-    return frozenset(bound)
-
-
-def modules_imported(path: str) -> set[str]:
+def find_imported(path: str, paths: dict[str, str]) -> set[str]:
     """The modules of ours that it names in imports, wherever they stand in it."""
-    paths = {module_of(each): each for each in product()}
     found = set()
-    for part in ast.walk(product()[path]):
-        if isinstance(part, ast.Import):
-            found |= {each.name for each in part.names}
-        elif isinstance(part, ast.ImportFrom) and part.module in paths:
-            bound = names_bound(paths[part.module])
-            below = {each.name: f"{part.module}.{each.name}" for each in part.names}
+    for module, names in read_product()[path].imports:
+        if names is None:
+            found.add(module)
+        elif module in paths:
+            bound = read_product()[paths[module]].bound
+            below = {name: f"{module}.{name}" for name in names}
             found |= {
-                below[name] if below[name] in paths and name not in bound else part.module
+                below[name] if below[name] in paths and name not in bound else module
                 for name in below
             }
     return found & paths.keys() - {module_of(path)}
 
 
 def test_a_module_imports_few_others():
-    counts = {path: len(modules_imported(path)) for path in product()}
+    paths = {module_of(each): each for each in read_product()}
+    counts = {path: len(find_imported(path, paths)) for path in read_product()}
     rule = f"imports more than {FAN_OUT} modules of ours: find its parts"
     many = [f"{path} {n}" for path, n in counts.items() if n > FAN_OUT]
     assert_none([each for each in many if not each.startswith(WIRING)], rule)
@@ -347,18 +272,16 @@ def test_a_module_imports_few_others():
 def test_a_library_with_one_home_is_imported_only_there(library, home):
     users = {
         path
-        for path, module in product().items()
-        if any(name.split(".")[0] == library for name in list_imports(module))
+        for path, file in read_product().items()
+        if any(name.split(".")[0] == library for name in file.list_imports())
     }
     assert users == home
 
 
 def test_only_the_settings_read_the_environment():
     readers = set()
-    for path, module in product().items():
-        parts = (part for part in ast.walk(module) if isinstance(part, ast.Attribute))
-        used = {ast.unparse(part) for part in parts if part.attr in OF_THE_ENVIRONMENT}
-        used |= set(list_imports(module))
+    for path, file in read_product().items():
+        used = {*file.environment, *file.list_imports()}
         if used & {f"os.{name}" for name in OF_THE_ENVIRONMENT}:
             readers.add(path)
     assert readers <= {ENVIRONMENT_HOME}
@@ -370,34 +293,13 @@ def test_the_packages_are_ours(package):
     assert Path(importlib.import_module(package).__file__).parent == ROOT / package
 
 
-CLOCKED = re.compile(
-    r"(?:\b(?:monotonic|perf_counter|time\.time)|loop(?:\(\))?\.time)\(|\.seconds\b"
-)
-SHORT = 60.0  # seconds that a machine with other things to do takes for anything
-
-
-def list_races(module: ast.Module) -> Iterator[int]:
-    """Yield lines that want something done in fewer seconds than a busy machine takes for it."""
-    for part in ast.walk(module):
-        if not isinstance(part, ast.Assert):
-            continue
-        for each in (each for each in ast.walk(part.test) if isinstance(each, ast.Compare)):
-            sides = [each.left, *each.comparators]
-            for left, way, right in zip(sides, each.ops, sides[1:], strict=False):
-                less, more = (left, right) if isinstance(way, ast.Lt | ast.LtE) else (right, left)
-                bound = isinstance(more, ast.Constant) and isinstance(more.value, int | float)
-                is_race = bound and more.value < SHORT and CLOCKED.search(ast.unparse(less))
-                if is_race and isinstance(way, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-                    yield part.lineno
-
-
 def test_no_test_says_how_quick_a_machine_is():
     """By the clock: what a thread of its own took of a processor may be bounded (`thread_time`)."""
     found = [
         f"{path}:{line}"
-        for path, text in all_files().items()
+        for path, file in read_all().items()
         if path.startswith("tests/") and not path.startswith("tests/bench/")
-        for line in list_races(parse(path, text))
+        for line in file.races
     ]
     assert_none(found, "wait for what must happen, or compare with a limit of a minute and more")
 
@@ -416,7 +318,7 @@ def test_no_test_says_how_quick_a_machine_is():
     ],
 )
 def test_a_race_with_the_clock_is_seen(line, races):
-    assert bool([*list_races(ast.parse(line))]) is races
+    assert bool(look_at(ast.parse(line)).races) is races
 
 
 STARTS = re.compile(
@@ -428,12 +330,13 @@ MARKED = re.compile("mark\\.({})".format("|".join(MARKS)))
 def test_what_starts_a_server_or_a_sandbox_is_left_out_of_the_quick_gear() -> None:
     """Whether by its folder, its mark or its fixture; tests/gears.py sees to it as they run."""
     missed = []
-    for name, text in all_files().items():
-        if not name.startswith("tests/") or of_folder(ROOT / name) or MARKED.search(text):
+    for name, file in read_all().items():
+        if not name.startswith("tests/") or of_folder(ROOT / name) or MARKED.search(file.text):
             continue
-        for defined in ast.walk(ast.parse(text)):
-            if isinstance(defined, Definition) and defined.name not in FIXTURES:
-                given = {each.arg for each in defined.args.args} & FIXTURES.keys()
-                if STARTS.search(ast.get_source_segment(text, defined) or "") and not given:
-                    missed.append(f"{name}:{defined.lineno} {defined.name}")
+        lines = file.text.splitlines()
+        for defined in file.functions:
+            source = "\n".join(lines[defined.source[0] - 1 : defined.source[1]])
+            is_covered = defined.name in FIXTURES or defined.parameters & FIXTURES.keys()
+            if STARTS.search(source) and not is_covered:
+                missed.append(f"{name}:{defined.line} {defined.name}")
     assert missed == []
