@@ -60,6 +60,20 @@ def explain_unreadable_version(version: str) -> str:
     return _UNREAD.format(version=version or "(none)")
 
 
+def find_safe_version(group: Group) -> str:
+    """Return the smallest version that the alerts call safe; empty where they name none."""
+    scheme = _SCHEMES.get(group.ecosystem)
+    if scheme is None:
+        return ""
+    patched = {each.first_patched for each in group.advisories}
+    try:
+        ranges = Ranges.from_advisories(scheme, group.advisories)
+    except Unfit:
+        return ""
+    safe = (each for each in scheme.order(patched) if is_version(scheme, each))
+    return next((each for each in safe if not ranges.hold(each)), "")
+
+
 def find_version_objection(
     group: Group, version: str, texts: Mapping[str, str], old: str, *, majors: bool
 ) -> str:

@@ -17,7 +17,7 @@ from agents.pipelines.remediate.dependency_files import (
     is_version,
 )
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
-from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks, list_written
+from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
 from agents.pipelines.remediate.shown import alerts_shown, name_shown
 from agents.pipelines.remediate.words import format_message, format_subject
@@ -36,8 +36,8 @@ _WHY = "`skipped` needs `reason`: say what stands in the way, and what somebody 
 _SUMMARY = "`changed` needs `summary`."
 _TOLD = "Changed by an engineer, and checked by code: {files}."
 _UNREAD = (
-    "Fettle cannot read these lock files: that {version} is what gets installed is shown by the"
-    " changed files and the repository's checks alone."
+    "Fettle cannot read these files itself: that {version} is what gets installed is shown by the"
+    " changed files, by the commands that accepted them, and by the repository's checks."
 )
 
 
@@ -70,7 +70,7 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     checking = _Checking(run, work, await known_ecosystem(run, work.found.group))
     assert work.refusal is not None, "the ladder was asked first"
     if checking.ecosystem is None and (recipe := await _find_recipe(run, work, setup)):
-        run.summarize("nothing could prove a change of its lock file")
+        run.summarize("nothing could prove a change of its files")
         refusal = work.refusal.model_copy(update={"cause": "no_tool", "reason": recipe})
         return work.model_copy(update={"refusal": refusal})
     try:
@@ -171,17 +171,18 @@ class _Checking:
             files=tuple(changed),
             evidence=(_TOLD.format(files=", ".join(changed[:10])),),
             notes=(_UNREAD.format(version=done.version.strip()),),
-            unread=list_written(changed),
+            unread=tuple(changed),
             summary=done.summary[:SUMMARY_LIMIT],
             tree=result,
         )
 
 
 async def _find_recipe(run: StageContext, work: Work, setup: SetupResult) -> str:
-    """Return what people can do where no change of the lock file could be proved; else nothing."""
+    """Return what people can do where no change of their files could be proved; else nothing."""
     group = work.found.group
-    locks = find_locks(await run.ports.source.files(run.base), group)
-    return explain_recipe(locks, setup, group)
+    paths = await run.ports.source.files(run.base)
+    locks = find_locks(paths, group)
+    return explain_recipe(locks or set(group.manifests).intersection(paths), setup, group)
 
 
 async def _refresh_lock(tree: WorkTree, ecosystem: Ecosystem, group: Group, version: str) -> None:

@@ -1,74 +1,43 @@
-"""Lock files that the ladder cannot read: which command of their own tool has accepted them.
+"""Dependency files that the ladder cannot read: which command of their own tool has accepted them.
 
-They hold hashes, which nobody can write by hand. A change of one is worth nothing until its tool
-has installed from it as it is, in the set-up sandbox, which alone reaches an index.
+A lock file holds hashes, which nobody can write by hand: a change of one is worth nothing until its
+tool has installed from it as it is. A manifest counts once its tool has found a solution of all
+that it asks for. Both happen in the set-up sandbox, which alone reaches an index. A file that no
+command here is known for is never taken on anybody's word.
 """
 
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
+from agents.pipelines.remediate.accepted.exit_codes import Program, must_succeed
+from agents.pipelines.remediate.accepted.tools import LOCKS, ProvingTool, find_tool, is_manifest
+from agents.pipelines.remediate.dependency_files import find_safe_version
 from agents.pipelines.remediate.ladder import Group
 from agents.ports import SetupCommand, SetupResult
 from agents.text import code_span, one_line
 
 LONGEST_COMMAND = 160
-_ACCEPTED = "{command} accepted {lock} as it is (exit code 0)."
+_ACCEPTED = "{command} accepted {file} as it is (exit code 0)."
+_RESOLVED = "{command} found a solution of what {file} asks for (exit code 0)."
 _UNPROVED = (
-    "No command has accepted {lock} as it is with the change: {why}. It holds hashes, which cannot"
+    "No command has accepted {file} as it is with the change: {why}. It holds hashes, which cannot"
     " be told from wrong ones without its tool"
 )
-_RECIPE = (
-    "Fettle cannot read {lock}, and {why}, so nobody could prove a change of it. On a machine with"
-    " the tool, run {commands} in {place}, look at what changed, and commit it. Where set-up"
-    " installs from {lock} (`setup.run` in `.github/fettle.yml`), Fettle can try by itself."
+_UNRESOLVED = (
+    "No command has found a solution of what {file} asks for with the change: {why}. Without its"
+    " tool nobody knows whether it can be installed"
 )
+_RECIPE = (
+    "Fettle cannot read {file}, and {why}, so nobody could prove a change of it. On a machine with"
+    " the tool, run {commands} in {place}, look at what changed{goal}, and commit it. Where set-up"
+    " installs from {file} (`setup.run` in `.github/fettle.yml`), Fettle can try by itself."
+)
+_GOAL = ": {package} has to be at {version} or newer"
 _NOT_RUN = "its tool did not run here"
 _FAILED = "{command} ended with exit code {code}"
-
-
-@dataclass(frozen=True)
-class _Tool:
-    """What writes a lock file."""
-
-    ecosystem: str
-    """GitHub's name of it."""
-    accepts: re.Pattern[str]
-    """A command that installs from the lock file and refuses one that is wrong."""
-    recipe: str
-    """How a person moves one package in it."""
-
-
-def _tool(ecosystem: str, accepts: str, recipe: str) -> _Tool:
-    return _Tool(ecosystem, re.compile(accepts), recipe)
-
-
-_YARN = r"\byarn install\b.*(?:--frozen-lockfile|--immutable)"
-_TOOLS = {
-    "yarn.lock": _tool(
-        "npm", _YARN, "`yarn up -R {package}` (with yarn 1 `yarn upgrade {package}`)"
-    ),
-    "bun.lock": _tool("npm", r"\bbun install\b.*--frozen-lockfile", "`bun update {package}`"),
-    "package-lock.json": _tool("npm", r"\bnpm ci\b", "`npm update {package}`"),
-    "pnpm-lock.yaml": _tool(
-        "npm", r"\bpnpm install\b.*(?<!no)-frozen-lockfile", "`pnpm update {package}`"
-    ),
-    "go.sum": _tool(
-        "go", r"\bgo mod (?:download|verify)\b", "`go get {package}` and `go mod tidy`"
-    ),
-    "Pipfile.lock": _tool("pip", r"\bpipenv sync\b", "`pipenv upgrade {package}`"),
-    "pdm.lock": _tool("pip", r"\bpdm install\b.*--frozen-lockfile", "`pdm update {package}`"),
-    "poetry.lock": _tool("pip", r"\bpoetry (?:install|sync)\b", "`poetry update {package}`"),
-    "uv.lock": _tool("pip", r"\buv sync\b.*--(?:frozen|locked)", "`uv lock -P {package}`"),
-    "Cargo.lock": _tool("rust", r"\bcargo fetch --locked\b", "`cargo update -p {package}`"),
-    "Gemfile.lock": _tool(
-        "rubygems", r"BUNDLE_FROZEN=true bundle install", "`bundle update --conservative {package}`"
-    ),
-    "composer.lock": _tool("composer", r"\bcomposer install\b", "`composer update {package} -W`"),
-}
+_REWRITTEN = "set-up itself changed it, so what was installed is something else"
 
 
 def find_locks(paths: Iterable[str], group: Group) -> tuple[str, ...]:
@@ -78,7 +47,7 @@ def find_locks(paths: Iterable[str], group: Group) -> tuple[str, ...]:
     while True:
         found = [
             path
-            for name, tool in _TOOLS.items()
+            for name, tool in LOCKS.items()
             if tool.ecosystem == group.ecosystem and (path := posixpath.join(folder, name)) in there
         ]
         if found or not folder:
@@ -86,63 +55,108 @@ def find_locks(paths: Iterable[str], group: Group) -> tuple[str, ...]:
         folder = posixpath.dirname(folder)
 
 
-def list_written(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the paths that are such lock files."""
-    return tuple(path for path in paths if posixpath.basename(path) in _TOOLS)
-
-
-def explain_recipe(locks: Iterable[str], setup: SetupResult, group: Group) -> str:
-    """Return what people can do about a lock file that set-up does not install from.
+def explain_recipe(files: Iterable[str], setup: SetupResult, group: Group) -> str:
+    """Return what people can do about a file that set-up does not install from.
 
     Empty where set-up accepts all of them: then a change of them can be proved as well.
     """
-    for lock in locks:
-        if (why := _explain(lock, setup)) is not None:
-            package = one_line(group.package, 100).replace("`", "'")
-            recipe = _TOOLS[posixpath.basename(lock)].recipe.format(package=package)
-            place = posixpath.dirname(lock)
-            return _RECIPE.format(
-                lock=code_span(lock),
-                why=why,
-                commands=recipe,
-                place=code_span(place) if place else "the repository's root",
-            )
+    for file in files:
+        if (why := _explain(file, setup)) is not None:
+            return _format_recipe(file, why, group)
     return ""
 
 
-def list_unproved(locks: Iterable[str], setup: SetupResult) -> list[str]:
-    """Return for each lock file that no command accepted why it proves nothing."""
+def list_unproved(files: Iterable[str], setup: SetupResult) -> list[str]:
+    """Return for each file that no command accepted why it proves nothing."""
     return [
-        _UNPROVED.format(lock=code_span(lock), why=why)
-        for lock in locks
-        if (why := _explain(lock, setup)) is not None
+        (_UNRESOLVED if is_manifest(file) else _UNPROVED).format(file=code_span(file), why=why)
+        for file in files
+        if (why := _explain(file, setup)) is not None
     ]
 
 
-def list_accepted(locks: Iterable[str], setup: SetupResult) -> list[str]:
-    """Return for each lock file which command accepted it, as evidence."""
+def list_accepted(files: Iterable[str], setup: SetupResult) -> list[str]:
+    """Return for each file which command accepted it, as evidence."""
     return [
-        _ACCEPTED.format(command=_name(command), lock=code_span(lock))
-        for lock in locks
-        for command in _find_commands(lock, setup)[-1:]
-        if command.exit_code == 0
+        (_RESOLVED if is_manifest(file) else _ACCEPTED).format(
+            command=_name(command), file=code_span(file)
+        )
+        for file in files
+        if isinstance(command := _find_proof(file, setup), SetupCommand) and not command.exit_code
     ]
 
 
-def _explain(lock: str, setup: SetupResult) -> str | None:
-    """Return why the lock file is not accepted; None where it is."""
-    commands = _find_commands(lock, setup)
-    if not commands:
+def _format_recipe(file: str, why: str, group: Group) -> str:
+    package = one_line(group.package, 100).replace("`", "'")
+    version, place = find_safe_version(group), posixpath.dirname(file)
+    made = {
+        "equals": f"=={version}",
+        "at": f"@{version}",
+        "at_v": f"@v{version.removeprefix('v')}",
+        "precise": f" --precise {version}",
+        "colon": f":^{version}",
+        "version_option": f" --version {version}",
+    }
+    about = {name: text if version else "" for name, text in made.items()}
+    recipe = find_tool(file).recipe.format(
+        package=package, version=version or "(the fixed version)", **about
+    )
+    return _RECIPE.format(
+        file=code_span(file),
+        why=why,
+        commands=recipe,
+        goal=_GOAL.format(package=f"`{package}`", version=version) if version else "",
+        place=code_span(place) if place else "the repository's root",
+    )
+
+
+def _explain(file: str, setup: SetupResult) -> str | None:
+    """Return why the file is not accepted; None where it is."""
+    if file in setup.changed:
+        return _REWRITTEN
+    found = _find_proof(file, setup)
+    if found is None:
         return _NOT_RUN
-    failed = [command for command in commands if command.exit_code]
-    if failed:
-        return _FAILED.format(command=_name(failed[0]), code=failed[0].exit_code)
+    if found.exit_code:
+        return _FAILED.format(command=_name(found), code=found.exit_code)
     return None
 
 
-def _find_commands(lock: str, setup: SetupResult) -> list[SetupCommand]:
-    accepts = _TOOLS[posixpath.basename(lock)].accepts
-    return [command for command in setup.commands if accepts.search(command.command)]
+def _find_proof(file: str, setup: SetupResult) -> SetupCommand | None:
+    """Return the command that accepted the file, or the one that did not; None: there was none.
+
+    Once it was refused, only a command of the same kind that follows at once is believed: another
+    one may have written the file anew.
+    """
+    tool, folder = find_tool(file), posixpath.dirname(file)
+    for place in _list_folders(folder) if tool.within else (folder,):
+        refused = None
+        for command in setup.commands:
+            if not _accepts(command.command, tool, file, place):
+                if refused:
+                    return refused
+                continue
+            if not command.exit_code:
+                return command
+            refused = refused or command
+        if refused:
+            return refused
+    return None
+
+
+def _accepts(command: str, tool: ProvingTool, file: str, place: str) -> bool:
+    def test(program: Program) -> bool:
+        return program.folder == place and any(form.fits(program, file) for form in tool.forms)
+
+    return must_succeed(command, test)
+
+
+def _list_folders(folder: str) -> Iterator[str]:
+    """Yield a folder and all above it, up to the root."""
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder)
+    yield ""
 
 
 def _name(command: SetupCommand) -> str:

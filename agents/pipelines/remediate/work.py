@@ -45,7 +45,7 @@ class Bump(Frozen):
     major: str = ""
     """The other major version that it moves to, where that may break what uses it."""
     unread: tuple[str, ...] = ()
-    """Lock files in it that code cannot read: a command of their own tool has to accept them."""
+    """Files in it that code cannot read: a command of their own tool has to accept each of them."""
 
     @classmethod
     def from_fix(cls, fix: Fix) -> Bump:

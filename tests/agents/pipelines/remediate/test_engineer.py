@@ -7,8 +7,15 @@ import pytest
 from agents.errors import BudgetExceeded, ModelRefused
 from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import Stuck
+from agents.ports import SetupCommand, SetupResult
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock
+
+
+def resolved(*commands, code=0):
+    """Return a set-up by these commands, which ended so."""
+    made = (SetupCommand(command=c, exit_code=code, seconds=1, output="") for c in commands)
+    return SetupResult(source="found", commands=tuple(made))
 
 
 async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene, acts):
@@ -161,6 +168,7 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
         acts.sums_up(),
     ]
     place = scene(answers, files=files, known=False)
+    place.world.source.installed = resolved("go mod download")
     alerts = [alert(ecosystem="go", manifest="go.mod")]
     place.world.alerts.advisories = tuple(alerts)
 
@@ -168,6 +176,45 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
 
     assert result_of(outcome.rule) == "fixed", outcome.text
     assert "shown by the changed files" in outcome.report
+    said = "`go mod download` found a solution of what `go.mod` asks for (exit code 0)."
+    assert said in place.told
+
+
+@pytest.mark.parametrize(
+    ("setup", "why"),
+    [((), "its tool did not run here"), (("mvn test",), "`mvn test` ended with exit code 1")],
+)
+async def test_a_manifest_whose_tool_found_no_solution_is_never_published(scene, acts, setup, why):
+    """Before the change it did: so a model is asked, and its word is not enough."""
+    answers = [acts.write("pom.xml", "<version>3.1.4</version>"), acts.change()]
+    place = scene(answers, files={"pom.xml": "<version>3.1.3</version>"}, known=False)
+    place.world.alerts.advisories = (alert(ecosystem="maven", manifest="pom.xml"),)
+    results = iter([resolved("mvn --batch-mode test")])
+
+    async def set_up(base, policy, image=None):
+        place.world.source.bases.append(base)
+        return next(results, resolved(*setup, code=1))
+
+    place.world.source.set_up = set_up
+    outcome = await place.run(ecosystem="maven", max_iterations=1)
+
+    assert result_of(outcome.rule) == "verify_failed"
+    assert why in outcome.text
+    assert not place.pushed
+
+
+async def test_where_no_command_could_prove_a_manifest_no_model_is_asked(scene):
+    place = scene(files={"pom.xml": "<version>3.1.3</version>"}, known=False)
+    about = {"first_patched": "3.1.4", "ecosystem": "maven", "manifest": "pom.xml"}
+    place.world.alerts.advisories = (alert().model_copy(update=about),)
+
+    outcome = await place.run(ecosystem="maven")
+
+    assert result_of(outcome.rule) == "infra_error"
+    assert "its tool did not run here" in outcome.text
+    assert "-DdepVersion=3.1.4" in outcome.text, "the recipe names the version"
+    assert "`jinja2` has to be at 3.1.4 or newer" in outcome.text
+    assert place.world.model.asked == []
 
 
 @pytest.mark.parametrize(
@@ -183,6 +230,7 @@ async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, versi
     files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
     change = acts.write("go.mod", "require example.com/jinja2 v3.1.4\n")
     place = scene([change, acts.change(version), RuntimeError("again")], files=files, known=False)
+    place.world.source.installed = resolved("go mod download")
     place.world.alerts.advisories = (alert(ecosystem="go", manifest="go.mod"),)
 
     with pytest.raises(RuntimeError, match="again"):

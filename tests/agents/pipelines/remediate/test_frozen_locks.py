@@ -57,10 +57,8 @@ async def test_where_no_tool_runs_no_model_is_asked_and_people_get_the_recipe(ya
     outcome = await place.run(ecosystem="npm")
 
     assert result_of(outcome.rule) != "fixed"
-    assert (
-        "`yarn up -R jinja2` (with yarn 1 `yarn upgrade jinja2`) in the repository's root"
-        in outcome.text
-    )
+    by_hand = "`yarn up -R jinja2` (with yarn 1 `yarn upgrade jinja2`) in the repository's root"
+    assert by_hand in outcome.text
     assert "its tool did not run here" in outcome.text
     assert place.world.model.asked == []
     assert not place.pushed
@@ -135,3 +133,116 @@ def test_only_an_install_that_holds_to_the_lock_is_a_proof(lock, accepted, refus
     assert list_accepted([lock], make_setup((accepted, 1))) == []
     assert lock in explain_recipe([lock], other, GROUP)
     assert explain_recipe([lock], good, GROUP) == ""
+
+
+@pytest.mark.parametrize(
+    ("lock", "accepted", "refused"),
+    [
+        ("bun.lockb", "bun ci", "bun add x"),
+        ("npm-shrinkwrap.json", "npm ci", "npm install"),
+        ("go.work.sum", "go mod download", "go mod download example.com/x@v1"),
+        ("gems.locked", "bundle install --frozen", "bundle install"),
+        ("packages.lock.json", "dotnet restore --locked-mode", "dotnet restore"),
+        ("mix.lock", "mix deps.get --only test --check-locked", "mix deps.get"),
+        ("pubspec.lock", "dart pub get --enforce-lockfile", "dart pub get"),
+        ("Package.resolved", "swift package resolve --force-resolved-versions", "swift build"),
+        ("pylock.toml", "uv pip sync pylock.toml", "uv pip sync requirements.txt"),
+        ("gradle.lockfile", "gradle --no-daemon testClasses", "gradle -m testClasses"),
+        ("go.sum", "go mod download", "go mod verify"),  # what was not downloaded passes
+    ],
+)
+def test_every_kind_of_lock_has_its_command(lock, accepted, refused):
+    assert list_unproved([lock], installed((accepted, 0))) == []
+    assert len(list_unproved([lock], installed((refused, 0)))) == 1
+    assert len(list_unproved([lock], installed())) == 1
+
+
+def test_a_file_that_nobody_here_knows_is_never_taken_on_a_word():
+    every = installed(("npm ci", 0), (YARN, 0), ("go mod download", 0))
+    [why] = list_unproved(["flake.lock"], every)
+    assert "It holds hashes" in why
+    assert "flake.lock" in explain_recipe(["flake.lock"], every, GROUP)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm ci || npm install",
+        "npm ci --dry-run; true",
+        "npm ci; true",
+        "npm ci | tail -n 3",
+        "npm ci &",
+        "! npm ci",
+        "npm ci --dry-run",
+        "npm ci --omit=dev",
+        "npm ci --prefix web",
+        "echo npm ci",
+        "if npm ci; then true; fi",
+        "npm() { true; }; npm ci",
+        "cd api && npm ci",
+        'cd "$WHERE" && npm ci',
+        "true || npm ci",
+        "for each in a; do npm ci; done",
+        "npm ci && (",
+    ],
+)
+def test_a_line_that_may_end_well_without_the_tool_accepts_nothing(command):
+    assert len(list_unproved(["package-lock.json"], installed((command, 0)))) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd web && npm ci --ignore-scripts --no-audit --no-fund",
+        "cd web && export PATH=.venvs/web/bin:$PATH && npm ci",
+        "cd web && npm ci >log 2>&1",
+        "(cd web && npm ci)",
+        "cd web; npm ci --audit=false || npm clean-install",
+        "cd ./api/../web && CI=1 npm ci && npm run build",
+    ],
+)
+def test_the_command_has_to_run_in_the_folder_of_the_lock(command):
+    assert list_unproved(["web/package-lock.json"], installed((command, 0))) == []
+    for other in ("package-lock.json", "web/ui/package-lock.json", "api/package-lock.json"):
+        assert len(list_unproved([other], installed((command, 0)))) == 1
+
+
+def test_what_set_up_wrote_anew_proves_nothing_of_what_was_there():
+    again = installed(("npm ci", 1), ("npm install", 0), ("npm ci", 0))
+    assert len(list_unproved(["package-lock.json"], again)) == 1
+    changed = installed(("npm ci", 0)).model_copy(update={"changed": ("package-lock.json",)})
+    assert "set-up itself changed it" in list_unproved(["package-lock.json"], changed)[0]
+    anyway = installed(("composer install", 2), ("composer install --ignore-platform-reqs", 0))
+    assert list_unproved(["composer.lock"], anyway) == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "command", "other"),
+    [
+        ("pom.xml", "mvn --batch-mode -Dmaven.test.failure.ignore=true test", "mvn --version"),
+        ("core/pom.xml", "mvn dependency:go-offline", "mvn -pl web test"),
+        ("build.gradle.kts", "gradle --console=plain --continue testClasses", "gradle tasks"),
+        ("gradle/libs.versions.toml", "./gradlew build", "gradle help"),
+        ("src/App/App.csproj", "dotnet restore", "dotnet --info"),
+        ("setup.py", "pip install -e '.[test]'", "pip install pytest"),
+        ("setup.py", "python3 -m pip install .", "pip install -e . --no-deps"),
+        ("requirements-dev.txt", "pip install -r requirements-dev.txt", "pip install ."),
+        ("package.json", "npm install --no-package-lock", "npm run build"),
+        ("mix.exs", "mix deps.get --only test", "mix compile"),
+        ("web/package.json", "yarn install", "cd api && yarn install"),
+    ],
+)
+def test_a_manifest_counts_once_its_tool_has_found_a_solution(manifest, command, other):
+    assert list_unproved([manifest], installed((command, 0))) == []
+    [said] = list_accepted([manifest], installed((command, 0)))
+    assert "found a solution" in said
+    assert len(list_unproved([manifest], installed((command, 1)))) == 1
+    assert len(list_unproved([manifest], installed((other, 0)))) == 1
+
+
+def test_the_recipe_names_the_smallest_version_that_the_alerts_call_safe():
+    patched = [alert(first_patched="3.1.4"), alert("< 3.1.6", 6, first_patched="3.1.6")]
+    group = GROUP.model_copy(update={"ecosystem": "pip", "advisories": tuple(patched)})
+    assert "`uv lock -P left==3.1.6`" in explain_recipe(["uv.lock"], installed(), group)
+    hostile = group.model_copy(update={"advisories": (alert(first_patched="3.1.4; rm -rf x"),)})
+    assert "rm -rf" not in explain_recipe(["uv.lock"], installed(), hostile)

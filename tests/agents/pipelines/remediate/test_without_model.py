@@ -58,14 +58,14 @@ async def test_what_only_an_engineer_could_do_ends_in_words(alone):
 @pytest.mark.parametrize(
     ("ecosystem", "manifest", "said"),
     [
-        ("maven", "pom.xml", "No rule of Fettle's mends `pom.xml` (maven): only a model"),
-        ("maven", "build.gradle", "No rule of Fettle's mends `build.gradle` (maven)"),
-        ("nuget", "packages.lock.json", "No rule of Fettle's mends `packages.lock.json` (nuget)"),
+        ("maven", "pom.xml", "-Dincludes=jinja2 -DdepVersion=3.1.4"),
+        ("maven", "build.gradle", "run `gradle build` after setting the version of jinja2"),
+        ("nuget", "packages.lock.json", "run `dotnet add package jinja2 --version 3.1.4`"),
         ("npm", "bun.lock", "run `bun update jinja2` in the repository's root"),  # its tool's way
     ],
 )
 async def test_what_no_rule_mends_is_said_before_a_rung_is_tried(alone, ecosystem, manifest, said):
-    about = {"ecosystem": ecosystem, "manifest": manifest}
+    about = {"ecosystem": ecosystem, "manifest": manifest, "first_patched": "3.1.4"}
     known = group("jinja2", manifests=[manifest]).model_copy(update={"ecosystem": ecosystem})
     assert ecosystem_of(frozenset({manifest}), known) is None
     place = alone(advisories=[alert().model_copy(update=about)], files={manifest: ""}, known=False)

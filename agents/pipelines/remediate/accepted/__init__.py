@@ -1,0 +1,1 @@
+"""Whether a command of its own tool has accepted a dependency file."""
