@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from univers.versions import (
-    ComposerVersion,
     GolangVersion,
     MavenVersion,
     NugetVersion,
@@ -16,6 +15,7 @@ from univers.versions import (
 
 from agents.analysis.lock_files import is_dependency_file
 from agents.pipelines.remediate.ladder import NPM, PYPI, Group, Ranges, Scheme, Unfit
+from agents.pipelines.remediate.ladder.composer.versions import SCHEME as COMPOSER
 
 _SCHEMES: Mapping[str, Scheme] = {
     "pip": PYPI,
@@ -23,7 +23,7 @@ _SCHEMES: Mapping[str, Scheme] = {
     "go": Scheme("golang", GolangVersion),
     "rust": Scheme("cargo", SemverVersion),
     "rubygems": Scheme("gem", RubygemsVersion),
-    "composer": Scheme("composer", ComposerVersion),
+    "composer": COMPOSER,
     "maven": Scheme("maven", MavenVersion),
     "nuget": Scheme("nuget", NugetVersion),
 }

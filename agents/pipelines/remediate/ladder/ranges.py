@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
+from univers.version_constraint import VersionConstraint
 from univers.version_range import (
     GemVersionRange,
     NpmVersionRange,
@@ -22,6 +25,19 @@ LONGEST = 100  # characters of a version: comparing numbers of a million digits 
 
 
 _YEARS = range(1990, 2100)
+_BOUND = re.compile(r"(<=|>=|<|>|=|!=)\s*(\S+)")
+
+
+class NumberedVersion(Version):
+    """A version of an ecosystem that univers does not order as its own tool does."""
+
+    @abstractmethod
+    def list_numbers(self) -> tuple[int, ...]:
+        """Return its numbers, without what says of which stage it is."""
+
+    @abstractmethod
+    def is_unstable(self) -> bool:
+        """Return whether it comes before the release of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +47,8 @@ class Scheme:
     name: str
     """The name that univers, and Package URLs, know it by."""
     version: type[Version]
+    range: type[VersionRange] | None = None
+    """What holds such versions, where that is not univers' own."""
 
     def parse(self, text: str) -> Version | None:
         """Return the version, or None for what is none."""
@@ -43,6 +61,8 @@ class Scheme:
         """Return its numbers, like (3, 1, 4); empty for what is no version."""
         version = self.parse(text)
         match version:
+            case NumberedVersion():
+                return (0, *version.list_numbers())
             case PypiVersion():
                 return (version.value.epoch, *version.value.release)
             case SemverVersion():
@@ -55,6 +75,8 @@ class Scheme:
         """Return whether it is one that people have to ask for; what is no version is one, too."""
         version = self.parse(text)
         match version:
+            case NumberedVersion():
+                return version.is_unstable()
             case PypiVersion():
                 return bool(version.value.is_prerelease)
             case SemverVersion():
@@ -149,8 +171,10 @@ def _read_native(kind: Any, wanted: str) -> VersionRange:
 def _range(scheme: Scheme, advisory: Advisory) -> VersionRange:
     try:
         if len(advisory.vulnerable) <= LONGEST * 4:
-            found: VersionRange = build_range_from_github_advisory_constraint(
-                scheme.name, advisory.vulnerable
+            found: VersionRange = (
+                _build_range(scheme, scheme.range, advisory.vulnerable)
+                if scheme.range
+                else build_range_from_github_advisory_constraint(scheme.name, advisory.vulnerable)
             )
             return found
     except ValueError:
@@ -160,6 +184,17 @@ def _range(scheme: Scheme, advisory: Advisory) -> VersionRange:
         f"The vulnerable range of {advisory.ghsa_id} is not one that Fettle can read, so nothing "
         "can be shown to be outside of it. Fix this one by hand.",
     )
+
+
+def _build_range(scheme: Scheme, kind: type[VersionRange], text: str) -> VersionRange:
+    """Return a range as GitHub writes it. Raises ValueError."""
+    bounds = []
+    for part in text.split(","):
+        found = _BOUND.fullmatch(part.strip())
+        if found is None:
+            raise ValueError(part)
+        bounds.append(VersionConstraint(comparator=found[1], version=scheme.version(found[2])))
+    return kind(constraints=tuple(sorted(bounds)))
 
 
 def _pad(numbers: tuple[int, ...], width: int) -> tuple[int, ...]:

@@ -9,9 +9,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from univers.versions import ComposerVersion
-
 from agents.pipelines.remediate.ladder.composer import constraints
+from agents.pipelines.remediate.ladder.composer.versions import SCHEME, is_development
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
@@ -43,7 +42,10 @@ _COMPOSER = Program(
 )
 _QUIET = "--no-scripts --no-plugins --no-ansi --no-progress"
 _LOOSE = "--ignore-platform-req=ext-* --ignore-platform-req=lib-*"
-_LISTED = "composer show --all --no-plugins --no-ansi --format=json -- {name} 2>/dev/null"
+_LISTED = """\
+composer show --all --no-plugins --no-ansi --format=json -- {name} 2>"$work/said" ||
+  {{ cat -- "$work/said"; exit 1; }}
+"""
 _RELOCK = "composer update {quiet} {loose} --no-install {names} {pins}"
 _FROZEN = """\
 composer validate --no-plugins --no-ansi --no-check-publish --no-check-all || exit 1
@@ -72,7 +74,7 @@ class Composer(WithoutOverrides):
     tool = "Composer"
     no_overrides = _NO_OVERRIDES
     locks = True
-    scheme: Scheme = Scheme("composer", ComposerVersion)
+    scheme: Scheme = SCHEME
 
     def __init__(self, directory: str, *, seconds: float = 300) -> None:
         self._directory = directory
@@ -103,10 +105,14 @@ class Composer(WithoutOverrides):
         return Locked(entries=tuple(_list_entries(lock, self._lock)), own=own)
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
-        """Return the versions that the repositories effective in the sandbox offer."""
+        """Return the versions that the repositories effective in the sandbox offer.
+
+        Branches are none: their code changes under one version.
+        """
         output = await self._call(tree, _LISTED.format(name=shlex.quote(package)))
         try:
-            return [str(each).removeprefix("v") for each in json.loads(output)["versions"]]
+            offered = [str(each) for each in json.loads(output)["versions"]]
+            return [each.removeprefix("v") for each in offered if not is_development(each)]
         except (ValueError, LookupError, TypeError) as error:
             said = tail_output(output)
             text = f"Composer did not say which versions of {package} there are: {said}"

@@ -5,19 +5,37 @@ https://getcomposer.org/doc/articles/versions.md
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Iterator
 
-from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.composer.versions import DEVELOPMENT, Key, read_key
 
-_PIN = re.compile(r"(\s*=?\s*v?)([0-9]+(?:\.[0-9]+){1,2}(?:-[0-9A-Za-z.]+)?)(\s*)")
-_SIGNED = re.compile(r"(\s*[\^~]\s*v?)([0-9]+(?:\.[0-9]+){0,2})(\s*)")
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+){0,2}")
+_PIN = re.compile(r"(\s*=?\s*v?)([0-9]+(?:\.[0-9]+){1,3}(?:-[0-9A-Za-z.]+)?)(\s*)")
+_SIGNED = re.compile(r"(\s*[\^~]\s*v?)([0-9]+(?:\.[0-9]+){0,3})(\s*)")
+_BETWEEN = re.compile(r"\s*(\S+)\s+-\s+(\S+)\s*")
+_STABILITY = re.compile(r"@(?:stable|rc|beta|alpha|dev)$", re.IGNORECASE)
+_STARRED = re.compile(r"v?(\d+(?:\.\d+){0,2})(?:\.[xX*])+")
+_NUMBERS = re.compile(r"v?(\d+(?:\.\d+){0,3})")
+_COMPARED = re.compile(r"(<>|!=|>=?|<=?|==?)?(.*)")
+_TESTS: dict[str, Callable[[Key, Key], bool]] = {
+    "": operator.eq,
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def admits(constraint: str, version: str) -> bool:
     """Return whether a constraint admits a version; what names a branch admits none."""
-    either = [part for part in re.split(r"\|\|?", constraint) if part.strip()]
-    return any(specs.admits(" ".join(map(_to_npm, _split(part))), version) for part in either)
+    key = read_key(version)
+    either = re.split(r"\|\|?", constraint)
+    return key is not None and any(_holds(part, key) for part in either if part.strip())
 
 
 def move_pin(constraint: str, version: str) -> str | None:
@@ -35,18 +53,73 @@ def move_range(constraint: str, version: str) -> str | None:
     return move_pin(constraint, version) or f"{constraint.strip()} || ^{version}"
 
 
-def _split(part: str) -> list[str]:
-    """Return the bounds that all have to hold, a hyphenated range as two."""
-    if found := re.fullmatch(r"\s*(\S+)\s+-\s+(\S+)\s*", part):
-        return [f">={found[1]}", f"<={found[2]}"]
-    return re.sub(r"([<>=!~^])\s+", r"\1", part).replace(",", " ").split()
+def _holds(part: str, key: Key) -> bool:
+    """Return whether all bounds of a part hold for a version."""
+    try:
+        if found := _BETWEEN.fullmatch(part):
+            return all(_list_between(found[1], found[2], key))
+        bounds = re.sub(r"([<>=!~^])\s+", r"\1", part).replace(",", " ").split()
+        return all(_holds_bound(_STABILITY.sub("", bound) or "*", key) for bound in bounds)
+    except _Unread:
+        return False
 
 
-def _to_npm(bound: str) -> str:
-    """Return one bound as npm writes it: a bare version is that one, and `~1.2` goes up to 2.0."""
-    plain = bound.partition("@")[0].replace("==", "=")
-    if plain.startswith("~") and plain.count(".") < 2:
-        return f"^{plain[1:]}"
-    if _NUMBERS.fullmatch(plain.removeprefix("v")):
-        return f"={'.'.join([*plain.removeprefix('v').split('.'), '0', '0'][:3])}"
-    return plain
+def _holds_bound(bound: str, key: Key) -> bool:
+    if re.fullmatch(r"v?[xX*](?:\.[xX*])*", bound):
+        return True
+    if bound[:1] in ("~", "^"):
+        low, plain = _read(bound[1:]), _NUMBERS.match(bound[1:])
+        given = plain[1].split(".") if plain else []
+        place = _find_caret_place(given) if bound[0] == "^" else max(1, len(given) - 1)
+        return _lower(bound[1:], low) <= key < _next(low, place)
+    if found := _STARRED.fullmatch(bound):
+        low = _read(found[1])
+        return _as_development(low) <= key < _next(low, found[1].count(".") + 1)
+    compared = _COMPARED.fullmatch(bound)
+    sign, text = (compared[1] or "", compared[2]) if compared else ("", "")
+    limit = _read(text)
+    if sign in ("<", ">="):
+        limit = _lower(text, limit)
+    return _TESTS[sign](key, limit)
+
+
+def _list_between(low: str, high: str, key: Key) -> Iterator[bool]:
+    """Yield whether a version is in both bounds of a hyphened range; a part of a version is all."""
+    yield _lower(low, _read(low)) <= key
+    plain, limit = _NUMBERS.fullmatch(high), _read(high)
+    if plain and plain[1].count(".") < 2:
+        yield key < _next(limit, plain[1].count(".") + 1)
+    else:
+        yield key <= limit
+
+
+def _find_caret_place(given: list[str]) -> int:
+    """Return which number must not move: the first that is not 0, of the first three."""
+    return next((at for at, each in enumerate(given[:3], 1) if int(each)), min(len(given), 3))
+
+
+def _lower(text: str, key: Key) -> Key:
+    """Return where a lower bound begins: what is plainly numbered takes its own stages in."""
+    return _as_development(key) if _NUMBERS.fullmatch(text) else key
+
+
+def _as_development(key: Key) -> Key:
+    return key[0], DEVELOPMENT, (), 0
+
+
+def _next(key: Key, place: int) -> Key:
+    """Return the first version whose number at that place is one higher."""
+    numbers = [*key[0][:place]]
+    numbers[-1] += 1
+    return (*numbers, *(0,) * (4 - len(numbers))), DEVELOPMENT, (), 0
+
+
+class _Unread(ValueError):
+    """A bound that is none of versions."""
+
+
+def _read(text: str) -> Key:
+    key = read_key(text)
+    if key is None:
+        raise _Unread(text)
+    return key

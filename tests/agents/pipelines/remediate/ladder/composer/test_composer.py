@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Stuck, Unfit, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.composer import constraints
 from agents.pipelines.remediate.ladder.composer.adapter import Composer
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
@@ -196,3 +196,20 @@ async def test_what_is_no_package_or_version_is_never_put_on_a_command_line(tree
     with pytest.raises(Unfit):
         await Composer("").read(tree)
     assert tree.ran == []
+
+
+async def test_a_branch_is_never_a_target(packages):
+    """The code of `2.4.x-dev` is another one tomorrow, under the same version."""
+    for version in ("1.4.x-dev", "dev-main"):
+        packages.repository.publish("acme/codec", version)
+    await lock(packages, {"acme/codec": "^1.0"})
+    offered = await Composer("").available(packages, "acme/codec")
+    assert "1.3.0" in offered
+    assert not [each for each in offered if "dev" in each]
+
+
+async def test_what_composer_says_when_it_fails_is_told(packages):
+    await lock(packages, {"acme/codec": "^1.0"})
+    with pytest.raises(Stuck) as raised:
+        await Composer("").available(packages, "acme/none")
+    assert "acme/none" in str(raised.value)
