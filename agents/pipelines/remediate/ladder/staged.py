@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, require_finished, tail_output
 from agents.ports import WorkTree
 
 _UNPROVIDED = 97
@@ -85,8 +85,7 @@ class Program:
         said = tail_output(result.output)
         if result.exit_code == _UNPROVIDED:
             raise Unfit("no_tool", _NO_TOOL.format(name=self.name, said=said))
-        if result.why != "exit":
-            raise Stuck(f"{self.name} was stopped ({result.why}) after {result.seconds:.0f} s.")
+        require_finished(self.name, result)
         if result.exit_code:
             raise Stuck(f"{self.name} said: {said}")
         return result.output

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
-from agents.pipelines.remediate.ladder.values import Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit
 from agents.ports import WorkTree
 
 Lowest = tuple[Own, str]
@@ -16,9 +16,24 @@ Lowest = tuple[Own, str]
 
 _FAILED = "The requirements of `{file}` cannot be installed together any more: {said}"
 _UNPROVED = (
-    "That the requirements of `{file}` install together could not be proved: {tool} finds no"
-    " solution before the change either."
+    "That the requirements of {files} install together could not be proved: {tool} finds no"
+    " solution before the change either: {said} A change that nobody can prove is not published."
+    " Where they do install, move {moved}, run `{command}`, and commit it once that ends well."
 )
+
+
+def make_unproved(
+    files: Sequence[str], tool: str, command: str, said: str, versions: Sequence[Locked]
+) -> Unfit:
+    """Return what ends a climb where no change of these manifests can be proved.
+
+    `versions`: what was asked for before the change, and after it.
+    """
+    before, after = ({(e.name, e.version) for e in each.entries} for each in versions)
+    moved = (f"{name} to {version}" for name, version in sorted(after - before))
+    about = {"tool": tool, "command": command, "said": said, "moved": ", ".join(moved) or "it"}
+    named = ", ".join(f"`{file}`" for file in files)
+    return Unfit("no_tool", _UNPROVED.format(files=named, **about))
 
 
 class Unlocked(WithoutOverrides):
@@ -52,6 +67,10 @@ class Unlocked(WithoutOverrides):
     async def _find_conflict(self, tree: WorkTree, file: str, text: str) -> str:
         """Return what the tool says against installing all of it together; empty: nothing."""
 
+    @abstractmethod
+    def _name_command(self, file: str) -> str:
+        """Return the command with which people see whether all of it installs together."""
+
     @property
     def files(self) -> frozenset[str]:
         """Return the manifests."""
@@ -83,12 +102,13 @@ class Unlocked(WithoutOverrides):
             changes += await self._require(tree, file, package, version, widen=widen)
         return changes
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove for each manifest that the tool finds a solution of all that it asks for."""
-        notes = []
         for file in self._manifests:
             failed = await self._find_conflict(tree, file, await read_text(tree, file))
-            if failed and not await self._find_conflict(tree, file, self._original[file]):
-                raise Stuck(_FAILED.format(file=file, said=tail_output(failed)))
-            notes += [_UNPROVED.format(file=file, tool=self.tool)] if failed else []
-        return notes
+            if failed and await self._find_conflict(tree, file, self._original[file]):
+                command = self._name_command(file)
+                raise make_unproved((file,), self.tool, command, failed, (before, after))
+            if failed:
+                raise Stuck(_FAILED.format(file=file, said=failed))
+        return []

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Literal
 
 from agents.errors import FettleError
-from agents.ports import Advisory
+from agents.ports import Advisory, CommandResult
 from agents.requests import Frozen, Overruled
 from agents.text import plain_output, printable
 
@@ -205,6 +205,26 @@ class Unfit(FettleError):
         super().__init__(text)
         self.cause = cause
         self.major = major
+
+
+def require_finished(program: str, result: CommandResult) -> None:
+    """Raise Stuck where something stopped a program before it had an answer.
+
+    What was killed says nothing: no output of it is no consent.
+    """
+    stopped = result.why if result.why != "exit" else "killed" if result.exit_code > 128 else ""
+    if stopped:
+        raise Stuck(f"{program} was stopped ({stopped}) after {result.seconds:.0f} s.")
+
+
+def describe_failure(program: str, result: CommandResult) -> str:
+    """Return what a program that ended by itself says against it; empty: it succeeded.
+
+    Raises Stuck where it was stopped.
+    """
+    require_finished(program, result)
+    said = tail_output(result.output) or f"{program} ended with exit code {result.exit_code}."
+    return said if result.exit_code else ""
 
 
 def tail_output(output: str) -> str:

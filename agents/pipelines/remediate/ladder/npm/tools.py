@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.npm.files import Table
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, require_finished, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
 
 UNPROVIDED = 97
@@ -156,8 +156,7 @@ async def call(
     when it fails, Unfit where the tool or the way to the indexes cannot be had.
     """
     result = await attempt(tree, body, seconds=seconds, tool=tool, staged=staged)
-    if result.why != "exit":
-        raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
+    require_finished(tool.program, result)
     if result.exit_code != 0:
         raise Stuck(f"{tool.program} said: {tail_output(_without_usage(result.output))}")
     return result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.ladder.npm.files import (
@@ -16,7 +17,7 @@ from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import Staged, attempt, harmless
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.unlocked import Lowest, Unlocked
-from agents.pipelines.remediate.ladder.values import Group
+from agents.pipelines.remediate.ladder.values import Group, describe_failure
 from agents.ports import WorkTree
 
 
@@ -52,10 +53,15 @@ class UnlockedNpm(NpmIndex, Unlocked):
 
         return await require(tree, file, package, goal, widen=widen, locked=False)
 
+    def _name_command(self, file: str) -> str:
+        folder = posixpath.dirname(file)
+        start = f"cd {shlex.quote(folder)} && " if folder else ""
+        return f"{start}npm install --package-lock-only"
+
     async def _find_conflict(self, tree: WorkTree, file: str, text: str) -> str:
         directory = posixpath.dirname(file)
         options = " ".join(await flags(tree, directory))
         staged = Staged(directory, {file: harmless(parse_json(text, file))})
         body = f"npm install --package-lock-only {options}"
         result = await attempt(tree, body, seconds=self._seconds, staged=staged)
-        return result.output if result.exit_code or result.why != "exit" else ""
+        return describe_failure("npm", result)

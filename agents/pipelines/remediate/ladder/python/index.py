@@ -22,7 +22,7 @@ from agents.pipelines.remediate.ladder.python.provided_tools import (
     call,
     call_in_turn,
 )
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, describe_failure, tail_output
 from agents.ports import WorkTree
 
 _HASHES = "--no-deps --no-build --generate-hashes --no-header --no-annotate --quiet --color never"
@@ -232,15 +232,15 @@ async def hashes(tree: WorkTree, package: str, version: str, seconds: float) -> 
 async def find_conflict(
     tree: WorkTree, wanted: Sequence[str], constraints: Sequence[str] = (), *, seconds: float
 ) -> str:
-    """Return what pip says against installing all of it together; empty: nothing.
+    """Return what pip says against installing all of it together; empty: it found a solution.
 
-    The requirements are lines that we wrote: a repository's own have options, which could lead pip
-    anywhere.
+    Raises Stuck where pip was stopped. The requirements are lines that we wrote: a repository's own
+    have options, which could lead pip anywhere.
     """
     for path, lines in zip(_SCRATCH.values(), (wanted, constraints), strict=True):
         await tree.write(path, "".join(f"{line}\n" for line in lines).encode())
     result = await attempt(tree, BASE, _RESOLVE.format(**_SCRATCH), seconds=seconds)
-    return result.output if result.exit_code or result.why != "exit" else ""
+    return describe_failure("pip", result)
 
 
 def is_hash(text: str) -> bool:

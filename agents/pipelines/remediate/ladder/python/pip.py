@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
@@ -18,7 +19,8 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
     respecify,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, tail_output
+from agents.pipelines.remediate.ladder.unlocked import make_unproved
+from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
@@ -27,10 +29,6 @@ _NO_OVERRIDES = (
     "nothing that does not fit together, constraints included."
 )
 _FAILED = "The requirements cannot be installed together any more: {said}"
-_UNPROVED = (
-    "That the requirements install together could not be proved: pip cannot resolve them before "
-    "the change either, without building packages."
-)
 
 
 def find(paths: frozenset[str], group: Group) -> Pip | None:
@@ -122,8 +120,10 @@ class Pip(index.PythonIndex, WithoutOverrides):
         failed = await self._find_conflict(tree, self._read)
         if failed:
             if not (self._original and await self._find_conflict(tree, self._original)):
-                raise Stuck(_FAILED.format(said=tail_output(failed)))
-            notes.append(_UNPROVED)
+                raise Stuck(_FAILED.format(said=failed))
+            wanted = shlex.join(part for file in self._manifests for part in ("-r", file))
+            command = f"python3 -m pip install --dry-run {wanted}"
+            raise make_unproved(self._manifests, self.tool, command, failed, (before, after))
         return [*notes, *await index.prove(tree, before, after, self._seconds)]
 
     async def _list_named_indexes(self, *_: object) -> Collection[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, require_finished, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
 
 _UNPROVIDED = 97
@@ -88,8 +88,7 @@ async def call_in_turn(
     """Run scripts, each with its tool, in one sandbox; return what they wrote. Raises as `call`."""
     program = scripts[0][0].program
     result = await _attempt(tree, scripts, seconds)
-    if result.why != "exit":
-        raise Stuck(f"{program} was stopped ({result.why}) after {result.seconds:.0f} s.")
+    require_finished(program, result)
     if result.exit_code != 0:
         raise Stuck(f"{program} said: {tail_output(result.output)}")
     return result.output

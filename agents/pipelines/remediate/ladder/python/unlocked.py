@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Collection, Sequence
 
 from packaging.requirements import Requirement
@@ -60,6 +61,9 @@ class UnlockedPython(index.PythonIndex, Unlocked):
             pyproject.parse_toml(await read_text(tree, file), file).unwrap() for file in files
         ]
         return {host for each in projects for host in pyproject.list_index_hosts(each, package)}
+
+    def _name_command(self, file: str) -> str:
+        return f"python3 -m pip install --dry-run {shlex.quote(posixpath.dirname(file) or '.')}"
 
     async def _find_conflict(self, tree: WorkTree, file: str, text: str) -> str:
         lines = [str(each) for each in _list_wanted(text, file)]
