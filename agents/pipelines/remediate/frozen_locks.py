@@ -21,6 +21,9 @@ from agents.text import code_span, one_line
 LONGEST_COMMAND = 160
 _ACCEPTED = "{command} accepted {file} as it is (exit code 0)."
 _RESOLVED = "{command} found a solution of what {file} asks for (exit code 0)."
+_REFUSED = (
+    "{command} refuses {file} with the change (exit code {code}), and accepted it as it was before"
+)
 _UNPROVED = (
     "No command has accepted {file} as it is with the change: {why}. It holds hashes, which cannot"
     " be told from wrong ones without its tool"
@@ -75,6 +78,18 @@ def list_unproved(files: Iterable[str], setup: SetupResult) -> list[str]:
     ]
 
 
+def list_refused(files: Iterable[str], setup: SetupResult, before: SetupResult) -> list[str]:
+    """Return for each lock file how a command refused it that had accepted it before the change."""
+    return [
+        _REFUSED.format(command=_name(refused), file=code_span(file), code=refused.exit_code)
+        for file in files
+        if posixpath.basename(file) in LOCKS
+        and (refused := _find_proof(file, setup)) is not None
+        and refused.exit_code
+        and _explain(file, before) is None
+    ]
+
+
 def list_accepted(files: Iterable[str], setup: SetupResult) -> list[str]:
     """Return for each file which command accepted it, as evidence."""
     return [
@@ -82,7 +97,7 @@ def list_accepted(files: Iterable[str], setup: SetupResult) -> list[str]:
             command=_name(command), file=code_span(file)
         )
         for file in files
-        if isinstance(command := _find_proof(file, setup), SetupCommand) and not command.exit_code
+        if (command := _find_proof(file, setup)) is not None and _explain(file, setup) is None
     ]
 
 

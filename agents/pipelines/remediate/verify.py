@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import ModelRefused, RunError
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.frozen_locks import list_unproved
+from agents.pipelines.remediate.frozen_locks import list_refused, list_unproved
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
@@ -197,12 +197,19 @@ def _list_install_problems(work: Work) -> list[FixObjection]:
 
 
 def _list_unproved_locks(work: Work) -> list[FixObjection]:
-    """Return the lock files that nobody can read and no tool has accepted."""
+    """Return the files that nobody can read and no tool accepted, and the locks that one refuses.
+
+    What the ladder has proved without installing is installed frozen by set-up, where it can be.
+    """
     if work.bump is None or work.setup is None:
         return []
+    faults = list_unproved(work.bump.unread, work.setup)
+    if work.quality is not None:
+        read = [file for bump in work.bumps for file in bump.files if file not in bump.unread]
+        faults += list_refused(read, work.setup, work.quality.baseline.setup)
     return [
         FixObjection(category="install", severity="high", description=f"{why}.")
-        for why in list_unproved(work.bump.unread, work.setup)
+        for why in dict.fromkeys(faults)
     ]
 
 

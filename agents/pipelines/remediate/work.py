@@ -224,7 +224,7 @@ class Work(Frozen):
     def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return the work with what installing and the checks say of it."""
         bump = self.bump
-        if bump is not None and (accepted := list_accepted(bump.unread, setup)):
+        if bump is not None and (accepted := list_accepted(bump.files, setup)):
             bump = bump.model_copy(update={"evidence": (*bump.evidence, *accepted)})
         return self.model_copy(update={"setup": setup, "quality": quality, "bump": bump})
 

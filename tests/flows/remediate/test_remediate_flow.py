@@ -88,7 +88,7 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
             "| `deepmerger` | `1.0.0` | `1.0.1` | patch |",
             "| `tests` | passed | passed |",
             "- Every copy of deepmerger (1.0.1) is outside of the ranges of 1 alert.",
-            "- npm accepts the lock file as it is: a frozen install works.",
+            "- `npm ci --dry-run` accepted the files as they are (exit code 0).",
             "No token was spent.",
         ):
             assert line in body
@@ -142,7 +142,7 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
         [comment] = pull.issue.comments
         assert comment.author.account.login == "fettle[bot]"
         assert "| `tests` | passed | passed |" in comment.body
-        assert "npm accepts the lock file as it is" in comment.body
+        assert "`npm ci --dry-run` accepted the files as they are" in comment.body
         assert at.results([outcome]) == ["fixed"]
         assert at.place.model.requests == []
 

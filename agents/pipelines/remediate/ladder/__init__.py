@@ -12,6 +12,7 @@ from agents.pipelines.remediate.ladder.ranges import NPM, PYPI, Ranges, Scheme
 from agents.pipelines.remediate.ladder.retire import do_without, targets_of
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
+    Accepted,
     Fix,
     Group,
     Level,
@@ -29,6 +30,7 @@ __all__ = [
     "FINDERS",
     "NPM",
     "PYPI",
+    "Accepted",
     "Advisory",
     "Copy",
     "Ecosystem",

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.values import Stuck, Target, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Stuck, Target, Unfit
 from agents.ports import WorkTree
 
 
@@ -95,10 +95,10 @@ class Ecosystem(Protocol):
         """
         ...
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
-        """Prove that lock file and manifests agree, and that what moved installs with its hashes.
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
+        """Prove that lock file and manifests agree, and that what moved has the hashes it says.
 
-        Returns notes on what could not be proved and could not be before. Raises Stuck when not.
+        Returns what ran to show it. Raises Stuck when it does not hold.
         """
         ...
 
@@ -133,7 +133,7 @@ class Aimed(Protocol):
 
 @runtime_checkable
 class Proving(Protocol):
-    """An Ecosystem whose `verify_lock` proves something else than that packages install."""
+    """An Ecosystem whose proof is no command of a package manager."""
 
     proof: str
     """What is proved, for people."""

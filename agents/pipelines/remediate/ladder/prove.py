@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from agents.pipelines.remediate.ladder.checked import LISTED, check
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Proving, find_young
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.values import Group, Move, Stuck, Terms
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Move, Stuck, Terms
 from agents.ports import WorkTree
 from agents.requests import Frozen
 
-_LOCKED = "{tool} accepts the lock file as it is: a frozen install works."
+_ACCEPTED = "`{command}` accepted the files as they are (exit code 0)."
+_FETCHED = "Fetched, and held against the hashes in the lock file: {named}."
+_UNPROVED = "No command of {tool} has accepted the files."
 _YOUNG = "It would bring in what was published after {newest}, or nobody says when: {named}."
-_UNLOCKED = "{tool} can install the requirements together."
 
 
 class Proof(Frozen):
@@ -42,22 +43,33 @@ async def prove(footing: Footing, named: Collection[str]) -> Proof:
     if young := await find_young(tree, ecosystem, moved, footing.terms.newest):
         named = ", ".join(f"{name} {version}" for name, version in sorted(young)[:LISTED])
         raise Stuck(_YOUNG.format(named=named, newest=footing.terms.newest))
-    notes = await ecosystem.verify_lock(tree, footing.before, after)
+    accepted = await ecosystem.verify_lock(tree, footing.before, after)
     await tree.restore(result)  # what the proof left behind is no part of the fix
-    proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)
-    proved = ecosystem.proof if isinstance(ecosystem, Proving) else proved
     within = after.own == footing.before.own
     return Proof(
         moves=found.moves,
         files=tuple(sorted(changed)),
-        evidence=(
-            *found.evidence,
-            *([] if notes else [proved]),
-        ),
-        notes=tuple(notes),
+        evidence=(*found.evidence, *_list_proofs(ecosystem, accepted)),
+        notes=accepted.notes,
         tree=result,
         within=within,
     )
+
+
+def _list_proofs(ecosystem: Ecosystem, accepted: Accepted) -> Iterator[str]:
+    """Yield what ran and what it showed. Raises Stuck where nothing did: that is no proof."""
+    if isinstance(ecosystem, Proving):
+        yield ecosystem.proof
+    elif not accepted.commands:
+        raise Stuck(_UNPROVED.format(tool=ecosystem.tool))
+    yield from (_ACCEPTED.format(command=each) for each in accepted.commands)
+    if accepted.fetched:
+        yield _FETCHED.format(named=_join(accepted.fetched))
+
+
+def _join(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{', '.join(names[:LISTED])}{more}"
 
 
 async def judge(

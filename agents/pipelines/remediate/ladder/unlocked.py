@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Stuck, Unfit
 from agents.ports import WorkTree
 
 Lowest = tuple[Own, str]
@@ -43,6 +43,8 @@ class Unlocked(WithoutOverrides):
     """
 
     tool: str
+    proved_by: str
+    """The command that looks for a solution, as people write it."""
     locks = False
     no_overrides = (
         "Without a lock file it is not known what other packages bring, so nothing is overruled."
@@ -102,7 +104,7 @@ class Unlocked(WithoutOverrides):
             changes += await self._require(tree, file, package, version, widen=widen)
         return changes
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove for each manifest that the tool finds a solution of all that it asks for."""
         for file in self._manifests:
             failed = await self._find_conflict(tree, file, await read_text(tree, file))
@@ -111,4 +113,4 @@ class Unlocked(WithoutOverrides):
                 raise make_unproved((file,), self.tool, command, failed, (before, after))
             if failed:
                 raise Stuck(_FAILED.format(file=file, said=failed))
-        return []
+        return Accepted(commands=(self.proved_by,))

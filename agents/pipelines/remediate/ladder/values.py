@@ -207,6 +207,21 @@ class Unfit(FettleError):
         self.major = major
 
 
+class Accepted(Frozen):
+    """What an ecosystem's own tool has shown of the files as they are."""
+
+    commands: tuple[str, ...] = ()
+    """What ran, in the files' folder; each ended with exit code 0."""
+    fetched: tuple[str, ...] = ()
+    """The packages that were fetched and held against the hashes in the lock file."""
+    notes: tuple[str, ...] = ()
+    """What could not be proved, and could not be before."""
+
+    def after(self, *commands: str) -> Accepted:
+        """Return it with commands that ran before."""
+        return self.model_copy(update={"commands": (*commands, *self.commands)})
+
+
 def require_finished(program: str, result: CommandResult) -> None:
     """Raise Stuck where something stopped a program before it had an answer.
 

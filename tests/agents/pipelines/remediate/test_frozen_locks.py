@@ -6,6 +6,7 @@ from agents.pipelines.remediate.frozen_locks import (
     explain_recipe,
     find_locks,
     list_accepted,
+    list_refused,
     list_unproved,
 )
 from agents.pipelines.remediate.ladder import Group
@@ -246,3 +247,14 @@ def test_the_recipe_names_the_smallest_version_that_the_alerts_call_safe():
     assert "`uv lock -P left==3.1.6`" in explain_recipe(["uv.lock"], installed(), group)
     hostile = group.model_copy(update={"advisories": (alert(first_patched="3.1.4; rm -rf x"),)})
     assert "rm -rf" not in explain_recipe(["uv.lock"], installed(), hostile)
+
+
+def test_a_lock_that_its_tool_refuses_since_the_change_is_told():
+    """The ladder reads it itself, and set-up goes on with another command where this one fails."""
+    before = installed(("npm ci", 0))
+    after = installed(("npm ci", 1), ("npm install", 0))
+    [why] = list_refused(["package-lock.json", "package.json"], after, before)
+    assert why.startswith("`npm ci` refuses `package-lock.json` with the change (exit code 1)")
+    assert list_refused(["package-lock.json"], after, after) == [], "it was so before"
+    assert list_refused(["package-lock.json"], before, before) == []
+    assert list_refused(["package-lock.json"], installed(), before) == [], "nothing ran"

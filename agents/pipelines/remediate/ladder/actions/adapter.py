@@ -30,7 +30,7 @@ from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Ranges, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target, Unfit
 from agents.ports import ActionReleases, WorkTree
 from agents.requests import ACTIONS
 
@@ -209,7 +209,7 @@ class Actions(WithoutOverrides):
             await tree.write(file, with_refs(texts[file], wanted).encode())
         return [each.replace(" has to use ", " uses ") for each in lines[:MOST_NAMED]]
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Accepted:
         """Prove that nothing but refs of the action differs, and that GitHub has what they name."""
         tags, releases = self._require_way()
         for file, text in (await self._read_files(tree)).items():
@@ -226,7 +226,7 @@ class Actions(WithoutOverrides):
                 if commit != (use.ref if use.is_pinned else tags.repository.tags[tag]):
                     about = {"ref": use.ref, "name": self._group.package}
                     raise Stuck(_UNRESOLVED.format(**about))
-        return [f"{each}." for each in dict.fromkeys(self._untold)]
+        return Accepted(notes=tuple(f"{each}." for each in dict.fromkeys(self._untold)))
 
     def _is_moving(self, each: UsedRelease) -> bool:
         """Return whether its ref is no commit and no release, but moves along with releases."""

@@ -16,7 +16,7 @@ from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
-from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Immovable, Stuck, tail_output
 from agents.ports import WorkTree
 
 _BUNDLER = Program(
@@ -158,7 +158,7 @@ class Bundler(WithoutOverrides):
         await tree.write(self._lock, locks.with_asked(text, package, moved).encode())
         return [f"`{self._gemfile}` asks for {package} `{moved}`, not `{spec}`"]
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that the lock file is what the Gemfile asks for, and that each gem can be had."""
         delivered = _DELIVERED.findall(await self._call(tree, _FROZEN))
         for entry in after.entries:
@@ -166,7 +166,7 @@ class Bundler(WithoutOverrides):
             moved = entry.key not in before.by_key
             if moved and not any(each.startswith(release) for each in delivered):
                 raise Stuck(_UNDELIVERED.format(release=release))
-        return []
+        return Accepted(commands=("BUNDLE_FROZEN=true bundle cache --no-install",))
 
     async def _read_text(self, tree: WorkTree) -> str:
         return await read_text(tree, self._lock, LOCK_LIMIT)

@@ -19,6 +19,7 @@ from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import (
+    Accepted,
     Group,
     Immovable,
     OtherContents,
@@ -179,10 +180,10 @@ class Cargo(WithoutOverrides):
             changes += made
         return changes
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that all of it can be had as locked."""
         await self._call(tree, _FROZEN)
-        return []
+        return Accepted(commands=("cargo metadata --locked", "cargo fetch --locked"))
 
     def _move_requirement(
         self, package: str, version: str, spec: str, *, file: str, widen: bool

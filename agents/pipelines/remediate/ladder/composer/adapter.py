@@ -24,7 +24,14 @@ from agents.pipelines.remediate.ladder.npm.files import pairs, parse_json, table
 from agents.pipelines.remediate.ladder.npm.manifest import replace_value
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.staged import Program
-from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import (
+    Accepted,
+    Group,
+    Immovable,
+    Stuck,
+    Unfit,
+    tail_output,
+)
 from agents.ports import WorkTree
 
 _SECTIONS = ("require", "require-dev")
@@ -149,10 +156,12 @@ class Composer(WithoutOverrides):
             await tree.write(self._manifest, text.encode())
         return changes
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that all of it installs as it is locked."""
         await self._call(tree, _FROZEN.format(quiet=_QUIET, loose=_LOOSE))
-        return []
+        return Accepted(
+            commands=("composer validate", "composer install --no-scripts --no-plugins")
+        )
 
     def _move(self, asked: str, spec: str, version: str, *, widen: bool) -> str:
         """Return the constraint to ask for instead. Raises Stuck."""

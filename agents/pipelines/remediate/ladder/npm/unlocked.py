@@ -36,6 +36,7 @@ class UnlockedNpm(NpmIndex, Unlocked):
     """The port Ecosystem for package.json files alone."""
 
     tool = "npm"
+    proved_by = "npm install --package-lock-only"
     scheme: Scheme = NPM
 
     def __init__(self, manifests: tuple[str, ...], *, seconds: float = 300) -> None:

@@ -46,7 +46,7 @@ from agents.pipelines.remediate.ladder.pnpm.catalogs import (
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, with_entries
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target
 from agents.ports import WorkTree
 
 _LOCK, _WORKSPACE, _PINNED = "pnpm-lock.yaml", "pnpm-workspace.yaml", ".fettle-pinned"
@@ -204,7 +204,7 @@ class Pnpm(NpmIndex):
         text = await read_text(tree, self._workspace)
         return await asyncio.to_thread(without_overrides, text, self._workspace, entries, reason)
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         options = shlex.join(await self._options(tree))
         moved = MovedPackages.from_locks(before, after)
@@ -215,7 +215,8 @@ class Pnpm(NpmIndex):
         }
         script = (fetch if moved.files else "") + _FROZEN.format(options)
         await self._call(tree, script, Staged(self._directory, files))
-        return moved.notes
+        ran = "pnpm install --frozen-lockfile --lockfile-only"
+        return Accepted(commands=(ran,), fetched=moved.fetched, notes=tuple(moved.notes))
 
     async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> None:
         in_workspace = await self._overrides_in_workspace(tree)

@@ -22,7 +22,13 @@ from agents.pipelines.remediate.ladder.python.provided_tools import (
     call,
     call_in_turn,
 )
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, describe_failure, tail_output
+from agents.pipelines.remediate.ladder.values import (
+    Accepted,
+    Stuck,
+    Unfit,
+    describe_failure,
+    tail_output,
+)
 from agents.ports import WorkTree
 
 _HASHES = "--no-deps --no-build --generate-hashes --no-header --no-annotate --quiet --color never"
@@ -254,11 +260,11 @@ async def prove(
     after: Locked,
     seconds: float,
     first: tuple[Tool, str] | None = None,
-) -> list[str]:
+) -> Accepted:
     """Have what moved fetched with the lock file's own hashes. Raises Stuck on another content.
 
-    `first`: a tool, and a script for it that has to succeed before, in the same sandbox. Returns
-    notes on what could not be proved, such as what has no wheel for the sandbox.
+    `first`: a tool, and a script for it that has to succeed before, in the same sandbox. Notes say
+    what could not be proved, such as what has no wheel for the sandbox.
     """
     known = {(entry.name, entry.version) for entry in before.entries}
     moved = [e for e in after.entries if not e.own and (e.name, e.version) not in known]
@@ -275,7 +281,9 @@ async def prove(
             raise Stuck(f"The index has other files than the lock file says: {tail_output(output)}")
         left += re.findall(r"^FETTLE (\S+)$", output, re.MULTILINE)
     notes = [f"The files keep no hash of {', '.join(bare)} to hold the index to."] if bare else []
-    return [*notes, *([f"Not fetched to prove their hashes: {', '.join(left)}."] if left else [])]
+    notes += [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
+    fetched = (f"{each.name} {each.version}" for each in hashed if each.name not in left)
+    return Accepted(fetched=tuple(dict.fromkeys(fetched)), notes=tuple(notes))
 
 
 def _make_fetch_command(entry: Entry) -> str:

@@ -39,7 +39,7 @@ from agents.pipelines.remediate.ladder.python.toml_overrides import (
     PyprojectOverrides,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit
 from agents.ports import WorkTree
 
 _RELEASES = {
@@ -145,10 +145,11 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         """Change the manifest's requirements so that they admit the version."""
         return await require(tree, self._root, package, version, widen=widen)
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         await self._call(tree, _CHECK)
-        return await index.prove(tree, before, after, self._seconds)
+        proved = await index.prove(tree, before, after, self._seconds)
+        return proved.after("pdm lock --check")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return list_index_hosts(await read_toml(tree, self._root), package)

@@ -20,7 +20,7 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.unlocked import make_unproved
-from agents.pipelines.remediate.ladder.values import Group, Immovable, Stuck
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Immovable, Stuck
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
@@ -111,12 +111,11 @@ class Pip(index.PythonIndex, WithoutOverrides):
             await tree.write(file, text.encode())
         return changes
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that all requirements still install together, and that hashes are right.
 
         pip never gets the repository's own files: their options could lead it anywhere.
         """
-        notes = list(self._read.notes)
         failed = await self._find_conflict(tree, self._read)
         if failed:
             if not (self._original and await self._find_conflict(tree, self._original)):
@@ -124,7 +123,9 @@ class Pip(index.PythonIndex, WithoutOverrides):
             wanted = shlex.join(part for file in self._manifests for part in ("-r", file))
             command = f"python3 -m pip install --dry-run {wanted}"
             raise make_unproved(self._manifests, self.tool, command, failed, (before, after))
-        return [*notes, *await index.prove(tree, before, after, self._seconds)]
+        proved = await index.prove(tree, before, after, self._seconds)
+        proved = proved.model_copy(update={"notes": (*self._read.notes, *proved.notes)})
+        return proved.after("pip install --dry-run --only-binary :all:")
 
     async def _list_named_indexes(self, *_: object) -> Collection[str]:
         return self._read.indexes

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import posixpath
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -27,12 +28,19 @@ from agents.pipelines.remediate.ladder.files import (
 )
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
-from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
+from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, attempt, call
 from agents.pipelines.remediate.ladder.python.pyproject import Editing, parse_toml
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit
+from agents.pipelines.remediate.ladder.values import (
+    Accepted,
+    Group,
+    Stuck,
+    Unfit,
+    describe_failure,
+)
 from agents.ports import WorkTree
 
+MOST_NAMED = 5
 TOOL = Tool("pipenv", ("pipenv>=2026", "plette>=2.4,<3"))
 """plette computes the hash of a Pipfile as Pipenv's own copy of it does."""
 
@@ -42,7 +50,7 @@ _NO_GROUPS = frozenset({"source", "requires", "scripts", "pipfile", "pipenv"})
 _SETTINGS = ("source", "requires", "pipenv")
 _ELSEWHERE = ("git", "hg", "svn", "bzr", "file", "path", "ref", "subdirectory")
 
-_SCRATCH = ".fettle-Pipfile"
+_SCRATCH, _LOCKED = ".fettle-Pipfile", ".fettle-locked.txt"
 _COPY = """\
 tree=$PWD
 work=$(mktemp -d)
@@ -63,6 +71,14 @@ _CHECK = """\
 cp -- Pipfile Pipfile.lock "$work" && cd "$work" || exit 98
 pipenv verify
 """
+_WHOLE = """\
+folder=$(mktemp -d) && mv -- {file} "$folder/locked.txt" && cd -- "$folder" || exit 98
+uv pip compile locked.txt --no-build --no-header --no-annotate --quiet --color never {python}
+"""
+"""`pipenv sync` installs what is locked without looking at what that needs, so this does."""
+_RESOLVED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==", re.MULTILINE)
+_MISSING = "`{path}` lacks what is needed by what it locks: {names}."
+_UNTOLD = "That `{path}` lacks nothing of what it needs could not be told: {said}"
 _NO_JSON = "`{path}` is no lock file of Pipenv that can be read: {why}"
 
 
@@ -136,10 +152,30 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
             await tree.write(self._manifest, changed.encode())
         return editing.changes
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         await self._call(tree, _CHECK)
-        return await index.prove(tree, before, after, self._seconds)
+        untold = await self._require_whole(tree)
+        proved = await index.prove(tree, before, after, self._seconds)
+        proved = proved.model_copy(update={"notes": (*untold, *proved.notes)})
+        return proved.after("pipenv verify", *(() if untold else ("uv pip compile",)))
+
+    async def _require_whole(self, tree: WorkTree) -> Sequence[str]:
+        """Raise Stuck where something is needed that is not locked; return what is not told."""
+        lock = await self._read_lock(tree)
+        locked = {name for _, found in _list_sections(lock) for name in found}
+        wanted = list(_list_requirements(lock))
+        if not wanted:
+            return ()
+        await tree.write(_LOCKED, "".join(f"{line}\n" for line in wanted).encode())
+        script = _WHOLE.format(file=_LOCKED, python=_name_python(lock))
+        result = await attempt(tree, BASE, script, seconds=self._seconds)
+        if failed := describe_failure("uv", result):
+            return (_UNTOLD.format(path=self._lock, said=failed),)
+        needed = {index.python_name(name) for name in _RESOLVED.findall(result.output)}
+        if missing := sorted(needed - set(map(index.python_name, locked))):
+            raise Stuck(_MISSING.format(path=self._lock, names=", ".join(missing[:MOST_NAMED])))
+        return ()
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         """Return where Pipenv takes the package from: the index of its entry, else the first."""
@@ -212,6 +248,28 @@ def _entry(section: str, name: str, table: Table, path: str) -> Entry:
         hashes=tuple(sorted(texts(table.get("hashes")))),
         own="path" in table,
     )
+
+
+def _list_requirements(lock: Table) -> Iterator[str]:
+    """Yield each locked package of the index once, as a requirement of just that version."""
+    seen = set()
+    for _, found in _list_sections(lock):
+        for name, table in found.items():
+            clean, version = index.python_name(name), str(table.get("version", ""))
+            if clean in seen or not version.startswith("==") or any(k in table for k in _ELSEWHERE):
+                continue
+            seen.add(clean)
+            about = _conditions(table)
+            extras = f"[{','.join(about['extras'])}]" if "extras" in about else ""
+            marker = f"; {about['markers']}" if "markers" in about else ""
+            yield f"{clean}{extras}{version}{marker}"
+
+
+def _name_python(lock: Table) -> str:
+    """Return uv's option for the Python that is locked for, where one is named."""
+    requires = lock["_meta"].get("requires")
+    wanted = str(requires.get("python_version", "")) if isinstance(requires, dict) else ""
+    return f"--python-version {wanted}" if re.fullmatch(r"3\.\d{1,2}", wanted) else ""
 
 
 def _list_own(manifest: Table, file: str) -> Iterator[Own]:

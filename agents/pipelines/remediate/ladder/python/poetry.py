@@ -31,7 +31,7 @@ from agents.pipelines.remediate.ladder.python.pyproject import (
     require,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit
 from agents.ports import WorkTree
 
 _WRITTEN_BY = re.compile(
@@ -137,17 +137,17 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         """Change the manifest's requirements so that they admit the version."""
         return await require(tree, self._manifest, package, version, widen=widen)
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         text = await read_text(tree, self._manifest)
         plain = _without_plugins(text, self._manifest)
         if plain != text:
             await tree.write(self._manifest, plain.encode())
         check = self._prepare(f"poetry check {_QUIET} --lock >/dev/null")
-        notes = await index.prove(tree, before, after, self._seconds, check)
+        proved = await index.prove(tree, before, after, self._seconds, check)
         if plain != text:
             await tree.write(self._manifest, text.encode())
-        return notes
+        return proved.after("poetry check --lock")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return {

@@ -40,6 +40,7 @@ class UnlockedPython(index.PythonIndex, Unlocked):
     """The port Ecosystem for pyproject.toml and setup.cfg alone."""
 
     tool = "pip"
+    proved_by = "pip install --dry-run --only-binary :all:"
     scheme: Scheme = PYPI
 
     def _list_lowest(self, text: str, file: str) -> Sequence[Lowest]:

@@ -33,7 +33,7 @@ from agents.pipelines.remediate.ladder.python.toml_overrides import (
     PyprojectOverrides,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit
 from agents.ports import WorkTree
 
 _RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}
@@ -115,10 +115,11 @@ class Uv(index.PythonIndex, PyprojectOverrides):
             changes += await require(tree, file, package, version, widen=widen)
         return changes
 
-    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         check = self._prepare("lock --check")
-        return await index.prove(tree, before, after, self._seconds, check)
+        proved = await index.prove(tree, before, after, self._seconds, check)
+        return proved.after("uv lock --check")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         locked = await self.read(tree)

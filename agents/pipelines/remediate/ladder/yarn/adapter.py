@@ -29,7 +29,7 @@ from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target, Unfit
 from agents.pipelines.remediate.ladder.yarn import lock as locks
 from agents.pipelines.remediate.ladder.yarn.classic import ClassicYarn
 from agents.pipelines.remediate.ladder.yarn.override_entries import plan_entries
@@ -202,13 +202,13 @@ class Yarn(NpmIndex):
         await take_out(tree, self._root, PLACE, entries)
         return []
 
-    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, _before: Locked, _after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""
         if self._is_classic:
             await self._classic.verify(tree)
-        else:
-            await self._call(tree, _FROZEN)
-        return []
+            return Accepted(commands=("yarn install --frozen-lockfile --ignore-scripts",))
+        await self._call(tree, _FROZEN)
+        return Accepted(commands=(_FROZEN,))
 
     def _list_sets(
         self,

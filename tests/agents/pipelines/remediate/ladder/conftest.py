@@ -19,6 +19,7 @@ import pytest
 from agents.errors import ConfigError, ToolError
 from agents.pipelines.remediate.ladder import (
     PYPI,
+    Accepted,
     Advisory,
     Entry,
     Group,
@@ -258,7 +259,7 @@ class MadeUpEcosystem:
         return []
 
     async def verify_lock(self, tree, before, after):
-        return ()
+        return Accepted(commands=("index check",))
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

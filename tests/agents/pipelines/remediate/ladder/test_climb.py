@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder import NPM, Fix, Level, Refusal, climb
+from agents.pipelines.remediate.ladder import NPM, Accepted, Fix, Level, Refusal, climb
 from tests.agents.pipelines.remediate.ladder.conftest import (
     TERMS,
     MadeUpEcosystem,
@@ -266,7 +266,7 @@ async def test_files_that_a_proof_leaves_behind_are_no_part_of_the_fix(tree):
     class Messy(MadeUpEcosystem):
         async def verify_lock(self, tree, before, after):
             await tree.write("left.txt", b"x")
-            return ("a note",)
+            return Accepted(commands=("index check",), notes=("a note",))
 
     fix = await climb_from(tree, Messy(RELEASES))
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Stuck, climb, judge
+from agents.pipelines.remediate.ladder import Accepted, Refusal, Stuck, climb, judge
 from tests.agents.pipelines.remediate.ladder.conftest import (
     TERMS,
     MadeUpEcosystem,
@@ -14,7 +14,7 @@ from tests.agents.pipelines.remediate.ladder.conftest import (
 
 RELEASES = {"jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"]}
 ALERTS = group("jinja2", "< 3.1.4")
-ACCEPTS = "index accepts the lock file as it is: a frozen install works."
+ACCEPTS = "`index check` accepted the files as they are (exit code 0)."
 
 
 async def test_what_was_not_proved_is_no_evidence(tree):
@@ -24,15 +24,30 @@ async def test_what_was_not_proved_is_no_evidence(tree):
     proved = await climb(tree, ecosystem, ALERTS, TERMS)
     assert ACCEPTS in proved.evidence
 
-    async def find_nothing_proved(*_):
-        return ["That it installs could not be proved."]
+    async def accept(*_):
+        return Accepted(commands=("index check",), fetched=("jinja2 3.1.4",), notes=("Not all.",))
 
     lay_index(tree, {"jinja2": "3.1.3"}, {})
-    ecosystem.verify_lock = find_nothing_proved
+    ecosystem.verify_lock = accept
     noted = await climb(tree, ecosystem, ALERTS, TERMS)
 
-    assert not [line for line in noted.evidence if "accepts" in line]
-    assert noted.notes == ("That it installs could not be proved.",)
+    assert ACCEPTS in noted.evidence, "what was proved is said beside what was not"
+    assert "Fetched, and held against the hashes in the lock file: jinja2 3.1.4." in noted.evidence
+    assert noted.notes == ("Not all.",)
+
+
+async def test_where_no_command_accepted_the_files_there_is_no_fix(tree):
+    lay_index(tree, {"jinja2": "3.1.3"}, {})
+    ecosystem = MadeUpEcosystem(RELEASES)
+
+    async def prove_nothing(*_):
+        return Accepted(notes=("That it installs could not be proved.",))
+
+    ecosystem.verify_lock = prove_nothing
+    refusal = await climb(tree, ecosystem, ALERTS, TERMS)
+
+    assert isinstance(refusal, Refusal)
+    assert "No command of index has accepted the files." in refusal.steps[0].why
 
 
 async def prove_change(tree, after, **more):

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Target, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Target, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.python import pipenv
 from agents.pipelines.remediate.ladder.python.poetry import Poetry
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, call
@@ -223,6 +223,20 @@ async def test_jinja2_locked_by_pipenv_below_flask(real):
     assert after["default"]["jinja2"]["version"] == "==3.1.4"
     assert after["default"]["werkzeug"] == lock["default"]["werkzeug"]
     assert after["_meta"]["sources"] == lock["_meta"]["sources"]
+
+
+async def test_a_pipfile_lock_without_what_flask_needs_is_refused(real):
+    await lock_by_pipenv(real, jinja2="==3.1.4")
+    ecosystem = ecosystem_of(real.paths, group("jinja2", "< 9", manifests=["Pipfile.lock"]))
+    whole = await ecosystem.read(real)
+    accepted = await ecosystem.verify_lock(real, whole, whole)
+    assert accepted.commands == ("pipenv verify", "uv pip compile")
+    lock = json.loads((real.folder / "Pipfile.lock").read_text())
+    del lock["default"]["markupsafe"]
+    real.lay({"Pipfile.lock": json.dumps(lock)})
+
+    with pytest.raises(Stuck, match="lacks what is needed by what it locks: markupsafe"):
+        await ecosystem.verify_lock(real, whole, await ecosystem.read(real))
 
 
 async def test_a_pin_in_a_pipfile_moves_and_the_file_keeps_its_looks(real):

@@ -92,6 +92,41 @@ async def test_a_lock_file_of_pipenv_may_be_larger_than_what_a_command_may_print
     assert after["_meta"]["hash"] == {"sha256": "0123"}
 
 
+@pytest.mark.parametrize(
+    ("resolved", "said"),
+    [
+        ((0, "flask==3.0.3\nItsDangerous==2.2.0\n"), "lacks what is needed by what it locks: its"),
+        ((0, "flask==3.0.3\nsqlparse==0.4.4\n"), ""),
+        ((1, "no wheel of odd"), ""),
+    ],
+)
+async def test_a_lock_file_of_pipenv_with_an_entry_taken_out_is_no_proof(tree, resolved, said):
+    """Pipenv installs what is there, and `pipenv verify` looks at the Pipfile's hash alone."""
+    lock = json.loads(json.dumps(PIPENV))
+    lock["default"] = {"flask": {"version": "==3.0.3"}, "sqlparse": {"version": "==0.4.4"}}
+    tree.lay({"Pipfile.lock": json.dumps(lock), "Pipfile": '[packages]\nflask = "*"\n'})
+    given = []
+
+    def resolve(tree, script):
+        if "uv pip compile" not in script:
+            return 0, ""
+        given.append((tree.folder / ".fettle-locked.txt").read_text())
+        return resolved
+
+    tree.answers = resolve
+    pipenv = ecosystem_of(tree.paths, group("sqlparse", "< 1", manifests=["Pipfile.lock"]))
+    locked = await pipenv.read(tree)
+    if said:
+        with pytest.raises(Stuck, match=said):
+            await pipenv.verify_lock(tree, locked, locked)
+    else:
+        accepted = await pipenv.verify_lock(tree, locked, locked)
+        assert accepted.commands[0] == "pipenv verify"
+        told = ("could not be told: no wheel of odd" in str(accepted.notes)) is bool(resolved[0])
+        assert told
+    assert given == ["flask==3.0.3\nsqlparse==0.4.4\n"]
+
+
 async def test_pipenv_is_given_nothing_of_what_comes_from_elsewhere_and_no_line_of_a_marker(tree):
     """It would build the one, and read the other as a requirement."""
     more = {
