@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.pipelines.remediate.along import commit_bump, take_along
 from agents.pipelines.remediate.clean_climb import climb_clean
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
+from agents.pipelines.remediate.frozen_locks import explain_by_hand, explain_unmended
 from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Fix,
@@ -17,13 +18,10 @@ from agents.pipelines.remediate.words import format_message, format_subject, for
 from agents.pipelines.remediate.work import Bump, Failed, VerifyResult, Work
 from agents.ports import WorkTree
 from agents.run import StageContext, stage
-from agents.text import code_span, one_line
+from agents.text import one_line
 
 _NEVER = "{reason} The policy wants no other major version (`remediation.majors`)."
 _NOBODY = "{reason} The policy has people asked for another one, and nobody can be asked here."
-_UNKNOWN = (
-    "No rule of Fettle's mends {files} ({ecosystem}): only a model, or a person with its tool, can."
-)
 _ALONE = "{names}: made together with this one at first, and left out then, since {why}"
 _FAILED = "together they did not stand. {why}"
 _UNSEEN = "somebody has to look at that move, and no model is there to do so."
@@ -38,16 +36,25 @@ async def fix(run: StageContext, work: Work) -> Work:
         return work
     ecosystem = await known_ecosystem(run, work.found.group)
     if ecosystem is None:
-        group = work.found.group
-        files = ", ".join(code_span(one_line(each, 80)) for each in group.manifests[:3])
-        about = {"files": files or "these files", "ecosystem": one_line(group.ecosystem, 40)}
-        reason = _UNKNOWN.format(**about)
+        reason = explain_unmended(await run.ports.source.files(run.base), work.found.group)
         return _refuse(run, work, Refusal(cause="unsupported", reason=reason))
     tree = await run.tree(run.base, changing=True)
     result = await _climb(run, tree, ecosystem, work.found.group)
     if isinstance(result, Refusal):
-        return _refuse(run, work, result)
+        return _refuse(run, work, await _end_for_good(run, work.found.group, result))
     return await _commit_bumps(run, work, result)
+
+
+async def _end_for_good(run: StageContext, group: Group, refusal: Refusal) -> Refusal:
+    """Return the refusal; where the files cannot be read, one that no engineer is sent after.
+
+    What an engineer makes is read and proved by the same ecosystem, which refuses these files.
+    """
+    if refusal.cause != "unsupported":
+        return refusal
+    by_hand = explain_by_hand(await run.ports.source.files(run.base), group)
+    reason = f"{refusal.reason} {by_hand}".strip()
+    return refusal.model_copy(update={"cause": "no_tool", "reason": reason})
 
 
 async def _climb(

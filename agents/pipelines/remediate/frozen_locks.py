@@ -9,7 +9,7 @@ command here is known for is never taken on anybody's word.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from agents.pipelines.remediate.accepted.exit_codes import Program, must_succeed
 from agents.pipelines.remediate.accepted.tools import LOCKS, ProvingTool, find_tool, is_manifest
@@ -33,9 +33,15 @@ _UNRESOLVED = (
     " tool nobody knows whether it can be installed"
 )
 _RECIPE = (
-    "Fettle cannot read {file}, and {why}, so nobody could prove a change of it. On a machine with"
-    " the tool, run {commands} in {place}, look at what changed{goal}, and commit it. Where set-up"
-    " installs from {file} (`setup.run` in `.github/fettle.yml`), Fettle can try by itself."
+    "Fettle cannot read {file}, and {why}, so nobody could prove a change of it. {by_hand} Where"
+    " set-up installs from {file} (`setup.run` in `.github/fettle.yml`), Fettle can try by itself."
+)
+_UNMENDED = (
+    "No rule of Fettle's mends {files} ({ecosystem}): only a model, or a person with its tool, can."
+)
+_BY_HAND = (
+    "On a machine with the tool, run {commands} in {place}, look at what changed{goal}, and commit"
+    " it."
 )
 _GOAL = ": {package} has to be at {version} or newer"
 _NOT_RUN = "its tool did not run here"
@@ -65,8 +71,24 @@ def explain_recipe(files: Iterable[str], setup: SetupResult, group: Group) -> st
     """
     for file in files:
         if (why := _explain(file, setup)) is not None:
-            return _format_recipe(file, why, group)
+            by_hand = _format_by_hand(file, group)
+            return _RECIPE.format(file=code_span(file), why=why, by_hand=by_hand)
     return ""
+
+
+def explain_by_hand(paths: Collection[str], group: Group) -> str:
+    """Return how people move the package in the group's files; empty where nothing is known."""
+    named = [path for path in group.manifests if path in paths]
+    files = (*find_locks(paths, group), *named)
+    known = (file for file in files if find_tool(file).forms)
+    return next((_format_by_hand(file, group) for file in known), "")
+
+
+def explain_unmended(paths: Collection[str], group: Group) -> str:
+    """Return what to say where no rule mends the group's files: how people do it."""
+    files = ", ".join(code_span(one_line(each, 80)) for each in group.manifests[:3])
+    about = {"files": files or "these files", "ecosystem": one_line(group.ecosystem, 40)}
+    return f"{_UNMENDED.format(**about)} {explain_by_hand(paths, group)}".strip()
 
 
 def list_unproved(files: Iterable[str], setup: SetupResult) -> list[str]:
@@ -101,7 +123,7 @@ def list_accepted(files: Iterable[str], setup: SetupResult) -> list[str]:
     ]
 
 
-def _format_recipe(file: str, why: str, group: Group) -> str:
+def _format_by_hand(file: str, group: Group) -> str:
     package = one_line(group.package, 100).replace("`", "'")
     version, place = find_safe_version(group), posixpath.dirname(file)
     made = {
@@ -116,9 +138,7 @@ def _format_recipe(file: str, why: str, group: Group) -> str:
     recipe = find_tool(file).recipe.format(
         package=package, version=version or "(the fixed version)", **about
     )
-    return _RECIPE.format(
-        file=code_span(file),
-        why=why,
+    return _BY_HAND.format(
         commands=recipe,
         goal=_GOAL.format(package=f"`{package}`", version=version) if version else "",
         place=code_span(place) if place else "the repository's root",

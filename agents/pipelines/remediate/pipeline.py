@@ -9,6 +9,7 @@ from agents.pipelines.remediate.findings.assess import ASSESS, assess
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.scan import scan
 from agents.pipelines.remediate.fix import fix, start_over
+from agents.pipelines.remediate.ladder import Refusal
 from agents.pipelines.remediate.others import leave_it, look_for_others, take_up
 from agents.pipelines.remediate.publish import (
     keep_override,
@@ -52,6 +53,9 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
     others = await run.stage(look_for_others, request, found)
     if others.waits:
         return await run.stage(nothing_to_do, found, others.waits)
+    if found.by_hand:
+        refusal = Refusal(cause="unsupported", reason=found.by_hand)
+        return await deliver(run, request, Work(found=found, refusal=refusal))
     setup = await run.stage(set_up)
     if found.wants_assessing:
         found = await run.stage(assess, found)

@@ -51,6 +51,8 @@ class AlertGroup(Frozen):
     """What could not be found out, and why."""
     over: str = ""
     """Why nothing is to be done; empty: something is."""
+    by_hand: str = ""
+    """How people mend it, where neither code nor a model here could; empty: it is tried."""
     assess: Literal["never", "unclear", "always"] = "never"
     """Of which alerts a model judges how far they reach."""
     retire: Retire | None = None

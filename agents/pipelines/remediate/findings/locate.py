@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.errors import FettleError, ModelRefused
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
+from agents.pipelines.remediate.frozen_locks import explain_unmended
 from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Group,
@@ -35,8 +37,23 @@ async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await read_copies(run, ecosystem, found.group)
     [reach], partly = await measure_reach(run, (found.group,))
-    found = found.model_copy(update={"tool": ecosystem.tool if ecosystem else "", "copies": copies})
+    by_hand = ""
+    if ecosystem is None and await _is_without_model(run):
+        by_hand = explain_unmended(await run.ports.source.files(run.base), found.group)
+    tool = ecosystem.tool if ecosystem else ""
+    found = found.model_copy(update={"tool": tool, "copies": copies, "by_hand": by_hand})
     return with_reach(found, reach, notes=(note, partly))
+
+
+async def _is_without_model(run: StageContext) -> bool:
+    """Return whether no model is ever asked here."""
+    try:
+        await run.ports.model.capabilities(run.models.get("strong", ""))
+    except ModelRefused:
+        return True
+    except FettleError:  # whoever asks one is told
+        pass
+    return False
 
 
 def with_reach(found: AlertGroup, reach: Reach, *, notes: Sequence[str] = ()) -> AlertGroup:

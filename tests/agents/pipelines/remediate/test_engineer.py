@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import BudgetExceeded, ModelRefused
 from agents.pipelines.registry import PIPELINES
-from agents.pipelines.remediate.ladder import Stuck
+from agents.pipelines.remediate.ladder import Stuck, Unfit
 from agents.ports import SetupCommand, SetupResult
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock
@@ -237,6 +237,29 @@ async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, versi
         await place.run(ecosystem="go")
 
     assert fault in place.refusal(2)
+
+
+async def test_where_the_ladder_cannot_read_the_files_no_engineer_is_sent(scene, monkeypatch):
+    """Whatever it made would be read by the same ecosystem, which refuses them."""
+    place = scene(files={"Gemfile.lock": "GEM\n", "Gemfile": ""})
+    about = {"first_patched": "3.1.4", "ecosystem": "rubygems", "manifest": "Gemfile.lock"}
+    place.world.alerts.advisories = (alert().model_copy(update=about),)
+
+    async def refuse(*_):
+        raise Unfit(
+            "unsupported", "`Gemfile.lock` takes gems from git, which Fettle does not lock."
+        )
+
+    monkeypatch.setattr(place.index, "read", refuse)
+    outcome = await place.run(ecosystem="rubygems")
+
+    assert result_of(outcome.rule) == "infra_error"
+    assert "takes gems from git, which Fettle does not lock. On a machine with the tool" in (
+        outcome.text
+    )
+    assert "`bundle update --conservative jinja2`" in outcome.text
+    assert "has to be at 3.1.4 or newer" in outcome.text
+    assert place.world.model.asked == []
 
 
 async def test_what_code_found_out_is_said_before_what_the_engineer_says(scene, acts):

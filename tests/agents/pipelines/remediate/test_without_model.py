@@ -72,9 +72,11 @@ async def test_what_no_rule_mends_is_said_before_a_rung_is_tried(alone, ecosyste
 
     outcome = await place.run(ecosystem=ecosystem)
 
-    assert result_of(outcome.rule) in ("fix_failed", "infra_error")
+    assert result_of(outcome.rule) == "fix_failed"
+    assert f"No rule of Fettle's mends `{manifest}` ({ecosystem})" in outcome.text
     assert said in outcome.text
     assert place.index.resolved == 0
+    assert place.world.source.used == [], "nothing was set up or checked for that"
     assert not place.pushed
 
 

@@ -24,10 +24,8 @@ _REMOTE = re.compile(r"https?://[A-Za-z0-9.:/_-]+")
 _TAKEN = ("GEM", "DEPENDENCIES", "CHECKSUMS")
 """What a new lock file decides; platforms, Ruby and Bundler stay as they were."""
 
-_ELSEWHERE = (
-    "`{path}` takes gems from {kind}, which Fettle does not lock. Run `bundle update"
-    " --conservative {package}`, and commit what changed."
-)
+_ELSEWHERE = "`{path}` takes gems from {kind}, which Fettle does not lock."
+_KINDS = {"GIT": "git", "PATH": "folders", "PLUGIN SOURCE": "a plugin's source"}
 _REMOTE_STRANGE = (
     "`{path}` names its index by an address that Fettle does not put into a Gemfile, with a user or"
     " unusual characters in it ({host})."
@@ -58,10 +56,12 @@ def read_lock(text: str, path: str) -> GemLock:
     made = GemLock()
     sections = list(_sections(text))
     remotes = [line.strip() for name, lines in sections for line in lines if "  remote: " in line]
-    for kind in {name for name, _ in sections} & {"GIT", "PATH", "PLUGIN SOURCE"}:
-        raise Unfit("unsupported", _ELSEWHERE.format(path=path, kind=kind, package="GEM"))
+    titles = {name for name, _ in sections}
+    if kinds := " and ".join(words for title, words in _KINDS.items() if title in titles):
+        raise Unfit("unsupported", _ELSEWHERE.format(path=path, kind=kinds))
     if len(remotes) != 1:
-        raise Unfit("unsupported", _ELSEWHERE.format(path=path, kind="several", package="GEM"))
+        count = "several indexes" if remotes else "no index"
+        raise Unfit("unsupported", _ELSEWHERE.format(path=path, kind=count))
     made.remote = remotes[0].removeprefix("remote: ")
     if not _REMOTE.fullmatch(made.remote):
         raise Unfit("unsafe", _REMOTE_STRANGE.format(path=path, host=host(made.remote) or "it"))
