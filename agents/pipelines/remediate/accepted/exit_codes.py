@@ -36,9 +36,25 @@ Test = Callable[[Program], bool]
 
 
 @dataclass
-class _State:
+class _Shell:
+    """Where a shell is, and what it has exported."""
+
     folder: str | None = ""
     settings: dict[str, str] = field(default_factory=dict)
+
+    def fork(self) -> _Shell:
+        """Return one that begins here, and changes nothing here."""
+        return _Shell(self.folder, dict(self.settings))
+
+    def go(self, words: Sequence[str]) -> None:
+        """Change the folder as `cd` with these words does."""
+        self.folder = _resolve(self.folder, words)
+
+    def export(self, part: Node) -> None:
+        """Take in what a declaration sets; of another command nothing."""
+        for child in part.named_children if part.type == "declaration_command" else ():
+            if child.type == "variable_assignment":
+                self.settings.update(_read_assignment(child))
 
 
 def must_succeed(command: str, test: Test) -> bool:
@@ -51,46 +67,46 @@ def must_succeed(command: str, test: Test) -> bool:
     root = parse(command)
     if root.has_error or any(_walk(root, "function_definition")):
         return False
-    return _implies(root, _State(), test)
+    return _implies(root, _Shell(), test)
 
 
-def _implies(part: Node, state: _State, test: Test) -> bool:
+def _implies(part: Node, shell: _Shell, test: Test) -> bool:
     match part.type:
         case "program" | "compound_statement":
-            return _implies_in_turn(part, state, test)
+            return _implies_in_turn(part, shell, test)
         case "subshell":
-            return _implies_in_turn(part, _State(state.folder, dict(state.settings)), test)
+            return _implies_in_turn(part, shell.fork(), test)
         case "list":
-            return _implies_list(part, state, test)
+            return _implies_list(part, shell, test)
         case "redirected_statement":
             body = part.child_by_field_name("body")
-            return body is not None and _implies(body, state, test)
+            return body is not None and _implies(body, shell, test)
         case "command":
-            return _run(part, state, test)
-    _declare(part, state)
+            return _run(part, shell, test)
+    shell.export(part)
     return False
 
 
-def _implies_list(part: Node, state: _State, test: Test) -> bool:
+def _implies_list(part: Node, shell: _Shell, test: Test) -> bool:
     """Return it of two parts of which the second one runs after, or instead of, the first one."""
     sign = part.children[1].type
-    one, other = (_implies(each, state, test) for each in (part.children[0], part.children[-1]))
+    one, other = (_implies(each, shell, test) for each in (part.children[0], part.children[-1]))
     return (one or other) if sign == "&&" else (sign == "||" and one and other)
 
 
-def _implies_in_turn(part: Node, state: _State, test: Test) -> bool:
+def _implies_in_turn(part: Node, shell: _Shell, test: Test) -> bool:
     """Return it of commands that follow each other, of which the last one decides."""
     if any(child.type == "&" for child in part.children):  # nobody waits for what it does
         return False
     last = False
     for child in part.named_children:
         if child.type not in _SEPARATORS:
-            last = _implies(child, state, test)
+            last = _implies(child, shell, test)
     return last
 
 
-def _run(part: Node, state: _State, test: Test) -> bool:
-    settings, words = dict(state.settings), []
+def _run(part: Node, shell: _Shell, test: Test) -> bool:
+    settings, words = dict(shell.settings), []
     for child in part.children:
         if child.type == "variable_assignment":
             settings |= _read_assignment(child)
@@ -99,15 +115,9 @@ def _run(part: Node, state: _State, test: Test) -> bool:
         else:
             words.append(_UNKNOWN)
     if words[:1] == ["cd"]:
-        state.folder = _go(state.folder, words[1:])
+        shell.go(words[1:])
         return False
-    return bool(words) and test(Program(tuple(words), state.folder, settings))
-
-
-def _declare(part: Node, state: _State) -> None:
-    for child in part.named_children if part.type == "declaration_command" else ():
-        if child.type == "variable_assignment":
-            state.settings |= _read_assignment(child)
+    return bool(words) and test(Program(tuple(words), shell.folder, settings))
 
 
 def _read_assignment(part: Node) -> dict[str, str]:
@@ -126,7 +136,7 @@ def _read_word(part: Node) -> str:
         return _UNKNOWN
 
 
-def _go(folder: str | None, words: Sequence[str]) -> str | None:
+def _resolve(folder: str | None, words: Sequence[str]) -> str | None:
     """Return where `cd` leads; None where that cannot be told, or is outside."""
     given = [word for word in words if word != "--"]
     if folder is None or len(given) != 1 or given[0][:1] in ("/", "-", "~", _UNKNOWN, ""):
