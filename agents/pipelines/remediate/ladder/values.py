@@ -217,7 +217,7 @@ class Accepted(Frozen):
     notes: tuple[str, ...] = ()
     """What could not be proved, and could not be before."""
 
-    def after(self, *commands: str) -> Accepted:
+    def with_commands(self, *commands: str) -> Accepted:
         """Return it with commands that ran before."""
         return self.model_copy(update={"commands": (*commands, *self.commands)})
 

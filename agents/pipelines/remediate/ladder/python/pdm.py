@@ -149,7 +149,7 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         await self._call(tree, _CHECK)
         proved = await index.prove(tree, before, after, self._seconds)
-        return proved.after("pdm lock --check")
+        return proved.with_commands("pdm lock --check")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return list_index_hosts(await read_toml(tree, self._root), package)

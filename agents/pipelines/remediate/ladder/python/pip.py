@@ -125,7 +125,7 @@ class Pip(index.PythonIndex, WithoutOverrides):
             raise make_unproved(self._manifests, self.tool, command, failed, (before, after))
         proved = await index.prove(tree, before, after, self._seconds)
         proved = proved.model_copy(update={"notes": (*self._read.notes, *proved.notes)})
-        return proved.after("pip install --dry-run --only-binary :all:")
+        return proved.with_commands("pip install --dry-run --only-binary :all:")
 
     async def _list_named_indexes(self, *_: object) -> Collection[str]:
         return self._read.indexes

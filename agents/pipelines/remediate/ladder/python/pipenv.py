@@ -158,7 +158,7 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
         untold = await self._require_whole(tree)
         proved = await index.prove(tree, before, after, self._seconds)
         proved = proved.model_copy(update={"notes": (*untold, *proved.notes)})
-        return proved.after("pipenv verify", *(() if untold else ("uv pip compile",)))
+        return proved.with_commands("pipenv verify", *(() if untold else ("uv pip compile",)))
 
     async def _require_whole(self, tree: WorkTree) -> Sequence[str]:
         """Raise Stuck where something is needed that is not locked; return what is not told."""

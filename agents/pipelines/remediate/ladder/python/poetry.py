@@ -147,7 +147,7 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         proved = await index.prove(tree, before, after, self._seconds, check)
         if plain != text:
             await tree.write(self._manifest, text.encode())
-        return proved.after("poetry check --lock")
+        return proved.with_commands("poetry check --lock")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return {

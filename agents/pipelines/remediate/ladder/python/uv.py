@@ -119,7 +119,7 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         check = self._prepare("lock --check")
         proved = await index.prove(tree, before, after, self._seconds, check)
-        return proved.after("uv lock --check")
+        return proved.with_commands("uv lock --check")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         locked = await self.read(tree)
