@@ -173,6 +173,17 @@ class Dated(Protocol):
         ...
 
 
+def list_young(
+    releases: Collection[tuple[str, str]], days: Mapping[str, Mapping[str, str]], newest: date
+) -> list[tuple[str, str]]:
+    """Return the releases of which no day is known, or a later one.
+
+    `days`: by package and version, as `2026-01-31`.
+    """
+    told = ((each, days.get(each[0], {}).get(each[1], "")) for each in releases)
+    return [each for each, day in told if not day or day > newest.isoformat()]
+
+
 _UNDATED = (
     "The policy wants what comes in to be published for some days (`remediation.min_release_days`),"
     " and {tool} does not say when that was. Climb by hand, or set it to 0."

@@ -7,11 +7,12 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
 
 from agents.pipelines.remediate.ladder.composer import constraints
 from agents.pipelines.remediate.ladder.composer.versions import SCHEME, is_development
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     MOST_ENTRIES,
@@ -53,6 +54,17 @@ _LISTED = """\
 composer show --all --no-plugins --no-ansi --format=json -- {name} 2>"$work/said" ||
   {{ cat -- "$work/said"; exit 1; }}
 """
+_DATED = """\
+mkdir -- "$work/dated" && cd -- "$work/dated" && printf '%s' {manifest} >composer.json || exit 1
+composer update {quiet} --ignore-platform-reqs --no-install >said 2>&1 || {{ cat said; exit 1; }}
+php -r {tell}
+"""
+"""Composer tells when a release was published in a lock file alone."""
+_TELL = (
+    'foreach (json_decode(file_get_contents("composer.lock"), true)["packages"] as $each)'
+    ' echo "FETTLE ", $each["name"], " ", $each["version"], " ", $each["time"] ?? "", "\\n";'
+)
+_DAY = re.compile(r"^FETTLE (\S+) v?(\S+) (\d{4}-\d\d-\d\d)", re.MULTILINE)
 _RELOCK = "composer update {quiet} {loose} --no-install {names} {pins}"
 _FROZEN = """\
 composer validate --no-plugins --no-ansi --no-check-publish --no-check-all || exit 1
@@ -128,6 +140,34 @@ class Composer(WithoutOverrides):
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: Composer offers none that was withdrawn."""
         return ""
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that no repository shows to be published on that day or before."""
+        lock = parse_json(await read_text(tree, self._lock, LOCK_LIMIT), self._lock)
+        days: dict[str, dict[str, str]] = {}
+        for each in (each for part in _PARTS for each in tables(lock.get(part))):
+            name, version = str(each.get("name", "")).lower(), str(each.get("version", ""))
+            days.setdefault(name, {})[version.removeprefix("v")] = str(each.get("time", ""))[:10]
+        for name, version in releases:
+            if version not in days.get(name, {}):
+                days.setdefault(name, {}).update(await self._find_day(tree, name, version))
+        return list_young(releases, days, newest)
+
+    async def _find_day(self, tree: WorkTree, name: str, version: str) -> dict[str, str]:
+        """Return since when a release is there, by its version; nothing where nobody says it."""
+        manifest = parse_json(await read_text(tree, self._manifest), self._manifest)
+        wanted = {key: manifest[key] for key in ("repositories",) if key in manifest}
+        wanted["require"] = {_package_name(name): version}
+        body = _DATED.format(
+            manifest=shlex.quote(json.dumps(wanted)), quiet=_QUIET, tell=shlex.quote(_TELL)
+        )
+        try:
+            told = _DAY.findall(await self._call(tree, body))
+        except Stuck:  # it cannot be had alone, so nobody says how old it is
+            return {}
+        return {found: day for package, found, day in told if package.lower() == name}
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

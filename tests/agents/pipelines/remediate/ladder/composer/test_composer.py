@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import zipfile
+from datetime import date
 
 import pytest
 
@@ -25,7 +26,7 @@ class PackageRepository:
         self.root, self.address = root, address
         self.packages = {}
 
-    def publish(self, name, version, code="", **needs):
+    def publish(self, name, version, code="", day="", **needs):
         """Publish a release that needs those versions of others of the same vendor."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
@@ -39,6 +40,7 @@ class PackageRepository:
         }
         require = {f"acme/{other}": spec for other, spec in needs.items()}
         told = {"name": name, "version": version, "dist": dist, "require": require}
+        told |= {"time": f"{day}T10:00:00+00:00"} if day else {}
         self.packages.setdefault(name, {})[version] = told
         whole = {"packages": self.packages, "notify-batch": f"{self.address}/downloads/"}
         (self.root / "packages.json").write_text(json.dumps(whole))
@@ -213,3 +215,15 @@ async def test_what_composer_says_when_it_fails_is_told(packages):
     with pytest.raises(Stuck) as raised:
         await Composer("").available(packages, "acme/none")
     assert "acme/none" in str(raised.value)
+
+
+async def test_nothing_younger_than_the_policy_wants_is_taken(packages):
+    packages.repository.publish("acme/codec", "v1.2.8", day="2026-06-30")
+    packages.repository.publish("acme/codec", "v1.2.9", day="2026-01-31")
+    await lock(packages, {"acme/codec": "^1.0"}, "acme/codec:1.2.0")
+    terms = TERMS.model_copy(update={"today": date(2026, 7, 3), "min_days": 7})
+
+    fix = await run_climb(packages, terms=terms)
+
+    assert isinstance(fix, Fix), fix.reason
+    assert fix.moves[0].new == ("1.2.9",)
