@@ -6,14 +6,15 @@ import asyncio
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from functools import partial
 
 from univers.versions import SemverVersion
 
 from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.lock import crate_name, entries_of
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_toml
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -35,7 +36,10 @@ _CARGO = Program(
     'export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" CARGO_TERM_COLOR=never CARGO_NET_RETRY=1',
 )
 _MOST_MANIFESTS = 300
-_PARTS = r'^\{"name":"[^"]*","vers":"[^"]*"|"cksum":"[0-9a-f]*"|"yanked":(true|false)'
+_PARTS = (
+    r'^\{"name":"[^"]*","vers":"[^"]*"|"cksum":"[0-9a-f]*"|"yanked":(true|false)'
+    r'|"pubtime":"[0-9TZ:.+-]*"'
+)
 _LISTED = """\
 cargo update --dry-run {copies} >/dev/null || exit 1
 find "$CARGO_HOME/registry/index" -path '*/.cache/*' -name {file} -exec cat -- {{}} + |
@@ -45,7 +49,10 @@ find "$CARGO_HOME/registry/index" -path '*/.cache/*' -name {file} -exec cat -- {
 
 https://doc.rust-lang.org/cargo/reference/registry-index.html#json-schema
 """
-_ROW = re.compile(r'"vers":"([^"\n]+)"\n"cksum":"([0-9a-f]+)"\n"yanked":(true|false)')
+_ROW = re.compile(
+    r'"vers":"([^"\n]+)"\n"cksum":"([0-9a-f]+)"\n"yanked":(true|false)'
+    r'(?:\n"pubtime":"(\d{4}-\d\d-\d\d)[^"\n]*")?'
+)
 _FROZEN = "cargo metadata --locked --format-version 1 >/dev/null && cargo fetch --locked"
 
 _NO_OVERRIDES = (
@@ -53,6 +60,15 @@ _NO_OVERRIDES = (
     "in the place of a crate, and only where its version is one that they ask for."
 )
 """https://doc.rust-lang.org/cargo/reference/overriding-dependencies.html"""
+_INDEXES = ("registry+", "sparse+")
+_NOT_INDEXED = (
+    "`{lock}` takes {name} from a folder or from git, so no release of an index takes its place."
+    " Move it where it comes from, and run `cargo update -p {name}`."
+)
+_NO_CHECKSUM = (
+    "`{lock}` has no checksum of {name} {version} that the index could be held to. Run"
+    " `cargo update -p {name}` where you trust the index, and commit it."
+)
 _MANY = "More than {most} manifests lie beside `{lock}`."
 
 
@@ -100,6 +116,7 @@ class Cargo(WithoutOverrides):
         self._lock = posixpath.join(directory, "Cargo.lock")
         self._targets: Mapping[tuple[str, str], str] = {}
         self._sums: dict[str, dict[str, str]] = {}
+        self._days: dict[str, dict[str, str]] = {}
 
     @property
     def files(self) -> frozenset[str]:
@@ -140,12 +157,21 @@ class Cargo(WithoutOverrides):
         if not rows:
             said = tail_output(output)
             raise Stuck(f"cargo did not say which versions of {package} there are: {said}")
-        self._sums[package] = {version: checksum for version, checksum, _ in rows}
-        return [version for version, _, yanked in rows if yanked == "false"]
+        self._sums[package] = {version: checksum for version, checksum, *_ in rows}
+        self._days[package] = {version: day for version, _, _, day in rows if day}
+        return [version for version, _, yanked, _ in rows if yanked == "false"]
 
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was yanked is not offered."""
         return ""
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the index does not show to be published on that day or before."""
+        for name in {name for name, _ in releases} - self._days.keys():
+            await self.available(tree, name)
+        return list_young(releases, self._days, newest)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -230,10 +256,19 @@ class Cargo(WithoutOverrides):
         """
         for name, new in pins.items():
             for entry in self._list_movable(locked, name, new):
+                self._require_comparable(entry)
                 if name not in self._sums:
                     await self.available(tree, name)
                 if self._sums[name].get(entry.version) not in entry.hashes:
                     raise OtherContents(name, entry.version)
+
+    def _require_comparable(self, entry: Entry) -> None:
+        """Raise Stuck where nothing says what the crate's contents are."""
+        if not entry.source.startswith(_INDEXES):
+            raise Stuck(_NOT_INDEXED.format(name=entry.name, lock=self._lock))
+        if not entry.hashes:
+            about = {"name": entry.name, "version": entry.version, "lock": self._lock}
+            raise Stuck(_NO_CHECKSUM.format(**about))
 
     async def _call(self, tree: WorkTree, body: str, *, keep: bool = False) -> str:
         """Run cargo on manifests and lock file; `keep` what it makes of the latter."""

@@ -36,7 +36,9 @@ def entries_of(lock: Table, path: str) -> tuple[Entry, ...]:
         key = _key(table)
         for short in (table["name"], f"{table['name']} {table['version']}", key):
             keys[short] = key
-    return tuple(_entry(table, keys) for table in found)
+    apart = lock.get("metadata")  # where the oldest format has the checksums
+    sums = apart if isinstance(apart, dict) else {}
+    return tuple(_entry(table, keys, sums.get(f"checksum {_key(table)}")) for table in found)
 
 
 def _key(table: Table) -> str:
@@ -44,10 +46,10 @@ def _key(table: Table) -> str:
     return f"{key} ({table['source']})" if table.get("source") else key
 
 
-def _entry(table: Table, keys: Mapping[str, str]) -> Entry:
+def _entry(table: Table, keys: Mapping[str, str], apart: object) -> Entry:
     source = str(table.get("source", ""))
     place = _PLACE.fullmatch(source)
-    checksum = table.get("checksum")
+    checksum = table.get("checksum", apart)
     return Entry(
         key=_key(table),
         name=str(table["name"]),

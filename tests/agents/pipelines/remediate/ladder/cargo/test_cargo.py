@@ -7,11 +7,21 @@ import os
 import re
 import shutil
 import tarfile
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import (
+    Fix,
+    Level,
+    Refusal,
+    Stuck,
+    Target,
+    Unfit,
+    climb,
+    ecosystem_of,
+)
 from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.adapter import Cargo
 from agents.pipelines.remediate.ladder.cargo.lock import entries_of
@@ -42,7 +52,7 @@ class SparseIndex:
     def __init__(self, root):
         self.root = root
 
-    def publish(self, name, version, *, yanked=False, **needs):
+    def publish(self, name, version, *, yanked=False, day="", **needs):
         """Publish a crate without any code that needs those versions of others."""
         manifest = f'[package]\nname = "{name}"\nversion = "{version}"\nedition = "2021"\n'
         packed = io.BytesIO()
@@ -61,6 +71,7 @@ class SparseIndex:
             "cksum": hashlib.sha256(packed.getvalue()).hexdigest(),
             "features": {},
             "yanked": yanked,
+            **({"pubtime": f"{day}T19:30:12Z"} if day else {}),
         }
         index = self.root / "index" / name[:2] / name[2:4] / name
         index.parent.mkdir(parents=True, exist_ok=True)
@@ -291,3 +302,67 @@ async def test_without_cargo_people_are_told_what_is_missing(tree):
     refused = await climb(tree, ecosystem_of(tree.paths, about), about, TERMS)
     assert isinstance(refused, Refusal)
     assert (refused.cause, "FETTLE_TOOLCHAINS" in refused.reason) == ("no_tool", True)
+
+
+V1 = """\
+[[package]]
+name = "codec"
+version = "1.2.0"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+
+[[package]]
+name = "shop"
+version = "0.1.0"
+dependencies = [
+ "codec 1.2.0 (registry+https://github.com/rust-lang/crates.io-index)",
+]
+
+[metadata]
+"checksum codec 1.2.0 (registry+https://github.com/rust-lang/crates.io-index)" = "{checksum}"
+"""
+
+
+async def test_a_lock_file_of_the_oldest_format_has_its_checksums_apart(crates):
+    await lock(crates, 'codec = "1"', ("codec", "1.2.0"))
+    made = (crates.folder / "Cargo.lock").read_text()
+    checksum = re.search(r'checksum = "([0-9a-f]+)"', made)[1]
+    crates.lay({"Cargo.lock": V1.format(checksum=checksum)})
+
+    fix = await run_climb(crates)
+
+    assert isinstance(fix, Fix), "\n".join(step.why for step in fix.steps)
+    assert fix.moves[0].new == ("1.2.2",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (r'(?m)^"checksum.*\n', "", "has no checksum of codec 1.2.0 that the index"),
+        (
+            r"registry\+https://github.com/rust-lang/crates.io-index",
+            "git+https://git.example/codec#" + "a" * 40,
+            "takes codec from a folder or from git",
+        ),
+    ],
+)
+async def test_what_has_no_checksum_is_not_blamed_on_the_index(crates, old, new, said):
+    await lock(crates, 'codec = "1"', ("codec", "1.2.0"))
+    text = re.sub(old, new, V1.format(checksum="0" * 64))
+    crates.lay({"Cargo.lock": text})
+    cargo = Cargo("", ("Cargo.toml",))
+    cargo.aim([Target(name="codec", old="1.2.0", new="1.2.2")])
+    with pytest.raises(Stuck, match=said):
+        await cargo.relock(crates, {"codec": "1.2.2"})
+
+
+async def test_nothing_younger_than_the_policy_wants_is_taken(crates):
+    """The index says since when each version is there; of others nobody knows."""
+    crates.registry.publish("codec", "1.2.8", day="2026-06-30")
+    crates.registry.publish("codec", "1.2.9", day="2026-01-31")
+    await lock(crates, 'codec = "1"', ("codec", "1.2.0"))
+    terms = TERMS.model_copy(update={"today": date(2026, 7, 3), "min_days": 7})
+
+    fix = await run_climb(crates, terms=terms)
+
+    assert isinstance(fix, Fix), fix.reason
+    assert fix.moves[0].new == ("1.2.9",)
