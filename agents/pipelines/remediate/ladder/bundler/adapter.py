@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 
 from univers.versions import RubygemsVersion
 
 from agents.pipelines.remediate.ladder.bundler import lock as locks
 from agents.pipelines.remediate.ladder.bundler import requirements
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
+from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -29,7 +30,7 @@ _LISTED = """\
 bundle lock --print --conservative --update {name} >/dev/null || exit 1
 cd -- "$work"/kept/compact_index/* || exit 1
 cat -- info/{name} info-special-characters/{name}-* 2>/dev/null |
-  cut -d ' ' -f 1 | sed 's/^/FETTLE /'
+  sed -nE 's/^([^ ]+) (.*[|,]created_at:([0-9-]+))?.*/FETTLE \\1 \\3/p'
 """
 """What the index says of each version, from where Bundler keeps it.
 
@@ -61,10 +62,14 @@ for file in vendor/cache/*.gem; do
 done
 """
 """Without an installation Bundler itself holds no file against the index's checksum."""
-_ROW = re.compile(r"^FETTLE ([0-9][0-9A-Za-z.]*)(?:-\S+)?$", re.MULTILINE)
+_ROW = re.compile(r"^FETTLE ([0-9][0-9A-Za-z.]*)(?:-\S+)?(?: (\d{4}-\d\d-\d\d)?)?$", re.MULTILINE)
 
 _DELIVERED = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
 
+_OTHER_PLATFORMS = (
+    "Gems for other platforms than the sandbox's were not fetched, so nothing held them against the"
+    " index: {files}."
+)
 _UNDELIVERED = "The index delivers another gem than {release} under that name."
 _NO_OVERRIDES = (
     "Until 4.1 Bundler has no entries that overrule what other gems ask for, and Fettle writes no "
@@ -99,6 +104,7 @@ class Bundler(WithoutOverrides):
         self._seconds = seconds
         self._lock = posixpath.join(directory, "Gemfile.lock")
         self._gemfile = posixpath.join(directory, "Gemfile")
+        self._days: dict[str, dict[str, str]] = {}
 
     @property
     def files(self) -> frozenset[str]:
@@ -118,11 +124,23 @@ class Bundler(WithoutOverrides):
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the index effective in the sandbox offers; none was yanked."""
         output = await self._call(tree, _LISTED.format(name=shlex.quote(package)))
-        found = dict.fromkeys(_ROW.findall(output))
-        if not found:
+        rows = _ROW.findall(output)
+        if not rows:
             said = tail_output(output)
             raise Stuck(f"Bundler did not say which versions of {package} there are: {said}")
-        return list(found)
+        days: dict[str, str] = {}
+        for version, day in rows:  # of several platforms the last one counts
+            days[version] = max(days.get(version, ""), day)
+        self._days[package] = days
+        return list(days)
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the index does not show to be published on that day or before."""
+        for name in {name for name, _ in releases} - self._days.keys():
+            await self.available(tree, name)
+        return list_young(releases, self._days, newest)
 
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was yanked is not offered."""
@@ -160,13 +178,19 @@ class Bundler(WithoutOverrides):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that the lock file is what the Gemfile asks for, and that each gem can be had."""
-        delivered = _DELIVERED.findall(await self._call(tree, _FROZEN))
-        for entry in after.entries:
-            release = f"{entry.name}-{entry.version}"
-            moved = entry.key not in before.by_key
-            if moved and not any(each.startswith(release) for each in delivered):
+        delivered = set(_DELIVERED.findall(await self._call(tree, _FROZEN)))
+        moved = [each for each in after.entries if each.key not in before.by_key]
+        for entry in moved:
+            release = f"{entry.name}-{entry.version}"  # a platform may follow
+            if not any(each == release or each.startswith(f"{release}-") for each in delivered):
                 raise Stuck(_UNDELIVERED.format(release=release))
-        return Accepted(commands=("BUNDLE_FROZEN=true bundle cache --no-install",))
+        files = [entry.key.replace(" ", "-", 1) for entry in moved]
+        left = ", ".join(file for file in files if file not in delivered)
+        return Accepted(
+            commands=("BUNDLE_FROZEN=true bundle cache --no-install",),
+            fetched=tuple(file for file in files if file in delivered),
+            notes=(_OTHER_PLATFORMS.format(files=left),) if left else (),
+        )
 
     async def _read_text(self, tree: WorkTree) -> str:
         return await read_text(tree, self._lock, LOCK_LIMIT)

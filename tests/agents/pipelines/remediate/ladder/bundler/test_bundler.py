@@ -4,13 +4,26 @@ import hashlib
 import re
 import shutil
 import subprocess
+from datetime import date
+from types import MappingProxyType
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import (
+    Entry,
+    Fix,
+    Level,
+    Locked,
+    Refusal,
+    Stuck,
+    Unfit,
+    climb,
+    ecosystem_of,
+)
 from agents.pipelines.remediate.ladder.bundler import lock as locks
 from agents.pipelines.remediate.ladder.bundler import requirements
 from agents.pipelines.remediate.ladder.bundler.adapter import Bundler
+from agents.ports import CommandResult
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
 
 GEMS = {
@@ -51,7 +64,7 @@ def index_folder(tmp_path_factory):
     return root
 
 
-def write_compact_index(root, *, without=()):
+def write_compact_index(root, *, without=(), days=MappingProxyType({})):
     listed = ["created_at: 2026-01-01T00:00:00Z", "---"]
     for name, releases in GEMS.items():
         rows = ["---"]
@@ -60,7 +73,8 @@ def write_compact_index(root, *, without=()):
                 continue
             data = (root / "gems" / f"{name}-{version}.gem").read_bytes()
             asks = ",".join(f"{n}:{spec}" for n, spec in needs.items())
-            rows.append(f"{version} {asks}|checksum:{hashlib.sha256(data).hexdigest()}")
+            day = f",created_at:{days[version]}T10:00:00Z" if version in days else ""
+            rows.append(f"{version} {asks}|checksum:{hashlib.sha256(data).hexdigest()}{day}")
         text = "\n".join([*rows, ""])
         (root / "info" / name).write_text(text)
         digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
@@ -236,8 +250,12 @@ def test_what_another_machine_writes_otherwise_stays_as_it_was():
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("GEM\n", "GIT\n  remote: https://example.com/x\n  specs:\n\nGEM\n", "takes gems from"),
-        ("  specs:\n", "  remote: https://example.com/\n  specs:\n", "takes gems from"),
+        (
+            "GEM\n",
+            "GIT\n  remote: https://example.com/x\n  specs:\n\nGEM\n",
+            "takes gems from git, ",
+        ),
+        ("  specs:\n", "  remote: https://example.com/\n  specs:\n", "from several indexes, "),
         ("https://rubygems.org/", 'https://x/"; `id`; "', "names its index"),
         ("https://rubygems.org/", "https://u:hunter22@gems.example/", r"\(gems.example\)"),
         ("    codec (1.2.0)", '    codec (1.2.0"; `id`)', "command lines"),
@@ -294,3 +312,54 @@ def test_a_requirement_is_read_as_rubygems_reads_it(spec, admitted, pin, moved):
 )
 def test_only_plain_text_of_a_gemfile_is_changed(line, changed):
     assert requirements.rewrite(line, "codec", "= 1.2.6") == changed
+
+
+class Delivers:
+    """A work tree in which Bundler fetches these files, whatever it is asked."""
+
+    def __init__(self, *files):
+        self.said = "".join(f"FETTLE {file}\n" for file in files)
+
+    async def read(self, path, limit=None):
+        return LOCK.encode()
+
+    async def write(self, path, data):
+        pass
+
+    async def ask(self, argv, **more):
+        return CommandResult(exit_code=0, why="exit", output=self.said, seconds=1.0)
+
+
+def locked(*keys):
+    split = (key.split(" ") for key in keys)
+    entries = (
+        Entry(key=f"{name} {version}", name=name, version=version.partition("-")[0])
+        for name, version in split
+    )
+    return Locked(entries=tuple(entries))
+
+
+async def test_a_release_whose_number_only_begins_the_same_is_another_one():
+    before, after = locked("rack 1.9"), locked("rack 2.0")
+    with pytest.raises(Stuck, match=r"another gem than rack-2\.0 under"):
+        await Bundler("").verify_lock(Delivers("rack-2.0.1"), before, after)
+
+
+async def test_gems_for_other_platforms_are_named_as_not_fetched():
+    after = locked("nokogiri 1.16.2", "nokogiri 1.16.2-arm64-darwin", "rack 2.0")
+    tree = Delivers("nokogiri-1.16.2-x86_64-linux", "rack-2.0")
+    accepted = await Bundler("").verify_lock(tree, locked("rack 1.9"), after)
+    assert accepted.fetched == ("rack-2.0",)
+    [note] = accepted.notes
+    assert note.endswith("index: nokogiri-1.16.2, nokogiri-1.16.2-arm64-darwin.")
+
+
+async def test_nothing_younger_than_the_policy_wants_is_taken(gems):
+    await lock(gems, 'gem "http", "1.0.0"', first=BOTH)
+    write_compact_index(gems.index, days={"1.2.2": "2026-06-30", "1.3.0": "2026-01-31"})
+    terms = TERMS.model_copy(update={"today": date(2026, 7, 3), "min_days": 7})
+
+    fix = await run_climb(gems, terms=terms)
+
+    assert isinstance(fix, Fix), fix.reason
+    assert fix.moves[0].new == ("1.3.0",)
