@@ -99,6 +99,11 @@ class Locked(Frozen):
             for each in self.by_name.get(name, ())
         )
 
+    def list_new(self, before: Locked) -> list[tuple[str, str]]:
+        """Return the packages with the versions that were not there before."""
+        known = {(each.name, each.version) for each in before.entries}
+        return sorted({(each.name, each.version) for each in self.entries} - known)
+
     def parents(self, name: str) -> tuple[str, ...]:
         """Return the names of all that need some copy of this package, without the repository."""
         keys = (key for entry in self.by_name.get(name, ()) for key in self.needed_by_of(entry))

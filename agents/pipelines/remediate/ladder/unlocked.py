@@ -8,32 +8,13 @@ from collections.abc import Mapping, Sequence
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
-from agents.pipelines.remediate.ladder.values import Accepted, Stuck, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Stuck, Unproved
 from agents.ports import WorkTree
 
 Lowest = tuple[Own, str]
 """A requirement, and the lowest version that it names; empty where it names none."""
 
 _FAILED = "The requirements of `{file}` cannot be installed together any more: {said}"
-_UNPROVED = (
-    "That the requirements of {files} install together could not be proved: {tool} finds no"
-    " solution before the change either: {said} A change that nobody can prove is not published."
-    " Where they do install, move {moved}, run `{command}`, and commit it once that ends well."
-)
-
-
-def make_unproved(
-    files: Sequence[str], tool: str, command: str, said: str, versions: Sequence[Locked]
-) -> Unfit:
-    """Return what ends a climb where no change of these manifests can be proved.
-
-    `versions`: what was asked for before the change, and after it.
-    """
-    before, after = ({(e.name, e.version) for e in each.entries} for each in versions)
-    moved = (f"{name} to {version}" for name, version in sorted(after - before))
-    about = {"tool": tool, "command": command, "said": said, "moved": ", ".join(moved) or "it"}
-    named = ", ".join(f"`{file}`" for file in files)
-    return Unfit("no_tool", _UNPROVED.format(files=named, **about))
 
 
 class Unlocked(WithoutOverrides):
@@ -109,8 +90,9 @@ class Unlocked(WithoutOverrides):
         for file in self._manifests:
             failed = await self._find_conflict(tree, file, await read_text(tree, file))
             if failed and await self._find_conflict(tree, file, self._original[file]):
-                command = self._name_command(file)
-                raise make_unproved((file,), self.tool, command, failed, (before, after))
+                raise Unproved(
+                    (file,), self.tool, self._name_command(file), failed, after.list_new(before)
+                )
             if failed:
                 raise Stuck(_FAILED.format(file=file, said=failed))
         return Accepted(commands=(self.proved_by,))

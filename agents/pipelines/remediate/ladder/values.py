@@ -207,6 +207,30 @@ class Unfit(FettleError):
         self.major = major
 
 
+_UNPROVED = (
+    "That the requirements of {files} install together could not be proved: {tool} finds no"
+    " solution before the change either: {said} A change that nobody can prove is not published."
+    " Where they do install, move {moved}, run `{command}`, and commit it once that ends well."
+)
+
+
+class Unproved(Unfit):
+    """No change of these manifests can be proved here, so none is published."""
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        tool: str,
+        command: str,
+        said: str,
+        moved: Sequence[tuple[str, str]],
+    ) -> None:
+        goals = ", ".join(f"{name} to {version}" for name, version in moved) or "it"
+        named = ", ".join(f"`{file}`" for file in files)
+        about = {"files": named, "tool": tool, "command": command, "said": said, "moved": goals}
+        super().__init__("no_tool", _UNPROVED.format(**about))
+
+
 class Accepted(Frozen):
     """What an ecosystem's own tool has shown of the files as they are."""
 

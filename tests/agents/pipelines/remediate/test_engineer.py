@@ -12,7 +12,7 @@ from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock
 
 
-def resolved(*commands, code=0):
+def make_setup(*commands, code=0):
     """Return a set-up by these commands, which ended so."""
     made = (SetupCommand(command=c, exit_code=code, seconds=1, output="") for c in commands)
     return SetupResult(source="found", commands=tuple(made))
@@ -168,7 +168,7 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
         acts.sums_up(),
     ]
     place = scene(answers, files=files, known=False)
-    place.world.source.installed = resolved("go mod download")
+    place.world.source.installed = make_setup("go mod download")
     alerts = [alert(ecosystem="go", manifest="go.mod")]
     place.world.alerts.advisories = tuple(alerts)
 
@@ -189,11 +189,11 @@ async def test_a_manifest_whose_tool_found_no_solution_is_never_published(scene,
     answers = [acts.write("pom.xml", "<version>3.1.4</version>"), acts.change()]
     place = scene(answers, files={"pom.xml": "<version>3.1.3</version>"}, known=False)
     place.world.alerts.advisories = (alert(ecosystem="maven", manifest="pom.xml"),)
-    results = iter([resolved("mvn --batch-mode test")])
+    results = iter([make_setup("mvn --batch-mode test")])
 
     async def set_up(base, policy, image=None):
         place.world.source.bases.append(base)
-        return next(results, resolved(*setup, code=1))
+        return next(results, make_setup(*setup, code=1))
 
     place.world.source.set_up = set_up
     outcome = await place.run(ecosystem="maven", max_iterations=1)
@@ -230,7 +230,7 @@ async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, versi
     files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
     change = acts.write("go.mod", "require example.com/jinja2 v3.1.4\n")
     place = scene([change, acts.change(version), RuntimeError("again")], files=files, known=False)
-    place.world.source.installed = resolved("go mod download")
+    place.world.source.installed = make_setup("go mod download")
     place.world.alerts.advisories = (alert(ecosystem="go", manifest="go.mod"),)
 
     with pytest.raises(RuntimeError, match="again"):

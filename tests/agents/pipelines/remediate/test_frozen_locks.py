@@ -153,13 +153,13 @@ def test_only_an_install_that_holds_to_the_lock_is_a_proof(lock, accepted, refus
     ],
 )
 def test_every_kind_of_lock_has_its_command(lock, accepted, refused):
-    assert list_unproved([lock], installed((accepted, 0))) == []
-    assert len(list_unproved([lock], installed((refused, 0)))) == 1
-    assert len(list_unproved([lock], installed())) == 1
+    assert list_unproved([lock], make_setup((accepted, 0))) == []
+    assert len(list_unproved([lock], make_setup((refused, 0)))) == 1
+    assert len(list_unproved([lock], make_setup())) == 1
 
 
 def test_a_file_that_nobody_here_knows_is_never_taken_on_a_word():
-    every = installed(("npm ci", 0), (YARN, 0), ("go mod download", 0))
+    every = make_setup(("npm ci", 0), (YARN, 0), ("go mod download", 0))
     [why] = list_unproved(["flake.lock"], every)
     assert "It holds hashes" in why
     assert "flake.lock" in explain_recipe(["flake.lock"], every, GROUP)
@@ -188,7 +188,7 @@ def test_a_file_that_nobody_here_knows_is_never_taken_on_a_word():
     ],
 )
 def test_a_line_that_may_end_well_without_the_tool_accepts_nothing(command):
-    assert len(list_unproved(["package-lock.json"], installed((command, 0)))) == 1
+    assert len(list_unproved(["package-lock.json"], make_setup((command, 0)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -203,17 +203,17 @@ def test_a_line_that_may_end_well_without_the_tool_accepts_nothing(command):
     ],
 )
 def test_the_command_has_to_run_in_the_folder_of_the_lock(command):
-    assert list_unproved(["web/package-lock.json"], installed((command, 0))) == []
+    assert list_unproved(["web/package-lock.json"], make_setup((command, 0))) == []
     for other in ("package-lock.json", "web/ui/package-lock.json", "api/package-lock.json"):
-        assert len(list_unproved([other], installed((command, 0)))) == 1
+        assert len(list_unproved([other], make_setup((command, 0)))) == 1
 
 
 def test_what_set_up_wrote_anew_proves_nothing_of_what_was_there():
-    again = installed(("npm ci", 1), ("npm install", 0), ("npm ci", 0))
+    again = make_setup(("npm ci", 1), ("npm install", 0), ("npm ci", 0))
     assert len(list_unproved(["package-lock.json"], again)) == 1
-    changed = installed(("npm ci", 0)).model_copy(update={"changed": ("package-lock.json",)})
+    changed = make_setup(("npm ci", 0)).model_copy(update={"changed": ("package-lock.json",)})
     assert "set-up itself changed it" in list_unproved(["package-lock.json"], changed)[0]
-    anyway = installed(("composer install", 2), ("composer install --ignore-platform-reqs", 0))
+    anyway = make_setup(("composer install", 2), ("composer install --ignore-platform-reqs", 0))
     assert list_unproved(["composer.lock"], anyway) == []
 
 
@@ -234,27 +234,27 @@ def test_what_set_up_wrote_anew_proves_nothing_of_what_was_there():
     ],
 )
 def test_a_manifest_counts_once_its_tool_has_found_a_solution(manifest, command, other):
-    assert list_unproved([manifest], installed((command, 0))) == []
-    [said] = list_accepted([manifest], installed((command, 0)))
+    assert list_unproved([manifest], make_setup((command, 0))) == []
+    [said] = list_accepted([manifest], make_setup((command, 0)))
     assert "found a solution" in said
-    assert len(list_unproved([manifest], installed((command, 1)))) == 1
-    assert len(list_unproved([manifest], installed((other, 0)))) == 1
+    assert len(list_unproved([manifest], make_setup((command, 1)))) == 1
+    assert len(list_unproved([manifest], make_setup((other, 0)))) == 1
 
 
 def test_the_recipe_names_the_smallest_version_that_the_alerts_call_safe():
     patched = [alert(first_patched="3.1.4"), alert("< 3.1.6", 6, first_patched="3.1.6")]
     group = GROUP.model_copy(update={"ecosystem": "pip", "advisories": tuple(patched)})
-    assert "`uv lock -P left==3.1.6`" in explain_recipe(["uv.lock"], installed(), group)
+    assert "`uv lock -P left==3.1.6`" in explain_recipe(["uv.lock"], make_setup(), group)
     hostile = group.model_copy(update={"advisories": (alert(first_patched="3.1.4; rm -rf x"),)})
-    assert "rm -rf" not in explain_recipe(["uv.lock"], installed(), hostile)
+    assert "rm -rf" not in explain_recipe(["uv.lock"], make_setup(), hostile)
 
 
 def test_a_lock_that_its_tool_refuses_since_the_change_is_told():
     """The ladder reads it itself, and set-up goes on with another command where this one fails."""
-    before = installed(("npm ci", 0))
-    after = installed(("npm ci", 1), ("npm install", 0))
+    before = make_setup(("npm ci", 0))
+    after = make_setup(("npm ci", 1), ("npm install", 0))
     [why] = list_refused(["package-lock.json", "package.json"], after, before)
     assert why.startswith("`npm ci` refuses `package-lock.json` with the change (exit code 1)")
     assert list_refused(["package-lock.json"], after, after) == [], "it was so before"
     assert list_refused(["package-lock.json"], before, before) == []
-    assert list_refused(["package-lock.json"], installed(), before) == [], "nothing ran"
+    assert list_refused(["package-lock.json"], make_setup(), before) == [], "nothing ran"

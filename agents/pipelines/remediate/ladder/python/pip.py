@@ -19,8 +19,7 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
     respecify,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.unlocked import make_unproved
-from agents.pipelines.remediate.ladder.values import Accepted, Group, Immovable, Stuck
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Immovable, Stuck, Unproved
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
@@ -122,7 +121,8 @@ class Pip(index.PythonIndex, WithoutOverrides):
                 raise Stuck(_FAILED.format(said=failed))
             wanted = shlex.join(part for file in self._manifests for part in ("-r", file))
             command = f"python3 -m pip install --dry-run {wanted}"
-            raise make_unproved(self._manifests, self.tool, command, failed, (before, after))
+            moved = after.list_new(before)
+            raise Unproved(self._manifests, self.tool, command, failed, moved)
         proved = await index.prove(tree, before, after, self._seconds)
         proved = proved.model_copy(update={"notes": (*self._read.notes, *proved.notes)})
         return proved.with_commands("pip install --dry-run --only-binary :all:")

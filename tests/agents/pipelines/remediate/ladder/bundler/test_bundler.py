@@ -330,7 +330,7 @@ class Delivers:
         return CommandResult(exit_code=0, why="exit", output=self.said, seconds=1.0)
 
 
-def locked(*keys):
+def build_locked(*keys):
     split = (key.split(" ") for key in keys)
     entries = (
         Entry(key=f"{name} {version}", name=name, version=version.partition("-")[0])
@@ -340,15 +340,15 @@ def locked(*keys):
 
 
 async def test_a_release_whose_number_only_begins_the_same_is_another_one():
-    before, after = locked("rack 1.9"), locked("rack 2.0")
+    before, after = build_locked("rack 1.9"), build_locked("rack 2.0")
     with pytest.raises(Stuck, match=r"another gem than rack-2\.0 under"):
         await Bundler("").verify_lock(Delivers("rack-2.0.1"), before, after)
 
 
 async def test_gems_for_other_platforms_are_named_as_not_fetched():
-    after = locked("nokogiri 1.16.2", "nokogiri 1.16.2-arm64-darwin", "rack 2.0")
+    after = build_locked("nokogiri 1.16.2", "nokogiri 1.16.2-arm64-darwin", "rack 2.0")
     tree = Delivers("nokogiri-1.16.2-x86_64-linux", "rack-2.0")
-    accepted = await Bundler("").verify_lock(tree, locked("rack 1.9"), after)
+    accepted = await Bundler("").verify_lock(tree, build_locked("rack 1.9"), after)
     assert accepted.fetched == ("rack-2.0",)
     [note] = accepted.notes
     assert note.endswith("index: nokogiri-1.16.2, nokogiri-1.16.2-arm64-darwin.")
