@@ -78,6 +78,13 @@ class WorkTree(Protocol):
         """
         ...
 
+    async def use_set_up(self, commit: str) -> None:
+        """Give later commands what was set up for that commit, once files are restored `pristine`.
+
+        At first that is the commit which the work tree was made from.
+        """
+        ...
+
     async def list_install_commands(self) -> Sequence[str]:
         """Return the commands that installed something with the network `indexes`, in order."""
         ...
@@ -195,6 +202,10 @@ class SetupResult(Frozen):
     """How long installing took, whenever that was."""
     changed: tuple[str, ...] = ()
     """Files of the commit that the policy's commands changed, in the copy that they worked on."""
+    refused: tuple[str, ...] = ()
+    """What a tool would not install as the files ask for it, where a second way was found then."""
+    compiled: bool = False
+    """Whether what was installed is in part compiled from the commit's own sources."""
     proposal: SetupProposal | None = None
     """What came of asking a model for other commands; None: none was asked."""
     image: RunImage | None = None
@@ -273,12 +284,15 @@ class Source(Protocol):
         """Return the image with its id, or with why it is not used here."""
         ...
 
-    async def set_up(self, base: str, policy: Policy, image: RunImage | None = None) -> SetupResult:
+    async def set_up(
+        self, base: str, policy: Policy, image: RunImage | None = None, *, own: bool = False
+    ) -> SetupResult:
         """Install what the repository needs as of `base`; its work trees see it, read-only.
 
         Network to package indexes alone, and nothing of the request in reach. What cannot be
-        installed is said in the result. `image`: what the run's commands run in. Raises RunError
-        where that is gone.
+        installed is said in the result. `image`: what the run's commands run in. `own`: `base` is
+        a commit of the run's own, so no other run is given what is installed for it. Raises
+        RunError where the image is gone.
         """
         ...
 

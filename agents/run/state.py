@@ -91,6 +91,8 @@ class Standing(Frozen):
     tainted: bool = False
     """Somebody who may not write to the repository has a say: in the request at the start, later
     also through what the tools found."""
+    packages: Mapping[str, str] = Field(default_factory=dict)
+    """What people said to packages that the change names anew: `approved`, or why not."""
     foreign: bool = False
     """It stands on commits of a fork. They are never pushed to this repository, whose own checks
     would run a stranger's code with its secrets."""

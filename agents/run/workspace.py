@@ -56,6 +56,9 @@ class RunWorkspace:
     _known: KnownPackages | None = None
     _tree_at: str | None = None
     """What the files are; None: nobody knows, so they are put back before they are used."""
+    _opened_for: str = ""
+    _shown: str = ""
+    """The commits that the work tree was opened for, and whose dependencies its commands see."""
     _permitted: dict[str, str] = field(default_factory=dict)
     """Protected paths that people let the stage at work change, each with a tree that has there
     what they said yes to."""
@@ -123,10 +126,14 @@ class RunWorkspace:
         """Say what people read beside the stage's name."""
         self.summary = text
 
-    async def install(self) -> SetupResult:
-        """Install what the work tree needs, in the image that the run's commands run in."""
-        image = self.standing.image
-        made = await self.ports.source.set_up(self.foundation, await self.policy(), image)
+    async def install(self, own: str = "") -> SetupResult:
+        """Install what the work tree needs, in the image that the run's commands run in.
+
+        `own`: a commit of the run for which that is done; by default what it stands on.
+        """
+        image, commit = self.standing.image, own or self.foundation
+        policy = await self.policy()
+        made = await self.ports.source.set_up(commit, policy, image, own=bool(own))
         return made.model_copy(update={"image": image})
 
     def stands(self, **changes: object) -> None:
@@ -163,17 +170,27 @@ class RunWorkspace:
         return self._known
 
     async def tree(
-        self, at: str | None = None, *, changing: bool = False, pristine: bool = False
+        self,
+        at: str | None = None,
+        *,
+        changing: bool = False,
+        pristine: bool = False,
+        set_up_for: str = "",
     ) -> WorkTree:
         """Return the work tree with the files of `at` (a commit or tree), `head` by default.
 
         `changing`: what is done with it may change files. `pristine`: ignored files, which no
-        commit holds, are taken away as well.
+        commit holds, are taken away as well. `set_up_for`: the commit whose dependencies commands
+        see, where they are not those that the run stands on.
         """
         at = at or self.head
         if self._tree is None:  # also after people were waited for: its files were taken away
             open_tree, image = self.ports.source.open, self.standing.image
             self._tree = await open_tree(self.foundation, await self.policy(), image)
+            self._opened_for = self._shown = self.foundation
+        if self._shown != (wanted := set_up_for or self._opened_for):
+            await self._tree.use_set_up(wanted)
+            self._shown, pristine = wanted, True
         if self._tree_at != at or pristine:
             self._tree_at = None
             await self._tree.restore(at, pristine=pristine)

@@ -105,12 +105,14 @@ class Store:
         made.chmod(0o750)
         return made
 
-    async def keep(self, building: Path, key: str, manifest: Manifest, owner: str) -> Entry:
+    async def keep(
+        self, building: Path, key: str, manifest: Manifest, owner: str, *, own: bool = False
+    ) -> Entry:
         """Move the built entry into its place atomically.
 
-        A failed entry, and one that a run added to, serves its owner alone.
+        A failed entry, and one that a run added to, serves its owner alone, like what is its `own`.
         """
-        own = bool(manifest.result.problems or manifest.added)
+        own = own or bool(manifest.result.problems or manifest.added)
         suffix = owner if own else f"ok-{secrets.token_hex(6)}"
         target = building.parent / f"{key}-{suffix}"
         await asyncio.to_thread(_publish_build, building, target, manifest)

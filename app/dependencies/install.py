@@ -104,6 +104,7 @@ class _Record:
     commands: list[SetupCommand] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     locked: bool = True
     """Whether all that was installed is what lock files name."""
 
@@ -196,6 +197,7 @@ class Builder:
             notes=tuple(map(printable, (*record.notes, *leavings.notes))),
             seconds=round(time.monotonic() - began, 1),
             changed=changed,
+            refused=tuple(map(printable, record.refused)),
         )
         return Manifest(
             result=result,
@@ -221,7 +223,7 @@ class Builder:
             wrap=way.wrap,
         )
 
-        async def furnish() -> CommandMounts:
+        async def furnish(_: str) -> CommandMounts:
             return toolchains.extend(furnishing)
 
         return await open_work_tree(
@@ -282,6 +284,7 @@ class Builder:
         first = outcome.problems[0]
         way = f"`{second.commands[-1]}`" if second.kind == chosen.kind else second.kind
         record.notes.append(_SECOND_WAY.format(problem=first, way=way))
+        record.refused.append(record.notes[-1])
         return other
 
     async def _run_all(

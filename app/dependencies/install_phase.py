@@ -84,6 +84,7 @@ class RunSetUp:
         self._chosen: dict[str, ToolchainChoice] = {}
         self._found: dict[tuple[str, Setup], tuple[Entry, CommandMounts]] = {}
         self._run_id = run_id
+        self._own: set[str] = set()
         self._entered: dict[str, RunSetUp] = {}
 
     async def find_image(self, wanted: RunImage) -> RunImage:
@@ -111,8 +112,13 @@ class RunSetUp:
         """Return where commands run in the image as the user of this sandbox; itself for none."""
         return self._all.place(own) if self._all.place else own
 
-    async def set_up(self, base: str, policy: Policy) -> SetupResult:
-        """Install the dependencies as of `base`, and report on it."""
+    async def set_up(self, base: str, policy: Policy, *, own: bool = False) -> SetupResult:
+        """Install the dependencies as of `base`, and report on it.
+
+        `own`: that is a commit of the run's own. What its files do while they are installed, such
+        as a build script that a model wrote, must not come to another run.
+        """
+        self._own |= {base} if own else set()
         plan, key = await self._plan(base, policy)
         chosen = await self._choose(base)
         told = {"problems": chosen.problems, "notes": chosen.notes}
@@ -125,7 +131,8 @@ class RunSetUp:
                 source=plan.source, problems=(problem, *chosen.problems), tools=tools
             )
         entry, cached = await self._ensure_entry(base, plan, key)
-        result = entry.manifest.result
+        compiled = entry.manifest.compiled
+        result = entry.manifest.result.model_copy(update={"compiled": compiled})
         more = {name: (*texts, *getattr(result, name)) for name, texts in told.items()}
         return result.model_copy(update={"cached": cached, "tools": tools, **more})
 
@@ -237,7 +244,8 @@ class RunSetUp:
                 await self._mirror.forget(run_refs(checkout_of(left)))
                 await asyncio.to_thread(remove_tree, left)
             building, manifest = await self._build(folder, base, plan)
-            entry = await store.keep(building, key, manifest, self._owner)
+            own = base in self._own
+            entry = await store.keep(building, key, manifest, self._owner, own=own)
         await store.tidy()
         return entry, False
 

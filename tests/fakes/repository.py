@@ -80,6 +80,8 @@ class MemoryTree:
     """The commands that could read from package indexes."""
     permitted: list = field(default_factory=list)
     """The protected paths that each commit was let touch, each with what people said yes to."""
+    set_up_for: str = ""
+    """The commit whose dependencies its commands see."""
     moved_actions: list = field(default_factory=list)
     """The actions whose uses code has moved in a commit, and nothing else."""
 
@@ -104,6 +106,9 @@ class MemoryTree:
 
     async def ask(self, argv, *, timeout, kits=(), max_output=64_000):
         return await self.run(argv, timeout=timeout)
+
+    async def use_set_up(self, commit):
+        self.set_up_for = commit
 
     async def list_install_commands(self):
         return self.installs
@@ -173,6 +178,11 @@ class MemorySource:
     """The commands that made what the newest work tree is given."""
     tried: list = field(default_factory=list)
     """The policy's set-up commands that were run, in order."""
+    set_up_before: set = field(default_factory=set)
+    own_set_ups: list = field(default_factory=list)
+    """The run's own commits that were set up."""
+    own_installed: SetupResult = None
+    """What comes of that; None: the same as of any other."""
     images: dict = field(default_factory=dict)
     """The ids of the images that are here, by their names."""
     wanted: list = field(default_factory=list)
@@ -244,18 +254,24 @@ class MemorySource:
         known = self.images.get(wanted.image)
         return wanted.model_copy(update={"id": known} if known else {"why_not": "it is not here"})
 
-    async def set_up(self, base, policy, image=None):
+    async def set_up(self, base, policy, image=None, *, own=False):
         self.used.append(image)
+        if own:
+            self.own_set_ups.append(base)
+            return self.own_installed or self.installed
         if policy.setup.run is not None:
             self.tried.append(policy.setup.run)
             return self.by_commands.get(policy.setup.run, self.installed)
-        assert base not in self.bases, "the agent's files were there before its dependencies"
+        known = base in self.set_up_before
+        assert known or base not in self.bases, "the agent's files were there before"
+        self.set_up_before.add(base)
         return self.installed
 
     async def open(self, base, policy, image=None):
         self.used.append(image)
         self.set_up_by = policy.setup.run or ()
-        tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
+        files = dict(self.history.files(base))
+        tree = MemoryTree(self.history, files, self.commands, set_up_for=base)
         self.bases.append(base)
         self.opened.append(tree)
         return tree

@@ -23,6 +23,7 @@ from agents.pipelines.stages.proof_run import (
 )
 from agents.pipelines.stages.quality import CheckResult
 from agents.pipelines.stages.quality.find import find_running_services
+from agents.pipelines.stages.quality.own_setup import set_up_change
 from agents.pipelines.stages.regression_proof_text import proof_section, tests_section
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
@@ -140,8 +141,8 @@ async def _run_tests(
     command = next((each.proof.strip() for each in reversed(made) if each.proof.strip()), "")
     if not (tests and command) or await _find_command_objection(run, command):
         return proof
-    tree = await run.tree(run.head, changing=True, pristine=True)
     services, _ = await find_running_services(run)
+    tree = await _open_head(run)
     head = as_check(await _run(tree, command, services), command, TIMEOUT)
     return proof.model_copy(update={"command": command, "tests": tests, "head": head})
 
@@ -227,7 +228,7 @@ async def _try(
     fault = without_tests(before, files.names)
     if fault:
         return proof.model_copy(update={"why": fault})
-    tree = await run.tree(run.head, changing=True, pristine=True)
+    tree = await _open_head(run)
     after = Trial(command, await _run(tree, command, files.services))
     fault = says_too_little(after)
     weak = "" if fault else before.weakness
@@ -239,6 +240,12 @@ async def _try(
             "why": fault or weak,
         }
     )
+
+
+async def _open_head(run: StageContext) -> WorkTree:
+    """Return the files with the change, and the dependencies that they ask for."""
+    own = await set_up_change(run, run.head)
+    return await run.tree(run.head, changing=True, pristine=True, set_up_for=own.commit)
 
 
 async def _run(tree: WorkTree, command: str, services: Sequence[Service]) -> CommandResult:

@@ -99,8 +99,11 @@ class DependencyInstaller(Protocol):
         """Return where commands run in the image as the user of this sandbox; itself for none."""
         ...
 
-    async def set_up(self, base: str, policy: Policy) -> SetupResult:
-        """Install the dependencies as of `base`, and report on it."""
+    async def set_up(self, base: str, policy: Policy, *, own: bool = False) -> SetupResult:
+        """Install the dependencies as of `base`, and report on it.
+
+        `own`: that is a commit of the run's own, and what is installed for it serves no other run.
+        """
         ...
 
     async def find_mounts(self, base: str, policy: Policy) -> CommandMounts:
@@ -136,13 +139,13 @@ class DependencyInstaller(Protocol):
         ...
 
 
-async def make_empty_mounts() -> CommandMounts:
+async def make_empty_mounts(_: str) -> CommandMounts:
     """Return no dependencies, for work trees in which no agent works."""
     return CommandMounts()
 
 
 @asynccontextmanager
-async def nothing_to_add_to(_: Sequence[str]) -> AsyncIterator[DependencyCopy]:
+async def nothing_to_add_to(_: str, __: Sequence[str]) -> AsyncIterator[DependencyCopy]:
     """Raise ToolError: nothing can be installed for such a work tree."""
     raise ToolError("Nothing can be installed here.")
     yield  # what makes it a generator

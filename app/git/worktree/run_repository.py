@@ -164,11 +164,13 @@ class GitSource:
         """Return the image with its id, or with why it is not used here."""
         return await self._furnisher.find_image(wanted)
 
-    async def set_up(self, base: str, policy: Policy, image: RunImage | None = None) -> SetupResult:
-        """Install the dependencies as of `base`, before any work tree is opened."""
+    async def set_up(
+        self, base: str, policy: Policy, image: RunImage | None = None, *, own: bool = False
+    ) -> SetupResult:
+        """Install the dependencies as of `base`, before its work tree is opened."""
         await self._hold(base)
         furnisher = await self._furnisher.enter(image)
-        return await furnisher.set_up(base, policy)
+        return await furnisher.set_up(base, policy, own=own)
 
     async def open(self, base: str, policy: Policy, image: RunImage | None = None) -> GitWorkTree:
         """Return the run's work tree, created from `base` or as an earlier process left it."""
@@ -185,8 +187,8 @@ class GitSource:
             inside=inside,
             policy=policy,
             identity=await self._identity(),
-            furnish=partial(furnisher.find_mounts, base, policy),
-            add=partial(furnisher.open_addition, base, policy, inside),
+            furnish=partial(furnisher.find_mounts, policy=policy),
+            add=lambda commit, argv: furnisher.open_addition(commit, policy, inside, argv),
             lend=partial(furnisher.lend_kits, base, inside),
             conceal=self._conceal,
             on_command=self._on_command,

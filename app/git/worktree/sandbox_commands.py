@@ -15,9 +15,10 @@ from app.git.worktree.overlay import has_written, lay_folders, lay_room, lay_tre
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
-Furnish = Callable[[], Awaitable[CommandMounts]]
-Add = Callable[[Sequence[str]], AbstractAsyncContextManager[DependencyCopy]]
-"""Gives what this command may add to."""
+Furnish = Callable[[str], Awaitable[CommandMounts]]
+"""Gives what was installed for this commit."""
+Add = Callable[[str, Sequence[str]], AbstractAsyncContextManager[DependencyCopy]]
+"""Gives what this command may add to, of what was installed for this commit."""
 Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[LentTools]]
 """Lends these kits to this command, with a way to the package indexes."""
 
@@ -50,12 +51,13 @@ class SandboxCommands:
         writable: bool,
         max_output: int,
         network: Network,
+        set_up_for: str,
     ) -> CommandResult:
-        """Run a command with the dependencies; with network `indexes` it may install more."""
+        """Run a command with a commit's dependencies; with `indexes` it may install more."""
         if network == "none":
-            furnishing = await self.furnish()
+            furnishing = await self.furnish(set_up_for)
             return await self._run(argv, furnishing, timeout, writable, max_output)
-        async with self.add(argv) as addition:
+        async with self.add(set_up_for, argv) as addition:
             result = await self._run(argv, addition.furnishing, timeout, writable, max_output)
             notes = addition.note
             if result.why == "exit":

@@ -66,7 +66,7 @@ class GitWorkTree:
         self._identity = identity
         self._limits = limits
         self._commands = commands
-        self._furnish = commands.furnish
+        self._set_up_for = base
         self._conceal = conceal
         self._inside = UntrustedGit(sandbox, self._mirror.gitdir, places)
         self._index = asyncio.Lock()
@@ -100,7 +100,12 @@ class GitWorkTree:
         ended by itself. `timeout` is in seconds.
         """
         result = await self._commands.run(
-            argv, timeout=timeout, writable=writable, max_output=max_output, network=network
+            argv,
+            timeout=timeout,
+            writable=writable,
+            max_output=max_output,
+            network=network,
+            set_up_for=self._set_up_for,
         )
         if self._bait is not None:
             self._bait.require_none("the output of a command", result.output)
@@ -116,6 +121,10 @@ class GitWorkTree:
     ) -> CommandResult:
         """Run a command of Fettle's that reads from package indexes; its files are dropped."""
         return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
+
+    async def use_set_up(self, commit: str) -> None:
+        """Give later commands what was installed for that commit, from the next restore on."""
+        self._set_up_for = object_id(commit)
 
     async def list_install_commands(self) -> Sequence[str]:
         """Return the commands that installed something with the network `indexes`, in order."""
@@ -225,6 +234,9 @@ class GitWorkTree:
         await self._inside.checkout(self._base, self._base)
         self._lay_copies(await self._furnish())
         self._places.ready.write_text(self._base)
+
+    async def _furnish(self) -> CommandMounts:
+        return await self._commands.furnish(self._set_up_for)
 
     def _lay_copies(self, furnishing: CommandMounts) -> None:
         lay_copies(self._places, furnishing, self._sandbox.owner)

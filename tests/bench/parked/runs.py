@@ -78,7 +78,7 @@ class OneFileSource:
         """Return all paths."""
         return [POLICY_PATH]
 
-    async def set_up(self, _base, _policy, _image=None):
+    async def set_up(self, _base, _policy, _image=None, *, own=False):
         """Install nothing."""
         return SetupResult(source="nothing")
 

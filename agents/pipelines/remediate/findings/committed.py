@@ -35,6 +35,10 @@ class Committed:
         """Return a file of a commit, or None."""
         return await self.source.show(revision, path)
 
+    async def use_set_up(self, commit: str) -> None:
+        """Refuse."""
+        _refuse()
+
     async def list_install_commands(self) -> Sequence[str]:
         """Return nothing: no command runs here."""
         return ()

@@ -15,6 +15,7 @@ from agents.pipelines.stages.quality import (
     CheckResult,
     format_known,
     format_output,
+    format_own_setup,
     format_setup_remarks,
     format_untold,
     some_names,
@@ -62,6 +63,7 @@ def pull_request_body(
         _verification(quality),
         "" if proof.missing else proof.section,
         _set_up(quality.baseline.setup, safe),
+        format_own_setup(quality.own_setup),
         _format_installs(quality.added),
     )
     why = safe(text.why)

@@ -22,12 +22,12 @@ from agents.text import code_span, one_line
 _LONGEST_PATH, _LONGEST_NAME = 120, 60  # characters
 _MOST_PAIRS = 40  # that are compared
 _SENTENCES = {
-    "disagree": "{manifest} and {lock} disagree about {packages} since the change, and what the"
-    " checks ran with was installed before it: lock it anew with the tool that wrote {lock}",
-    "removed": "the change removes {lock} and leaves {manifest}, and what the checks ran with was"
-    " installed before it: put {lock} back, or say in the pull request why it goes",
-    "broken": "no tool reads {lock} any more as the change leaves it, and what the checks ran with"
-    " was installed before it: lock {manifest} anew with the tool that wrote {lock}",
+    "disagree": "{manifest} and {lock} disagree about {packages} since the change: lock it anew"
+    " with the tool that wrote {lock}",
+    "removed": "the change removes {lock} and leaves {manifest}, so nothing says any more which"
+    " versions are to be installed: put {lock} back, or say in the pull request why it goes",
+    "broken": "no tool reads {lock} any more as the change leaves it: lock {manifest} anew with the"
+    " tool that wrote {lock}",
     "unread": "whether {lock} still fits {manifest} could not be told, because they are too long or"
     " too many to compare: install from {lock} with its own tool to find out",
 }

@@ -33,6 +33,9 @@ class MissingPackages:
     """Installs each of them once, in the folder of the check that asked for it."""
 
     run: StageContext
+    commit: str
+    set_up_for: str = ""
+    """The commit whose dependencies they are added to; empty: those that the run stands on."""
     notes: list[str] = field(default_factory=list)
     """What was installed, or why not, for people: untrusted sentences."""
     _tried: set[tuple[str, str]] = field(default_factory=set)
@@ -63,7 +66,7 @@ class MissingPackages:
         install = find_known_install(script, await self.run.find_known_packages())
         if install is None:  # a folder that no plain command can name
             return False
-        tree = await self.run.tree(self.run.base, changing=True)
+        tree = await self.run.tree(self.commit, changing=True, set_up_for=self.set_up_for)
         named = ", ".join(map(code_span, packages))
         try:
             ended = await tree.run(

@@ -28,6 +28,7 @@ BY_POLICY = f"`{POLICY_PATH}`"
 NOT_THERE = "its program is not there"
 _SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
+_SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
 
 
@@ -104,6 +105,8 @@ class Baseline(Frozen):
     """What was installed for them."""
     services: tuple[Service, ...] = ()
     """The servers that are started around each of them."""
+    set_up_for: str = ""
+    """The commit whose dependencies they ran with; empty in records of old versions."""
     unstarted: tuple[str, ...] = ()
     """Why others that the repository names cannot be started: untrusted sentences."""
     form: Literal[1, 2, 3] = 1
@@ -141,6 +144,39 @@ class Baseline(Frozen):
         return tuple(zip(self.runs, self.other or self.runs, strict=True))
 
 
+class OwnSetup(Frozen):
+    """What a change itself asks to have installed, where that is not what was there before it."""
+
+    files: tuple[str, ...] = ()
+    """The changed files that decide it."""
+    commit: str = ""
+    """The commit that was set up; empty where the run's checks have what was there before."""
+    result: SetupResult | None = None
+    why_not: str = ""
+    """Why it was not set up though it asks for something else: a sentence's part in Markdown."""
+
+    def with_notes(self, notes: tuple[str, ...]) -> OwnSetup:
+        """Return it with what was installed for a check besides."""
+        if self.result is None or not notes:
+            return self
+        told = self.result.model_copy(update={"notes": (*self.result.notes, *notes)})
+        return self.model_copy(update={"result": told})
+
+    def list_new_problems(self, before: SetupResult) -> tuple[str, ...]:
+        """Return what could not be installed, or not as its files ask for it, and could before."""
+        if self.result is None:
+            return (self.why_not,) if self.why_not else ()
+        pairs = ((self.result.problems, before.problems), (self.result.refused, before.refused))
+        new = [each for now, then in pairs for each in _list_new(now, then)]
+        return tuple(_SET_UP.format(problem=publish(one_line(each, REASON_LIMIT))) for each in new)
+
+
+def _list_new(now: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
+    """Return what is new by the command or package that it begins with: its cause may vary."""
+    known = {each.split("` ", maxsplit=1)[0] for each in before}
+    return [each for each in now if each.split("` ", maxsplit=1)[0] not in known]
+
+
 class CheckComparison(Frozen):
     """What the checks say about the change, against the default branch."""
 
@@ -150,7 +186,9 @@ class CheckComparison(Frozen):
     added: tuple[str, ...] = ()
     """Commands that installed something, with people's approval, which the checks could use."""
     unlocked: tuple[UnlockedManifest, ...] = ()
-    """Manifests that no longer fit their lock files: set-up is as before, and cannot notice."""
+    """Manifests that no longer fit their lock files: not every tool refuses that."""
+    own_setup: OwnSetup = OwnSetup()
+    """What the change itself asks to have installed, and what came of it."""
 
     @property
     def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
@@ -185,6 +223,7 @@ class CheckComparison(Frozen):
         reasons += [publish(one_line(each, REASON_LIMIT)) for each in told]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
+        reasons += self.own_setup.list_new_problems(self.baseline.setup)
         reasons += [each.describe() for each in self.unlocked]
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"

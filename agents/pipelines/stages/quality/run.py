@@ -8,6 +8,7 @@ that holds for each of its tests and findings; else for the check as a whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from agents.analysis.services import Service
@@ -20,6 +21,7 @@ from agents.pipelines.stages.quality.find import (
 )
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
 from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifests
+from agents.pipelines.stages.quality.own_setup import set_up_change
 from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
@@ -34,7 +36,7 @@ from agents.pipelines.stages.quality.results import (
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
 from agents.policy import Check
-from agents.ports import FlakyTest, SetupResult
+from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
 
@@ -68,20 +70,16 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
 async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     checks, unavailable, source = await find_checks(run)
     services, unstarted = await find_running_services(run) if checks else ((), ())
-    runs = await _measure(run, run.base, checks, services)
-    lacking = MissingPackages(run)
-    for _ in range(ROUNDS):
-        if not await lacking.install(runs):
-            break
-        runs = await _measure(run, run.base, checks, services)
-    other = await _measure(run, run.merging, checks, services) if run.merging else ()
+    runs, notes = await _measure_whole(run, CheckedCommit(run.base), checks, services)
+    other = await _measure(run, CheckedCommit(run.merging), checks, services) if run.merging else ()
     return Baseline(
         runs=runs,
         other=other,
         unavailable=unavailable,
         source=source,
-        setup=setup.model_copy(update={"notes": (*setup.notes, *lacking.notes)}),
+        setup=setup.model_copy(update={"notes": (*setup.notes, *notes)}),
         services=services,
+        set_up_for=run.foundation,
         unstarted=unstarted,
         form=3,
         divides=True,
@@ -121,10 +119,12 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     changed = await (await run.tree()).list_changed_paths(run.base, commit)
     order = order_by_touched([check.run for check in checks], changed)
-    measured = await _measure(run, commit, checks, baseline.services, order)
+    own = await set_up_change(run, commit)
+    at = CheckedCommit(commit, own.commit)
+    measured, notes = await _measure_whole(run, at, checks, baseline.services, order)
     known = await recall_flaky(run, measured)
     runs = [
-        await _confirm(run, baseline, (*before, now), commit, find_known(known, now.command))
+        await _confirm(run, baseline, (*before, now), at, find_known(known, now.command))
         for before, now in zip(baseline.before, measured, strict=True)
     ]
     await note_flaky(run, runs)
@@ -132,8 +132,9 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         commit=commit,
         runs=tuple(runs),
         baseline=baseline,
-        added=tuple(await (await run.tree()).list_install_commands()),
+        added=tuple(await (await at.open(run)).list_install_commands()),
         unlocked=await find_unlocked_manifests(run, changed, commit),
+        own_setup=own.with_notes(notes),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality
@@ -143,30 +144,68 @@ async def _confirm(
     run: StageContext,
     baseline: Baseline,
     ended: Sequence[CheckResult],
-    commit: str,
+    at: CheckedCommit,
     known: Mapping[str, FlakyTest],
 ) -> CheckResult:
     """Return how a check ended with what it says of the commit; `ended`: before it, then on it."""
     *before, now = ended
     check = Check(name=now.name, run=now.command, timeout=now.timeout)
 
-    call = await find_call(await run.tree(), commit, check.run)
+    call = await find_call(await run.tree(), at.commit, check.run)
 
-    async def run_again(at: str, given: Additions) -> CheckResult:
-        tree = await run.tree(at, changing=True)
+    async def run_again(commit: str, given: Additions) -> CheckResult:
+        place = at if commit == at.commit else CheckedCommit(commit, baseline.set_up_for)
+        tree = await place.open(run, changing=True)
         afresh = run_afresh(now.failures, call)
-        return await run_check(tree, at, check, baseline.services, afresh.join(given))
+        return await run_check(tree, commit, check, baseline.services, afresh.join(given))
 
     select = partial(select_tests, now.failures, call=call)
-    confirmation = Confirmation(before, run.base, commit, run_again, select, known)
+    confirmation = Confirmation(before, run.base, at.commit, run_again, select, known)
     judged = await confirmation.confirm(now)
     told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
     return judged.model_copy(update={"known": told})
 
 
+@dataclass(frozen=True)
+class CheckedCommit:
+    """A commit that checks run on, and the commit whose dependencies they run with."""
+
+    commit: str
+    set_up_for: str = ""
+    """Empty: what the run stands on."""
+
+    async def open(
+        self, run: StageContext, *, changing: bool = False, pristine: bool = False
+    ) -> WorkTree:
+        """Return the work tree there."""
+        return await run.tree(
+            self.commit, changing=changing, pristine=pristine, set_up_for=self.set_up_for
+        )
+
+
+async def _measure_whole(
+    run: StageContext,
+    at: CheckedCommit,
+    checks: Sequence[Check],
+    services: Sequence[Service],
+    order: Sequence[int] = (),
+) -> tuple[tuple[CheckResult, ...], tuple[str, ...]]:
+    """Run the checks; where one cannot import what manifests name, again with that installed.
+
+    Of a change that is not set up by itself, all of it was installed before. Returns notes, too.
+    """
+    runs = await _measure(run, at, checks, services, order)
+    lacking = MissingPackages(run, at.commit, at.set_up_for)
+    for _ in range(ROUNDS if at.commit == run.base or at.set_up_for else 0):
+        if not await lacking.install(runs):
+            break
+        runs = await _measure(run, at, checks, services, order)
+    return runs, tuple(lacking.notes)
+
+
 async def _measure(
     run: StageContext,
-    commit: str,
+    at: CheckedCommit,
     checks: Sequence[Check],
     services: Sequence[Service],
     order: Sequence[int] = (),
@@ -177,10 +216,10 @@ async def _measure(
     the files must not decide the next; what it built may help the next.
     """
     runs: dict[int, CheckResult] = {}
-    for at in order or range(len(checks)):
-        tree = await run.tree(commit, changing=True, pristine=not runs)
-        runs[at] = await run_check(tree, commit, checks[at], services)
-    ended = tuple(runs[at] for at in sorted(runs))
+    for number in order or range(len(checks)):
+        tree = await at.open(run, changing=True, pristine=not runs)
+        runs[number] = await run_check(tree, at.commit, checks[number], services)
+    ended = tuple(runs[number] for number in sorted(runs))
     run.summarize(_say(ended) or "no checks that can run here")
     return ended
 

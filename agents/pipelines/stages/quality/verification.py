@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.quality.flaky import format_known
-from agents.pipelines.stages.quality.results import CheckComparison, CheckResult
+from agents.pipelines.stages.quality.results import CheckComparison, CheckResult, OwnSetup
 from agents.pipelines.stages.quality.run import tally, to_code
 from agents.ports import RunImage, SetupProposal, SetupResult
 from agents.requests import Frozen
@@ -54,8 +54,12 @@ _NOT_IN_IMAGE = (
     " Fettle's machine has."
 )
 _NO_IMAGE = "`{file}` was not followed: {why}. Commands ran with what Fettle's machine has."
+_OWN = (
+    "The change touches {files}, so its checks ran with what its own files ask to have installed."
+)
 _SET_UP = " A model proposed the commands of the set-up."
 COMMAND, REASON = 120, 300  # characters of a command and of a reason
+FILES = 5
 WHY = 500  # and of why an image is not used
 
 
@@ -102,8 +106,15 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
-    parts = ("\n".join(rows), format_known(quality), format_untold(quality), setup)
+    own = format_own_setup(quality.own_setup)
+    parts = ("\n".join(rows), format_known(quality), format_untold(quality), own, setup)
     return "\n\n".join(part for part in parts if part)
+
+
+def format_own_setup(own: OwnSetup) -> str:
+    """Return which files of the change its checks were set up by, as Markdown; else nothing."""
+    files = ", ".join(code_span(one_line(path, COMMAND)) for path in own.files[:FILES])
+    return _OWN.format(files=files) if own.commit and files else ""
 
 
 def format_setup_remarks(setup: SetupResult) -> str:

@@ -91,7 +91,7 @@ async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):
     place = scene([acts.skip()])
     set_up = place.world.source.set_up
 
-    async def breaks(base, policy, image=None):
+    async def breaks(base, policy, image=None, *, own=False):
         result = await set_up(base, policy)
         moved = "3.1.4" in place.history.files(base)["lock.json"]
         return result.model_copy(update={"problems": ("pip said no",) if moved else ()})

@@ -42,7 +42,7 @@ def yarned(scene, acts):
         results = iter(ends)
         last = ends[-1]
 
-        async def set_up(base, policy, image=None):
+        async def set_up(base, policy, image=None, *, own=False):
             place.world.source.bases.append(base)
             return next(results, last)
 

@@ -53,7 +53,7 @@ async def test_the_dependencies_of_the_fix_are_installed_before_its_checks_run(s
     place = scene()
     set_up, order = place.world.source.set_up, []
 
-    async def note_set_up(base, policy, image=None):
+    async def note_set_up(base, policy, image=None, *, own=False):
         order.append(base)
         return await set_up(base, policy)
 

@@ -45,6 +45,28 @@ async def test_after_a_move_to_another_index_nothing_is_used_again(ground):
     assert (first.cached, same.cached, moved.cached) == (False, True, False)
 
 
+async def test_what_a_run_changes_is_set_up_for_it_alone_and_shown_on_demand(ground):
+    ground.commit({"package-lock.json": "{}"})
+    before, policy = ground.base, Policy.model_validate({"setup": {"run": [COUNT]}})
+    source = ground.source()
+    await source.set_up(before, policy)
+    tree = await source.open(before, policy)
+    first = await read_made(tree)
+    change = ground.commit({"package-lock.json": "{ }"})
+    await ground.mirror.fetch(f"file://{ground.place / 'somebody'}", None)
+
+    await source.set_up(change, policy, own=True)
+    await tree.use_set_up(change)
+    await tree.restore(change, pristine=True)
+    second = await read_made(tree)
+    await tree.use_set_up(before)
+    await tree.restore(before, pristine=True)
+    other = await ground.source("run-2").set_up(change, policy)
+
+    assert second != first == await read_made(tree)
+    assert not other.cached, "another run is not given what a model's files have made"
+
+
 async def test_other_repositories_have_their_own(ground):
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
 

@@ -60,7 +60,7 @@ class SetUpFirst:
     def __getattr__(self, name):
         return getattr(self.source, name)
 
-    async def set_up(self, base, policy, image=None):
+    async def set_up(self, base, policy, image=None, *, own=False):
         self.known.add(base)
         return SetupResult(source="found", problems=("`npm ci` failed.",))
 

@@ -132,7 +132,7 @@ def seeded(estate):
         for path in (seed, *seed.rglob("*")):
             os.chown(path, *estate.sandbox.owner)
 
-    async def furnish():
+    async def furnish(_commit):
         return CommandMounts(mounts=(Mount(seed, "/home/agent/.m2"),))
 
     async def open_run(name):

@@ -60,7 +60,7 @@ class Bare:
     def place(self, own):
         return own
 
-    async def set_up(self, base, policy):
+    async def set_up(self, base, policy, *, own=False):
         return SetupResult(source="nothing")
 
     async def find_mounts(self, base, policy):
@@ -68,7 +68,7 @@ class Bare:
 
     @asynccontextmanager
     async def open_addition(self, base, policy, sandbox, argv):
-        async with nothing_to_add_to(argv) as addition:
+        async with nothing_to_add_to(base, argv) as addition:
             yield addition
 
     @asynccontextmanager

@@ -219,8 +219,7 @@ async def test_a_lock_that_may_not_fit_is_not_called_good(make_world, request_, 
     quality = await check_quality.work(run.context, baseline)
 
     assert quality.verdict == "unknown"
-    [told] = quality.untold
-    assert why in told
+    assert any(why in told for told in quality.untold)
 
 
 @pytest.mark.parametrize(
