@@ -29,7 +29,8 @@ class MeasuredChange(Frozen):
         """Return what the checks and the proof say of it together."""
         if self.quality.failing or self.proof.failing:
             return "worse"
-        return "unknown" if self.quality.untold or self.proof.missing else "no worse"
+        untold = self.quality.untold or self.proof.missing or self.proof.untold
+        return "unknown" if untold else "no worse"
 
     @property
     def ready(self) -> bool:
@@ -51,6 +52,8 @@ class MeasuredChange(Frozen):
         said = headline(self.quality)
         if self.proof.failing:
             return f"{said} The tests of the change fail with it."
+        if self.proof.untold:
+            return f"{said} The tests of the change could not be run with it."
         return f"{said} No test shows the bug." if self.proof.missing else said
 
 

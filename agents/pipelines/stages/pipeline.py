@@ -75,7 +75,7 @@ async def measure(
     quality = await mend(run, baseline)
     if proof.commit != run.head:
         proof = await run.stage(prove, aim.kind, made)
-    if proof.head and proof.failing and not proof.wanted:
+    if proof.head and proof.failing and (baseline.mends_proof or not proof.wanted):
         await run.stage(quality_fix, quality, proof.head)
         quality = await mend(run, baseline)
         proof = await run.stage(prove, aim.kind, made)

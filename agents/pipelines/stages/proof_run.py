@@ -28,11 +28,12 @@ _PYTEST_SAYS = {
     5: "pytest found no tests to run",
 }
 _COLLECTING = re.compile(r"errors? during collection|ERROR collecting|^ERROR \S+", re.MULTILINE)
-_IMPORTS = re.compile(
-    r"ImportError|ModuleNotFoundError|AttributeError|NameError|Cannot find module|Failed to resolve"
+_LACKS = re.compile(r"AttributeError|NameError|uninitialized constant|Class \"\S+\" not found")
+_UNREAD = re.compile(
+    r"ImportError|ModuleNotFoundError|Cannot find module|Failed to resolve"
     r"|\[build failed\]|\[setup failed\]|could not compile|error\[E\d+\]|undefined: "
     r"|error TS\d+|cannot find symbol|error CS\d+|COMPILATION ERROR|SyntaxError|LoadError"
-    r"|uninitialized constant|Class \"\S+\" not found|undefined reference to"
+    r"|undefined reference to"
 )
 _RAN_SOME = re.compile(
     r"\b[1-9]\d*\s+(?:passed|failed|tests?|examples?|passing|failing|specs?|assertions?)\b"
@@ -93,14 +94,15 @@ class Trial:
     @property
     def weakness(self) -> str:
         """Return what makes its failure say less than that of an assertion; mostly nothing."""
-        if self._asserted or not _IMPORTS.search(self.output):
+        if self._asserted or not self._lacks_something:
             return ""
-        return NOT_THERE if self._ran_some else NOT_IMPORTED
+        unread = _UNREAD.search(self.output) or _COLLECTING.search(self.output)
+        return NOT_IMPORTED if unread and not self._ran_some else NOT_THERE
 
     @property
     def collects(self) -> bool:
         """Return whether pytest stopped while it read the tests."""
-        return bool(_COLLECTING.search(self.output) and _IMPORTS.search(self.output))
+        return bool(_COLLECTING.search(self.output)) and self._lacks_something
 
     @property
     def pytest(self) -> bool:
@@ -108,9 +110,22 @@ class Trial:
         return bool(_PYTEST.search(f"{self.command}\n{self.output}"))
 
     @property
+    def tests_fail(self) -> bool:
+        """Return whether tests fail in it, or cannot be read, and it is not the command that does.
+
+        A crash counts: nothing else was run.
+        """
+        return bool(self.result.exit_code) and not _no_failure(self)
+
+    @property
+    def _lacks_something(self) -> bool:
+        return bool(_UNREAD.search(self.output) or _LACKS.search(self.output))
+
+    @property
     def _ran_some(self) -> bool:
         """Return whether it says that at least one test could be run."""
-        return bool(read_failures(self.output, self.command, exited=True).ran)
+        ran = read_failures(self.output, self.command, exited=True).ran
+        return bool(ran) or (ran is None and _RAN_SOME.search(self.output) is not None)
 
     @property
     def _asserted(self) -> bool:

@@ -39,6 +39,7 @@ AROUND = 200  # lines around each change
 SUMMARY = 120
 
 NO_TEST = "no test was added or changed"
+NEWLY = "its tests pass without the change, and fail with it (exit code {code})"
 NO_COMMAND = "whoever made the change gave no command that runs its tests"
 INSIDE = (
     "the tests stand in the source files ({files}), so they cannot be run without the change that"
@@ -66,16 +67,26 @@ class RegressionProof(Frozen):
     """Why nothing shows it, or what weakens what does."""
     mendable: bool = False
     """Whether an engineer could still show it."""
+    fails: bool | None = None
+    """Whether tests fail with the change, and not just their command; None: by its exit code."""
 
     @property
     def failing(self) -> bool:
         """Return whether the tests of the change fail with the change."""
+        if self.fails is not None:
+            return self.fails
         return self.head is not None and bool(self.head.exit_code)
 
     @property
     def missing(self) -> bool:
         """Return whether a bug is there to be shown, and nothing shows it."""
         return self.wanted and not self.shown
+
+    @property
+    def untold(self) -> bool:
+        """Return whether the tests of the change, which mends no bug, came to say nothing."""
+        ended_badly = self.head is not None and bool(self.head.exit_code)
+        return ended_badly and not (self.wanted or self.failing)
 
     @property
     def section(self) -> str:
@@ -143,8 +154,10 @@ async def _run_tests(
         return proof
     services, _ = await find_running_services(run)
     tree = await _open_head(run)
-    head = as_check(await _run(tree, command, services), command, TIMEOUT)
-    return proof.model_copy(update={"command": command, "tests": tests, "head": head})
+    after = Trial(command, await _run(tree, command, services))
+    head = as_check(after.result, command, TIMEOUT)
+    found = {"command": command, "tests": tests, "head": head, "fails": after.tests_fail}
+    return proof.model_copy(update=found)
 
 
 def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:
@@ -179,7 +192,8 @@ async def _proof(
         tried = await _try(run, proof, _Files(present, changes, services), command)
         if tried.shown:
             return tried
-        best = best if number else tried  # the newest command says most
+        # The newest command says most, unless tests of another one fail.
+        best = tried if not number or (tried.failing and not best.failing) else best
     return best
 
 
@@ -210,7 +224,10 @@ class _Files:
 async def _try(
     run: StageContext, proof: RegressionProof, files: _Files, command: str
 ) -> RegressionProof:
-    """Return the proof with this command: before, which has to fail, and after."""
+    """Return the proof with this command: before, which has to fail, and after, which must not.
+
+    Tests that fail with the change are held against it, whatever they did before.
+    """
     refused = await _find_command_objection(run, command)
     if refused:
         why = f"the command for it, `{command}`, was not run: {refused}"
@@ -225,19 +242,20 @@ async def _try(
     proof = proof.model_copy(
         update={"command": command, "base": as_check(before.result, command, TIMEOUT)}
     )
-    fault = without_tests(before, files.names)
-    if fault:
-        return proof.model_copy(update={"why": fault})
     tree = await _open_head(run)
     after = Trial(command, await _run(tree, command, files.services))
+    vain = without_tests(before, files.names)
     fault = says_too_little(after)
-    weak = "" if fault else before.weakness
+    fails = after.tests_fail and not without_tests(after, files.names)
+    if after.tests_fail and not before.result.exit_code:
+        fails, vain, fault = True, "", NEWLY.format(code=after.result.exit_code)
     return proof.model_copy(
         update={
             "head": as_check(after.result, command, TIMEOUT),
-            "shown": not fault,
-            "mendable": bool(fault),
-            "why": fault or weak,
+            "fails": fails,
+            "shown": not (vain or fault),
+            "mendable": bool(vain or fault),
+            "why": (vain or fault) or before.weakness,
         }
     )
 

@@ -58,10 +58,11 @@ def pull_request_body(
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
     quality = checked.quality
     proof = checked.proof
-    unchecked = (format_untold(quality), proof.section if proof.missing else "")
+    open_proof = proof.missing or proof.untold
+    unchecked = (format_untold(quality), proof.section if open_proof else "")
     verified = (
         _verification(quality),
-        "" if proof.missing else proof.section,
+        "" if open_proof else proof.section,
         _set_up(quality.baseline.setup, safe),
         format_own_setup(quality.own_setup),
         _format_installs(quality.added),

@@ -109,10 +109,11 @@ class Baseline(Frozen):
     """The commit whose dependencies they ran with; empty in records of old versions."""
     unstarted: tuple[str, ...] = ()
     """Why others that the repository names cannot be started: untrusted sentences."""
-    form: Literal[1, 2, 3] = 1
+    form: Literal[1, 2, 3, 4] = 1
     """2: documentation is written before the change is judged, `unavailable` names only what has
     nothing in its place, and what could not be told is not ready. 3: and it is measured before it
-    is judged. Runs that an older version began go on as they began: the engine finds the stages
+    is judged. 4: and tests that fail with the fix of a bug go back to the engineer. Runs that an
+    older version began go on as they began: the engine finds the stages
     that it has a record of."""
 
     divides: bool = False
@@ -137,6 +138,11 @@ class Baseline(Frozen):
     def measures_first(self) -> bool:
         """Return whether proof and checks run before the change is judged, not after it."""
         return self.form > 2
+
+    @property
+    def mends_proof(self) -> bool:
+        """Return whether tests that fail with the fix of a bug go back to the engineer."""
+        return self.form > 3
 
     @property
     def before(self) -> tuple[tuple[CheckResult, ...], ...]:

@@ -81,7 +81,7 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
         services=services,
         set_up_for=run.foundation,
         unstarted=unstarted,
-        form=3,
+        form=4,
         divides=True,
     )
 
