@@ -23,6 +23,11 @@ _CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
 _FEWER = "with the change it ran {ran} tests, of {earlier} before"
+_NO_LONGER_COUNTED = "with the change it passes without saying how many tests ran, as it did before"
+_NEVER_COUNTED = (
+    "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
+    " `.github/fettle.yml` can, and then its exit status counts"
+)
 _CANNOT_START = "it could not be started"
 _CANNOT_READ = "the tests in {names} could not be run"
 _RAN_NONE = "it failed and ran no test"
@@ -51,6 +56,11 @@ class CheckEnding(Protocol):
     @property
     def stopped(self) -> bool:
         """Return whether it was ended by somebody else, such as by a limit."""
+        ...
+
+    @property
+    def named(self) -> bool:
+        """Return whether people named it as a check, so that its exit status alone counts."""
         ...
 
     @property
@@ -183,7 +193,7 @@ def _comparable(endings: Sequence[CheckEnding]) -> list[Told]:
 def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     """Return why nothing follows from these runs, of which none is known to be worse."""
     if not has_failed(now):
-        return _NOTHING_RAN if now.failures.ran == 0 else _explain_fewer(before, now)
+        return _NOTHING_RAN if now.failures.ran == 0 else _explain_green(before, now)
     red = [*filter(has_failed, before)]
     for when, ending in (*((_WHEN[0], each) for each in red), (_WHEN[1], now)):
         if why := _explain_unread(when, ending):
@@ -195,6 +205,22 @@ def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         for program, told in told_now.items()
     )
     return _FURTHER if further else ""
+
+
+def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
+    """Return why nothing follows from a run that passed.
+
+    What was stopped before the change, or could not start, was not measured: a run that passes now
+    may have lost most of its tests, and nobody could tell.
+    """
+    for each in before:
+        if each.stopped or each.exit_code in _NOT_STARTED:
+            return (_STOPPED if each.stopped else _NO_START).format(when=_WHEN[0])
+    if now.failures.counted:
+        return _explain_fewer(before, now)
+    if any(each.failures.counted for each in before):
+        return _NO_LONGER_COUNTED
+    return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
 def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding) -> str:

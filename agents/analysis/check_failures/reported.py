@@ -85,6 +85,11 @@ class FailuresByProgram(Frozen):
         return sum(known) if known and len(known) == len(counts) else None
 
     @property
+    def counted(self) -> bool:
+        """Return whether any of them said how many tests ran."""
+        return any(each.ran is not None for each in self.programs)
+
+    @property
     def whole(self) -> bool:
         """Return whether these are all that failed, as far as programs were recognised."""
         return bool(self.best) and all(each.whole for each in self.best.values())

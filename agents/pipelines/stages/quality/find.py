@@ -23,8 +23,7 @@ from agents.analysis.languages import (
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.service_start import explain_unavailable, wrap_with_services
 from agents.analysis.services import Service, find_services, list_service_paths
-from agents.pipelines.stages.quality.results import BY_POLICY
-from agents.policy import Check
+from agents.pipelines.stages.quality.results import BY_POLICY, RepositoryCheck
 from agents.ports import WorkTree
 from agents.run import StageContext
 
@@ -35,11 +34,11 @@ _LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` ca
 _NO_HOOKS = "; pre-commit's hooks are left out: what they need is not in the sandbox"
 
 
-async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], str]:
+async def find_checks(run: StageContext) -> tuple[list[RepositoryCheck], tuple[str, ...], str]:
     """Return the checks that can run, the commands of those that cannot, and who named them."""
     policy = await run.policy()
     if policy.quality is not None:
-        return list(policy.quality), (), BY_POLICY
+        return [RepositoryCheck(**dict(each)) for each in policy.quality], (), BY_POLICY
     tree = await run.tree(run.base)
     chosen: dict[str, SuggestedCheck] = {}
     missing: dict[str, str] = {}
@@ -62,7 +61,10 @@ async def find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], 
         source += _LEFT_OUT.format(count=left)
     if HOOKS in files.paths and HOOKS_SUBJECT not in chosen:
         source += _NO_HOOKS
-    return [each.check for each in chosen.values()], absent, source
+    checks = [
+        RepositoryCheck(**dict(each.check), named=bool(each.source)) for each in chosen.values()
+    ]
+    return checks, absent, source
 
 
 async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...], tuple[str, ...]]:

@@ -14,7 +14,7 @@ from agents.analysis.check_failures import (
 from agents.analysis.failure_cause import shorten_cause
 from agents.analysis.services import Service
 from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
-from agents.policy import POLICY_PATH
+from agents.policy import POLICY_PATH, Check
 from agents.ports import FlakyTest, SetupResult
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
@@ -32,6 +32,13 @@ _SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
 
 
+class RepositoryCheck(Check):
+    """A check that was found for a repository."""
+
+    named: bool = True
+    """Whether people named its command, in the policy or in a workflow; else Fettle guessed it."""
+
+
 class CheckResult(Frozen):
     """One check as it ran on one commit."""
 
@@ -43,6 +50,8 @@ class CheckResult(Frozen):
     output: str
     stopped: bool = False
     """Whether it was ended by somebody else, such as by a limit."""
+    named: bool = True
+    """Whether people named its command; True in records of old versions, which did not ask."""
     failures: FailuresByProgram = FailuresByProgram()
     """What it says fails, by name."""
     missing: tuple[str, ...] = ()

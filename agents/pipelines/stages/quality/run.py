@@ -30,12 +30,12 @@ from agents.pipelines.stages.quality.results import (
     CheckComparison,
     CheckResult,
     CheckStart,
+    RepositoryCheck,
     Starts,
     read_start,
 )
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
-from agents.policy import Check
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -116,7 +116,7 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
 
 async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> CheckComparison:
     """Run the checks on a commit of the run, and say what they tell against the baseline."""
-    checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
+    checks = [_make_check(each) for each in baseline.runs]
     changed = await (await run.tree()).list_changed_paths(run.base, commit)
     order = order_by_touched([check.run for check in checks], changed)
     own = await set_up_change(run, commit)
@@ -140,6 +140,10 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
     return quality
 
 
+def _make_check(run: CheckResult) -> RepositoryCheck:
+    return RepositoryCheck(name=run.name, run=run.command, timeout=run.timeout, named=run.named)
+
+
 async def _confirm(
     run: StageContext,
     baseline: Baseline,
@@ -149,7 +153,7 @@ async def _confirm(
 ) -> CheckResult:
     """Return how a check ended with what it says of the commit; `ended`: before it, then on it."""
     *before, now = ended
-    check = Check(name=now.name, run=now.command, timeout=now.timeout)
+    check = _make_check(now)
 
     call = await find_call(await run.tree(), at.commit, check.run)
 
@@ -186,7 +190,7 @@ class CheckedCommit:
 async def _measure_whole(
     run: StageContext,
     at: CheckedCommit,
-    checks: Sequence[Check],
+    checks: Sequence[RepositoryCheck],
     services: Sequence[Service],
     order: Sequence[int] = (),
 ) -> tuple[tuple[CheckResult, ...], tuple[str, ...]]:
@@ -206,7 +210,7 @@ async def _measure_whole(
 async def _measure(
     run: StageContext,
     at: CheckedCommit,
-    checks: Sequence[Check],
+    checks: Sequence[RepositoryCheck],
     services: Sequence[Service],
     order: Sequence[int] = (),
 ) -> tuple[CheckResult, ...]:

@@ -24,8 +24,7 @@ from agents.analysis.test_runners import (
     render_reports,
     split_files,
 )
-from agents.pipelines.stages.quality.results import CheckResult
-from agents.policy import Check
+from agents.pipelines.stages.quality.results import CheckResult, RepositoryCheck
 from agents.ports import CommandResult, WorkTree
 from agents.text import plain_output, printable
 
@@ -60,7 +59,7 @@ async def find_call(tree: WorkTree, commit: str, command: str) -> RunnerCall | N
 async def run_check(
     tree: WorkTree,
     commit: str,
-    check: Check,
+    check: RepositoryCheck,
     services: Sequence[Service],
     given: Additions = NOTHING,
 ) -> CheckResult:
@@ -83,6 +82,7 @@ async def run_check(
         name=check.name,
         command=check.run,
         timeout=check.timeout,
+        named=check.named,
         exit_code=result.exit_code,
         seconds=round(result.seconds, 2),
         output=_shorten_output(result, check),
@@ -94,7 +94,7 @@ async def run_check(
 
 async def _run(
     tree: WorkTree,
-    check: Check,
+    check: RepositoryCheck,
     services: Sequence[Service],
     call: RunnerCall | None,
     given: Additions,
@@ -121,14 +121,14 @@ async def _collect(tree: WorkTree) -> list[tuple[str, str]]:
     return await asyncio.to_thread(split_files, wrote.output, mark) if wrote.why == "exit" else []
 
 
-def _read_output(check: Check, result: CommandResult) -> _Ran:
+def _read_output(check: RepositoryCheck, result: CommandResult) -> _Ran:
     """Return what failed by name, from what the check wrote for people."""
     exited = result.why == "exit"
     return _Ran(result, read_failures(result.output, check.run, exited=exited, name=check.name))
 
 
 def _read_reports(
-    check: Check, ran: _Ran, call: RunnerCall | None, files: Sequence[tuple[str, str]]
+    check: RepositoryCheck, ran: _Ran, call: RunnerCall | None, files: Sequence[tuple[str, str]]
 ) -> _Ran:
     """Return it with what stands in the reports; one may stand in for what people read."""
     if instead := render_reports(files):
@@ -139,7 +139,7 @@ def _read_reports(
     return replace(ran, failures=joined)
 
 
-def _shorten_output(result: CommandResult, check: Check) -> str:
+def _shorten_output(result: CommandResult, check: RepositoryCheck) -> str:
     text = printable(plain_output(result.output)).strip() + _STOPPED[result.why].format(check=check)
     if len(text) <= OUTPUT_KEPT:
         return text

@@ -23,11 +23,13 @@ class Ran:
     failures: FailuresByProgram
     stopped: bool = False
     output: str = ""
+    named: bool = False
+    missing: tuple = ()
 
 
-def to_run(output, exit_code=1, *, command="make test", exited=True):
+def to_run(output, exit_code=1, *, command="make test", exited=True, named=False):
     failures = read_failures(output, command, exited=exited)
-    return Ran(exit_code, failures, stopped=not exited, output=output)
+    return Ran(exit_code, failures, stopped=not exited, output=output, named=named)
 
 
 def fails(*names):
@@ -53,6 +55,49 @@ def test_only_what_did_not_fail_before_is_new(before, now, new):
     found = find_new_failures((fails(*before.split()),), fails(*now.split()))
 
     assert found == tuple(f"t.py::{name}" for name in new.split())
+
+
+SILENT_PASS = "all is well"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "verdict", "why"),
+    [
+        (to_run(SILENT_PASS, 0), to_run(SILENT_PASS, 0), "unknown", "says nowhere that any test"),
+        (CRASHED, to_run(SILENT_PASS, 0), "unknown", "says nowhere that any test"),
+        (to_run(SILENT_PASS, 0), to_run(SILENT_PASS, 0, named=True), "no worse", ""),
+        (to_run("", 0), to_run("", 0, command="ruff check ."), "no worse", ""),
+        (PASSED, to_run(SILENT_PASS, 0, named=True), "unknown", "passes without saying how many"),
+        (to_run(SILENT_PASS, 0), PASSED, "no worse", ""),
+    ],
+    ids=["guessed", "red before", "named", "no tests", "counted before", "counted now"],
+)
+def test_a_pass_without_a_count_is_good_only_where_people_named_the_command(
+    before, now, verdict, why
+):
+    found = compare((before,), now)
+
+    assert found.verdict == verdict
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        (to_run("collecting ...", 124, exited=False), "it was stopped before it had ended"),
+        (to_run("bash: pytest: command not found", 127), "the command could not be started"),
+    ],
+)
+def test_what_was_not_measured_before_leaves_the_verdict_of_a_pass_open(before, why):
+    for earlier in ((before,), (PASSED, before)):
+        found = compare(earlier, PASSED)
+        assert (found.verdict, found.why) == ("unknown", f"before the change, {why}")
+
+
+def test_a_build_that_failed_before_and_passes_now_is_no_worse():
+    broken = to_run("x.c:1:1: error: expected ;\n")
+
+    assert compare((broken,), PASSED).verdict == "no worse"
 
 
 @pytest.mark.parametrize(

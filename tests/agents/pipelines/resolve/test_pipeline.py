@@ -15,7 +15,7 @@ CHECK = "python3 -m pytest -q"
 def run_checks(files):
     """Stand for the repository's tests: green once the code is right and nothing is broken."""
     broken = "BROKEN" in "".join(files.values())
-    return (1, "1 failed") if broken else (0, "1 passed")
+    return (1, "1 failed in 0.01s") if broken else (0, "1 passed in 0.01s")
 
 
 def story(use, say, *, break_it=False):

@@ -45,6 +45,7 @@ def find(make_world, request_):
 async def test_what_maintainers_run_goes_before_guesses_and_is_shown_with_its_source(find):
     (checks, missing, source), _ = await find(FILES)
 
+    assert [each.name for each in checks if not each.named] == ["npm build in web"]
     assert {each.name: each.run for each in checks} == {
         "tests": "pytest tests/unit",
         "npm tests in web": "cd web && npm test",

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from agents.analysis.test_runners import run_afresh, select_tests
+from agents.pipelines.stages.quality.results import RepositoryCheck
 from agents.pipelines.stages.quality.run_check import find_call, run_check
-from agents.policy import Check
 from agents.ports import CommandResult
 
 NODE = """
@@ -139,7 +139,7 @@ async def test_a_real_runner_says_what_failed_and_runs_one_of_it_alone(tool, lay
         pytest.skip(f"this machine has no {tool}; what it wrote elsewhere is in test_recorded.py")
     files, command, names, ran = REAL[tool]
     tree = lay(files)
-    check = Check(name="tests", run=command, timeout=300)
+    check = RepositoryCheck(name="tests", run=command, timeout=300)
 
     ended = await run_check(tree, "c", check, ())
     call = await find_call(tree, "c", command)
@@ -158,7 +158,9 @@ async def test_a_real_runner_says_what_failed_and_runs_one_of_it_alone(tool, lay
 @pytest.mark.skipif(shutil.which("go") is None, reason="this machine has no go")
 async def test_people_read_what_go_would_have_written(lay):
     files, command, _, _ = REAL["go"]
-    ended = await run_check(lay(files), "c", Check(name="t", run=command, timeout=300), ())
+    ended = await run_check(
+        lay(files), "c", RepositoryCheck(name="t", run=command, timeout=300), ()
+    )
 
     assert '"Action"' not in ended.output
     assert "sum_test.go:3: got 3" in ended.output
@@ -175,7 +177,7 @@ async def test_a_runner_that_cannot_report_is_read_by_its_words(lay):
     (tree.folder / ".git" / "fettle").mkdir()
     (tree.folder / ".git" / "fettle" / "mocha.json").write_text('{"ended": true}\n')
 
-    ended = await run_check(tree, "c", Check(name="tests", run="./mocha", timeout=9), ())
+    ended = await run_check(tree, "c", RepositoryCheck(name="tests", run="./mocha", timeout=9), ())
 
     assert ended.failures.reports == {}
     assert set(ended.failures.told["mocha"].names) == {"suite adds"}
