@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from agents.analysis.languages.member_scripts import reaches_members
 from agents.analysis.languages.recipe import (
     TOOLS,
     InstallRecipe,
@@ -192,9 +193,9 @@ _BY_LOCK: dict[str, Callable[[RepositoryFiles], InstallRecipe]] = {
 
 
 def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
-    """Return the scripts of a JavaScript project that check it.
+    """Return the scripts of a JavaScript project that check it, and those of its members.
 
-    Where the root of a workspace has none of a kind, those of its members are run.
+    What a script of the workspace's root runs in the members itself is not run there twice.
     """
     scripts = table(files.json("package.json"), "scripts")
     found = [
@@ -203,21 +204,35 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         if script in scripts and runs_and_ends(scripts[script])
         for run, available in _list_runners(files)
     ]
-    if not list_workspaces(files):
-        return found
-    told = {each.subject for each in found}
-    each = "--if-present --workspaces"
-    if strings(files.json("package.json").get("workspaces")):
-        run, there = f"npm run --silent {each}", f"command -v npm && {_INSTALLED}"
-    else:
-        run, there = "pnpm --recursive --if-present run", f"command -v pnpm && {_INSTALLED}"
+    patterns = list_workspaces(files)
+    return [*found, *_list_member_checks(files, patterns, scripts)] if patterns else found
+
+
+def _list_member_checks(
+    files: RepositoryFiles, patterns: Sequence[str], scripts: Mapping[str, object]
+) -> Iterator[SuggestedCheck]:
+    """Yield the checks of a workspace's members, of each kind that the root does not run there."""
     known = _list_member_scripts(files)
-    members = [
-        suggest(f"npm {subject}", f"{run} {script}", there)
-        for script, subject in {"test": "tests", "lint": "lint", "typecheck": "types"}.items()
-        if f"npm {subject}" not in told and (known is None or script in known)
-    ]
-    return [*found, *members]
+    there = {"test", "lint", "typecheck"} if known is None else known
+    run, available = _find_member_runner(files)
+    for subject in dict.fromkeys(SCRIPTS.values()):
+        own = [each for each, about in SCRIPTS.items() if about == subject]
+        at_root = [each for each in own if runs_and_ends(scripts.get(each))]
+        if any(reaches_members(each, scripts, patterns) for each in at_root):
+            continue
+        if wanted := [each for each in own if each in there]:
+            name = f"npm {subject}{' of members' if at_root else ''}"
+            command = " && ".join(f"{run} {each}" for each in wanted)
+            yield suggest(name, command, f"{available} && {_INSTALLED}")
+
+
+def _find_member_runner(files: RepositoryFiles) -> tuple[str, str]:
+    """Return what runs a script in all members that have it, and how to see whether it is there."""
+    if not files.json("package.json").get("workspaces"):
+        return "pnpm --recursive --no-bail --if-present run", "command -v pnpm"
+    if ".yarnrc.yml" in files.paths:
+        return "yarn workspaces foreach --all run", "command -v yarn"
+    return "npm run --silent --if-present --workspaces", "command -v npm"
 
 
 def _list_member_scripts(files: RepositoryFiles) -> set[str] | None:

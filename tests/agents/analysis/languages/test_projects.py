@@ -315,3 +315,61 @@ def test_hostile_manifests_cost_no_time(manifests):
     began = time.thread_time()
     assert len(plan(files).recipes) + len(checks(files)) < 200
     assert time.thread_time() - began < 5
+
+
+MEMBERS = {
+    "packages/a/package.json": package(scripts={"test": "node a.js", "build": "tsc"}),
+    "packages/b/package.json": package(scripts={"type-check": "tsc --noEmit"}),
+}
+NPM_EACH = "npm run --silent --if-present --workspaces"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "npm test --workspaces",
+        "pnpm -r test",
+        "yarn workspaces foreach run test",
+        "turbo run test",
+        "npm run build && lerna run test",
+        "jest --coverage",
+        "mocha packages/*/test",
+        "npm run test:all",
+        "run-s test:all",
+    ],
+)
+def test_what_the_root_runs_in_its_members_is_not_run_there_twice(test):
+    scripts = {"test": test, "test:all": "npm run test --workspaces", "build": "node build.js"}
+    root = {"package.json": package(workspaces=["packages/*"], scripts=scripts)}
+    found = checks(lay(*MEMBERS, files=root | MEMBERS))
+
+    assert "npm tests of members" not in found
+    assert found["npm tests"] == "npm run --silent test"
+
+
+@pytest.mark.parametrize("test", ["node test.js", "jest src", "mocha", "npm run test:own"])
+def test_members_are_checked_by_their_own_scripts_beside_those_of_the_root(test):
+    scripts = {"test": test, "test:own": "node test.js"}
+    root = {"package.json": package(workspaces=["packages/*"], scripts=scripts)}
+    found = checks(lay(*MEMBERS, files=root | MEMBERS))
+
+    assert found == {
+        "npm tests": "npm run --silent test",
+        "npm tests of members": f"{NPM_EACH} test",
+        "npm types": f"{NPM_EACH} type-check",
+        "npm build": f"{NPM_EACH} build",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "run"),
+    [
+        ({"package.json": package(), "pnpm-workspace.yaml": "packages: [packages/*]"},
+         "pnpm --recursive --no-bail --if-present run test"),
+        ({"package.json": package(workspaces={"packages": ["packages/*"]}), ".yarnrc.yml": ""},
+         "yarn workspaces foreach --all run test"),
+        ({"package.json": package(workspaces={"packages": ["packages/*"]})}, f"{NPM_EACH} test"),
+    ],
+)  # fmt: skip
+def test_members_are_asked_by_the_tool_of_their_workspace(files, run):
+    assert checks(lay(*MEMBERS, files=files | MEMBERS))["npm tests"] == run
