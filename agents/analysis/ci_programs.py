@@ -15,17 +15,20 @@ from dataclasses import dataclass
 SUBJECTS = {
     "tests": """
         pytest, py.test, python -m pytest, python -m unittest, python manage.py test, make test,
-        make check, coverage run, nosetests, stestr run
+        make check, coverage run, nosetests, stestr run, just test, just check, task test
     """,
     "lint": """
         ruff check, ruff format --check, flake8, python -m flake8, pylint, python -m pylint,
-        black --check, isort --check, bandit, make lint
+        black --check, isort --check, bandit, make lint, just lint, task lint
     """,
     "types": "mypy, python -m mypy, pyright, basedpyright, pyre check, make typecheck, make mypy",
     "npm tests": """
         npm test, npm t, npm run test, npm run test:unit, npm run test:ci, yarn test, yarn run test,
         pnpm test, pnpm run test, pnpm -r test, bun test, bun run test, npx jest, npx vitest run,
-        npx mocha, node --test, yarn jest, pnpm vitest run
+        npx mocha, node --test, yarn jest, pnpm vitest run,
+        turbo run test, npx turbo run test, pnpm turbo run test, yarn turbo run test,
+        nx run-many -t test, npx nx run-many -t test, nx run-many --target=test,
+        npx nx run-many --target=test, pnpm nx run-many -t test
     """,
     "npm lint": """
         npm run lint, yarn lint, yarn run lint, pnpm lint, pnpm run lint, bun run lint, npx eslint,

@@ -103,6 +103,8 @@ def _read_service(name: str, about: Mapping[str, Any], path: str) -> Service | s
         return None  # the repository builds it
     program = re.split(r"[:@]", image.rsplit("/", 1)[-1])[0].lower()
     kind = _IMAGES.get(program)
+    if kind is None and not _WORKFLOW.fullmatch(path):
+        return None  # it may be for whoever runs the program: no test is known to want it
     if kind is None:
         return (
             f"`{path}` names the service `{one_line(name, 40)}` (image `{one_line(image, 60)}`), "

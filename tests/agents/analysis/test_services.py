@@ -114,6 +114,12 @@ def test_what_cannot_be_started_is_said():
     assert "port 80" in low
 
 
+def test_what_a_compose_file_runs_beside_databases_is_asked_of_no_test():
+    found = find("services: {mail: {image: axllent/mailpit}, db: {image: redis}}", "compose.yml")
+    assert [each.kind for each in found.services] == ["redis"]
+    assert found.unknown == ()
+
+
 @pytest.mark.parametrize(
     "evil",
     [

@@ -112,6 +112,9 @@ def test_maven_is_told_that_there_is_no_network():
         ("poetry run python -m pytest", "python -m pytest"),
         ("pipenv run mypy .", "mypy ."),
         ("A='b c' uv run pytest", "A='b c' pytest"),
+        ("just test", "just test"),
+        ("npx turbo run test --filter=web", "npx turbo run test --filter=web"),
+        ("npx nx run-many -t test", "npx nx run-many -t test"),
     ],
 )
 def test_what_runs_a_program_in_an_environment_is_not_needed(run, command):
