@@ -102,7 +102,8 @@ class MemoryTree:
             done = done(self.files)
         if asyncio.iscoroutine(done):
             done = await done
-        return CommandResult(done[0], "exit", done[1], 0.01)
+        said, why = done[1], done[2] if len(done) > 2 else "exit"
+        return CommandResult(done[0], why, said, 0.01)
 
     async def ask(self, argv, *, timeout, kits=(), max_output=64_000):
         return await self.run(argv, timeout=timeout)

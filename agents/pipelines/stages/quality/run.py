@@ -36,6 +36,11 @@ from agents.pipelines.stages.quality.results import (
 )
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
+from agents.pipelines.stages.quality.shared_time import (
+    SharedTime,
+    allow_for,
+    describe_share,
+)
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -70,13 +75,15 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
 async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     checks, unavailable, source = await find_checks(run)
     services, unstarted = await find_running_services(run) if checks else ((), ())
-    runs, notes = await _measure_whole(run, CheckedCommit(run.base), checks, services)
+    share = describe_share(checks, source)
+    place = CheckedCommit(run.base, shares_time=bool(share))
+    runs, notes = await _measure_whole(run, place, checks, services)
     other = await _measure(run, CheckedCommit(run.merging), checks, services) if run.merging else ()
     return Baseline(
         runs=runs,
         other=other,
         unavailable=unavailable,
-        source=source,
+        source=source + share,
         setup=setup.model_copy(update={"notes": (*setup.notes, *notes)}),
         services=services,
         set_up_for=run.foundation,
@@ -177,6 +184,8 @@ class CheckedCommit:
     commit: str
     set_up_for: str = ""
     """Empty: what the run stands on."""
+    shares_time: bool = False
+    """Whether the checks there have one time for all of them."""
 
     async def open(
         self, run: StageContext, *, changing: bool = False, pristine: bool = False
@@ -220,12 +229,36 @@ async def _measure(
     the files must not decide the next; what it built may help the next.
     """
     runs: dict[int, CheckResult] = {}
+    time = SharedTime.begin(run.clock) if at.shares_time else None
     for number in order or range(len(checks)):
         tree = await at.open(run, changing=True, pristine=not runs)
-        runs[number] = await run_check(tree, at.commit, checks[number], services)
+        check = checks[number]
+        limited = time.limit(check, len(checks) - len(runs)) if time else check
+        runs[number] = await run_check(tree, at.commit, limited, services)
+    if time:
+        await _run_stopped(run, at, checks, services, (time, runs))
     ended = tuple(runs[number] for number in sorted(runs))
     run.summarize(_say(ended) or "no checks that can run here")
     return ended
+
+
+async def _run_stopped(
+    run: StageContext,
+    at: CheckedCommit,
+    checks: Sequence[RepositoryCheck],
+    services: Sequence[Service],
+    shared: tuple[SharedTime, dict[int, CheckResult]],
+) -> None:
+    """Run again what its share of the time was too short for, with what the others left."""
+    time, runs = shared
+    stopped = [number for number in runs if runs[number].stopped]
+    for waited, number in enumerate(stopped):
+        check, waiting = checks[number], len(stopped) - waited
+        if time.is_worth_another(runs[number], check, waiting):
+            tree = await at.open(run, changing=True)
+            runs[number] = await run_check(tree, at.commit, time.limit(check, waiting), services)
+    for number in runs:
+        runs[number] = allow_for(runs[number], checks[number])
 
 
 def _say(runs: Sequence[CheckResult]) -> str:

@@ -391,3 +391,26 @@ def test_a_check_that_passed_before_is_told_as_ever():
     said = VerifiedChange(quality=compare_runs({}, base_code=0)).why_not()
 
     assert said == "These checks of the repository fail now that passed before: `tests`."
+
+
+async def test_many_guessed_checks_share_the_time_and_what_is_left_goes_to_those_stopped(
+    make_world, request_
+):
+    names = [f"p{number:02}" for number in range(12)]
+    files = {f"{name}/package.json": '{"scripts": {"test": "node t.js"}}' for name in names}
+    policy = {POLICY_PATH: "setup: {second_look: false}\n"}
+    calls = {f"cd {name} && npm run --silent test": (0, "  3 passing (4ms)\n") for name in names}
+    slow = f"cd {names[0]} && npm run --silent test"
+    ends = [(124, "", "timeout"), (0, "  3 passing (4ms)\n")]
+    world = make_world(files | policy, (), commands=calls | {slow: lambda _files: ends.pop(0)})
+    run = world.run(request_)
+    at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+    run.context.standing = run.context.standing.model_copy(update=at)
+
+    baseline = await measure_base.work(run.context, SETUP)
+
+    assert not ends, "it was run once more"
+    assert "; 12 checks share 60 minutes" in baseline.source
+    first, *others = baseline.runs
+    assert (first.exit_code, first.timeout) == (0, 900)
+    assert 300 < others[0].timeout < 400, "its share, since those before took nothing of it"
