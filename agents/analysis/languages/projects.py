@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agents.analysis.languages.recipe import Language
+from agents.analysis.languages.recipe import COVER_ALL, Language
 from agents.analysis.repository_files import RepositoryFiles
 
 DEEPEST = 3  # folders above a manifest
@@ -22,6 +22,7 @@ NOT_OURS = re.compile(
     r"target"
 )
 """Names of folders whose manifests are others' projects, or what tests and readers play with."""
+_FETCHED = re.compile(r"node_modules|bower_components|site-packages|vendor|deps|dist|target")
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class FoundProjects:
     projects: tuple[Project, ...]
     left_out: tuple[str, ...] = ()
     """Folders that are too many."""
+    passed_over: tuple[str, ...] = ()
+    """Folders with manifests whose names say that they are examples, test data or others' code."""
 
 
 def list_texts_to_read(paths: Iterable[str], languages: Sequence[Language]) -> list[str]:
@@ -66,7 +69,27 @@ def find_projects(files: RepositoryFiles, languages: Sequence[Language]) -> Foun
                 if (folder, others) not in views:  # most languages have the same
                     views[folder, others] = files.narrow_to(folder, without=others)
                 projects.append(Project(language, views[folder, others]))
-    return FoundProjects(tuple(projects), tuple(folders[MOST_FOLDERS:]))
+    return FoundProjects(
+        tuple(projects), tuple(folders[MOST_FOLDERS:]), tuple(_list_passed_over(files, languages))
+    )
+
+
+def _list_passed_over(files: RepositoryFiles, languages: Sequence[Language]) -> list[str]:
+    """Return the folders that their names alone keep from being projects, the outermost of each.
+
+    What tools fetch or build needs no word, nor a Makefile, which every manual has.
+    """
+    kinds = [each.manifests for each in languages if each.covers is not COVER_ALL]
+    manifest = re.compile("|".join(f"(?:{kind})" for kind in kinds))
+    found: set[str] = set()
+    for path in files.paths:
+        parts = path.split("/")
+        near = len(parts) <= DEEPEST + 1 and path.isprintable()
+        hidden = any(part[:1] == "." or _FETCHED.fullmatch(part) for part in parts[:-1])
+        if near and not hidden and not _is_looked_at(path) and manifest.fullmatch(parts[-1]):
+            at = next(n for n, part in enumerate(parts) if NOT_OURS.fullmatch(part))
+            found.add("/".join(parts[: at + 1]))
+    return sorted(found, key=_order)
 
 
 @dataclass

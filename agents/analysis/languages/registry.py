@@ -16,7 +16,12 @@ from agents.analysis.languages.dotnet import DOTNET
 from agents.analysis.languages.elixir import ELIXIR
 from agents.analysis.languages.go import GO
 from agents.analysis.languages.php import PHP
-from agents.analysis.languages.projects import Project, find_projects, list_texts_to_read
+from agents.analysis.languages.projects import (
+    FoundProjects,
+    Project,
+    find_projects,
+    list_texts_to_read,
+)
 from agents.analysis.languages.python_needs import name_package
 from agents.analysis.languages.recipe import InstallRecipe, Language, SuggestedCheck
 from agents.analysis.languages.ruby import RUBY
@@ -53,6 +58,12 @@ _MORE_MANIFESTS = (
 _LEFT_OUT = (
     "The repository has more folders with projects of their own than are set up and checked. Left "
     "out: {folders}. `setup` and `quality` in `{policy}` can name others."
+)
+
+
+_PASSED_OVER = (
+    "Not set up and not checked, since their names say that they hold examples, tests' data or "
+    "others' code: {folders}. `setup` and `quality` in `{policy}` can name them."
 )
 
 
@@ -96,7 +107,7 @@ def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
     found = find_projects(files, LANGUAGES)
     made = ((each, each.language.recipe(each.files)) for each in found.projects)
     recipes = tuple(_place_recipe(recipe, each.folder) for each, recipe in made if recipe)
-    return InstallPlan(recipes, DETECTED, setup.timeout, tuple(_list_notes(found.left_out)))
+    return InstallPlan(recipes, DETECTED, setup.timeout, tuple(_list_notes(found)))
 
 
 def list_suggestions(files: RepositoryFiles) -> list[SuggestedCheck]:
@@ -178,12 +189,13 @@ def _list_ways(recipe: InstallRecipe) -> Iterator[InstallRecipe]:
             yield from _list_ways(other)
 
 
-def _list_notes(left_out: tuple[str, ...]) -> Iterator[str]:
-    if left_out:
-        more = len(left_out) - LEFT_OUT_SHOWN
-        shown = ", ".join(f"`{each}`" for each in left_out[:LEFT_OUT_SHOWN])
-        folders = f"{shown} and {more} more" if more > 0 else shown
-        yield _LEFT_OUT.format(folders=folders, policy=POLICY_PATH)
+def _list_notes(found: FoundProjects) -> Iterator[str]:
+    for folders, text in ((found.left_out, _LEFT_OUT), (found.passed_over, _PASSED_OVER)):
+        if folders:
+            more = len(folders) - LEFT_OUT_SHOWN
+            shown = ", ".join(f"`{each}`" for each in folders[:LEFT_OUT_SHOWN])
+            named = f"{shown} and {more} more" if more > 0 else shown
+            yield text.format(folders=named, policy=POLICY_PATH)
 
 
 def _make_policy_recipe(commands: tuple[str, ...], files: RepositoryFiles) -> InstallRecipe:

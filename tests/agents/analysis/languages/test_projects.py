@@ -373,3 +373,19 @@ def test_members_are_checked_by_their_own_scripts_beside_those_of_the_root(test)
 )  # fmt: skip
 def test_members_are_asked_by_the_tool_of_their_workspace(files, run):
     assert checks(lay(*MEMBERS, files=files | MEMBERS))["npm tests"] == run
+
+
+def test_folders_that_their_names_keep_out_are_noted_and_what_tools_fetch_is_not():
+    files = {
+        "package.json": package(scripts={"test": "mocha"}),
+        "examples/one/package.json": package(),
+        "examples/two/go.mod": "module x\n",
+        "docs/Makefile": "",
+        "node_modules/a/package.json": package(),
+        "vendor/x/go.mod": "",
+        ".github/package.json": package(),
+    }
+    [note] = plan(lay(*files, files=files)).notes
+
+    assert "others' code: `examples`. `setup`" in note
+    assert not plan(lay("docs/Makefile")).notes
