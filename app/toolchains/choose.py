@@ -45,6 +45,15 @@ _OF_IMAGES = (
 )
 _HOSTS = ", or let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
 _HOSTS_OF_IMAGES = ", and an operator let Fettle fetch it with FETTLE_SETUP_HOSTS: {hosts}"
+_UNREAD = (
+    "What is here was used. Whoever maintains the repository can name a released version there, an"
+    " image that has this one (`environment: {image: …}`, where the operator allows images), or the"
+    " checks that count all the same (`quality`)."
+)
+_UNREAD_IN_IMAGE = (
+    "What the image has was used. Whoever maintains the repository can name a released version"
+    " there, or the checks that count all the same (`quality`)."
+)
 _NEAR = "{wish}; {name} {version} is used, which is the nearest to be had here."
 _REFUSED = "{wish}, which contradicts {first}. The latter is followed."
 _ONE_ALONE = "{wish}, which the rest of the repository does not. One serves the whole repository."
@@ -214,6 +223,8 @@ class Toolchains:
                 _REFUSED.format(wish=w, first=f"`{first.source}`") for w in demand.refused
             ]
         await self._switch({demand.tool for demand in demands if demand.folder}, made)
+        advice = _UNREAD_IN_IMAGE if self.image else _UNREAD
+        made.problems += [f"{each} {advice}" for each in wanted.unmet]
         return made.end(wanted.notes)
 
     async def _switch(self, tools: Iterable[str], made: _Choosing) -> None:

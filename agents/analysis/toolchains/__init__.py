@@ -23,6 +23,8 @@ class WantedTools(NamedTuple):
     demands: list[ToolDemand]
     notes: list[str]
     """What its files say that names no version."""
+    unmet: list[str]
+    """What its version files pin in a way that nobody here can read."""
 
 
 def list_version_files(paths: Iterable[str]) -> list[str]:
@@ -48,4 +50,5 @@ def find_wanted(files: RepositoryFiles) -> WantedTools:
     for path in list_version_files(files.paths):
         if not read_version_file(path, files, wishes):
             read_manifest(path, files, wishes)
-    return WantedTools(agree(wishes.found), list(dict.fromkeys(wishes.notes)))
+    notes, unmet = (list(dict.fromkeys(each)) for each in (wishes.notes, wishes.list_unmet()))
+    return WantedTools(agree(wishes.found), notes, unmet)

@@ -80,7 +80,7 @@ def _first_line(tool: str) -> Callable[[str, RepositoryFiles, Wishes], None]:
 
 def _add(wishes: Wishes, tool: str, text: str, path: str) -> None:
     if text not in _NOT_ASKED:
-        wishes.add(tool, wish_for(tool, text), path, text=text)
+        wishes.pin(tool, wish_for(tool, text), path, text=text)
 
 
 def _tool_versions(path: str, files: RepositoryFiles, wishes: Wishes) -> None:

@@ -21,6 +21,7 @@ _MOST_REQUESTS = 3
 _BEYOND_ALL = "9999.0.0"
 """A version that only ranges without an upper end hold."""
 _SHOWN = 60
+_FOR_MANY = (".tool-versions", "mise.toml", ".mise.toml")
 
 
 @dataclass(frozen=True)
@@ -104,20 +105,42 @@ class Wishes:
     found: list[ToolWish] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What files say that names no version."""
+    unread: list[tuple[str, str, str]] = field(default_factory=list)
+    """Tool, file and sentence of what a version manager's file pins and nobody here can read."""
 
     def add(self, tool: str, wanted: VersionRange | None, source: str, *, text: str = "") -> None:
         """Take one wish; without a range, note what the file says instead."""
         if wanted is None:
-            shown = " ".join(text.split()).replace("`", "'")[:_SHOWN]
-            self.notes.append(
-                f"`{source}` asks for {tool} `{shown}`, which is no version that Fettle can "
-                "look for; it was passed over."
-            )
+            self.notes.append(f"{_say_unread(tool, source, text)}; it was passed over.")
             return
         prefix = wanted.prefix
         line = line_of(tool, prefix) if prefix else ""
         near = VersionRange(f"=={line}.*") if line and line != prefix else None
         self.found.append(ToolWish(tool, wanted, source, near))
+
+    def pin(self, tool: str, wanted: VersionRange | None, source: str, *, text: str) -> None:
+        """Take what a version manager's file pins: what else there is does not do for it."""
+        if wanted is None:
+            self.unread.append((tool, source, f"{_say_unread(tool, source, text)}."))
+        else:
+            self.add(tool, wanted, source, text=text)
+
+    def list_unmet(self) -> list[str]:
+        """Return what is pinned in a way that nobody here can read, of tools that are needed.
+
+        A file for many tools may name some that this repository has no manifest of.
+        """
+        needed = {wish.tool for wish in self.found}
+        return [
+            sentence
+            for tool, source, sentence in self.unread
+            if tool in needed or source.rpartition("/")[2] not in _FOR_MANY
+        ]
+
+
+def _say_unread(tool: str, source: str, text: str) -> str:
+    shown = " ".join(text.split()).replace("`", "'")[:_SHOWN]
+    return f"`{source}` asks for {tool} `{shown}`, which is no version that Fettle can look for"
 
 
 def agree(wishes: Iterable[ToolWish]) -> list[ToolDemand]:

@@ -129,11 +129,19 @@ def test_files_of_examples_and_deep_folders_say_nothing():
     ["$(touch /tmp/x)", "22; rm -rf /", "../../etc/passwd", "`id`", "22\x00", "--help", "pypy3.10"],
 )
 @pytest.mark.parametrize("path", [".nvmrc", ".python-version", ".ruby-version", ".java-version"])
-def test_what_is_no_version_is_told_and_passed_over(path, text):
+def test_what_a_version_file_pins_and_nobody_can_read_is_not_met(path, text):
     found = read({path: text})
 
     assert found.demands == []
-    assert "which is no version that Fettle can look for" in found.notes[0]
+    assert "which is no version that Fettle can look for" in found.unmet[0]
+
+
+def test_of_a_file_for_many_tools_only_what_the_repository_needs_has_to_be_met():
+    cargo = {"Cargo.toml": "[package]\n", "rust-toolchain.toml": "[toolchain]\nchannel = 'nightly'"}
+    assert "asks for rust `nightly`" in read(cargo).unmet[0]
+    many = {".tool-versions": "ruby jruby-9.4.5.0\nelixir 1.15\n", "go.mod": "module x\ngo 1.22\n"}
+    assert read(many).unmet == []
+    assert "ruby `jruby-9.4.5.0`" in read(many | {"Gemfile": ""}).unmet[0]
 
 
 @pytest.mark.parametrize(

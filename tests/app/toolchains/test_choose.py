@@ -244,7 +244,8 @@ async def test_no_text_of_a_version_file_is_run(ground, tools, text):
 
     result, tree = await ground.run("true")
 
-    assert "which is no version that Fettle can look for" in result.notes[0]
+    assert "which is no version that Fettle can look for" in result.problems[0]
+    assert "Whoever maintains the repository can name a released version" in result.problems[0]
     assert not mark.exists()
     assert "touched" not in (await bash(tree, "ls / /tmp /workspace")).output
 
