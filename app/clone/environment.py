@@ -78,6 +78,7 @@ class EnvironmentReport:
                     "command": now.command,
                     "exit_codes": [before.exit_code, now.exit_code],
                     "tests": now.failures.ran,
+                    "same_output": before.output == now.output,
                     "failing": sorted(now.failures.names),
                     "flaky": list(now.flaky),
                     "seconds": now.seconds,

@@ -101,6 +101,7 @@ def test_what_cannot_be_told_is_named_with_its_reason(bench, fettle, policy, why
     told = json.loads(out)
     assert (code, told["ready"]) == (2, False)
     assert why in told["untold"][0]
+    assert all(check["same_output"] for check in told["checks"])
 
 
 def test_init_writes_the_checks_that_can_tell_and_no_others(bench, fettle):
