@@ -137,7 +137,7 @@ def _show(console: Console, report: EnvironmentReport) -> None:
     for table in (setup, checks):
         if table.row_count:
             console.print(table)
-    for line in (*report.describe_image(), *report.setup.problems, *report.setup.notes):
+    for line in (*report.describe_tools(), *report.setup.problems, *report.setup.notes):
         console.print(_plain(line), soft_wrap=True)
     if report.sound:
         console.print(Text(_READY, "bold green"), soft_wrap=True)

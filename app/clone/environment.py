@@ -51,10 +51,11 @@ class EnvironmentReport:
         """Return whether all could be told, so that a good change can be called ready here."""
         return self.quality.verdict == "no worse"
 
-    def describe_image(self) -> list[str]:
-        """Return which image it ran in, or why not in the one that is named, in plain words."""
-        said = format_image(self.setup.image).replace("**", "")
-        return [said] if said else []
+    def describe_tools(self) -> list[str]:
+        """Return the toolchains, and the image or why it is not the one named, in plain words."""
+        tools = ", ".join(self.setup.tools)
+        image = format_image(self.setup.image).replace("**", "")
+        return [each for each in (f"Toolchains: {tools}" if tools else "", image) if each]
 
     def describe(self) -> dict[str, Any]:
         """Return the report as plain values, for programs."""
@@ -70,6 +71,7 @@ class EnvironmentReport:
                 ],
                 "problems": list(self.setup.problems),
                 "notes": list(self.setup.notes),
+                "tools": list(self.setup.tools),
                 "image": self.setup.image.model_dump() if self.setup.image else None,
             },
             "checks": [

@@ -37,15 +37,18 @@ def fettle(bench, monkeypatch, capsys):
 
 
 def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
-    clone = make_clone(bench.place / "r", {"test_it.py": TEST, POLICY: SETUP + GREEN})
+    files = {"test_it.py": TEST, POLICY: SETUP + GREEN, ".python-version": "3\n"}
+    clone = make_clone(bench.place / "r", files)
 
     code, out, err = fettle("doctor", "repository", clone)
 
     assert code == 0, err
+    assert "\nToolchains: python 3." in f"\n{out}"
     assert "python3 -m unittest -q" in out
     assert "changes can be called ready here" in out
     assert bench.list_folders() == [], "nothing is left behind"
-    assert sorted(path.name for path in clone.iterdir()) == [".git", ".github", "test_it.py"]
+    left = {path.name for path in clone.iterdir()}
+    assert left == {".git", ".github", ".python-version", "test_it.py"}
 
 
 FLAKES = """
