@@ -18,17 +18,25 @@ from handlers.pull_request import ADDRESS_LABEL, find_author
 ASKING = frozenset({"approved", "changes_requested", "commented"})
 """States of reviews that may ask for changes: many approve and say what is to be done first."""
 
-_PRAISE = frozenset(
+_APPROVING = frozenset(
     (
-        *("a", "agreed", "all", "amazing", "and", "approve", "approved", "approving", "awesome"),
-        *("change", "changes", "cheers", "clean", "cool", "enough", "excellent", "fair", "fine"),
-        *("fix", "for", "from", "go", "good", "got", "great", "i", "is", "it", "job", "lgtm"),
-        *("like", "looks", "love", "makes", "me", "merge", "much", "nice", "ok", "okay", "perfect"),
-        *("pr", "rest", "right", "see", "sense", "sgtm", "ship", "so", "solid", "super", "thank"),
-        *("thanks", "that", "the", "this", "to", "understood", "very", "well", "with"),
-        *("wonderful", "work", "works", "yes", "you"),
+        *("agreed", "amazing", "approve", "approved", "approving", "awesome", "cheers", "clean"),
+        *("cool", "excellent", "fair", "fine", "good", "great", "lgtm", "love", "nice", "ok"),
+        *("okay", "perfect", "right", "see", "sense", "sgtm", "ship", "solid", "super", "thank"),
+        *("thanks", "understood", "well", "wonderful", "works"),
     )
 )
+_BESIDE = frozenset(
+    (
+        *("a", "and", "enough", "for", "from", "got", "i", "is", "it", "job", "like", "looks"),
+        *("makes", "me", "much", "pr", "so", "that", "the", "this", "to", "very", "with", "work"),
+        *("you",),
+    )
+)
+_NAMED = re.compile(
+    rf"\b({'|'.join(sorted(_APPROVING))}) (?:to (?:go|merge)|fix|changes?|one)\b", re.IGNORECASE
+)
+"""What is approved, as in `nice fix`; by themselves these words ask for something."""
 _EMOJI = re.compile(r":[a-z0-9_+-]+:")
 _WORDS = re.compile(r"\w+(?:'\w+)?")
 
@@ -36,12 +44,14 @@ _WORDS = re.compile(r"\w+(?:'\w+)?")
 def is_praise(body: str) -> bool:
     """Return whether words approve and ask for nothing: `LGTM :tada:`, `I see.`, `Thank you!`.
 
-    Every word is one of few; a question, code or a word that is not known is read as a remark.
+    Some word approves, and every other is one of few; a question, code or a word that is not known
+    is read as a remark, and so is a yes, which answers something.
     """
     text = _EMOJI.sub(" ", body.lower())
     if len(text) > 200 or any(mark in text for mark in "?`@#"):
         return False
-    return all(word in _PRAISE for word in _WORDS.findall(text))
+    words = set(_WORDS.findall(_NAMED.sub(r"\1", text)))
+    return not words or (bool(words & _APPROVING) and words <= _APPROVING | _BESIDE)
 
 
 def handle_submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:

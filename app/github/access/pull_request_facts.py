@@ -6,6 +6,7 @@ https://docs.github.com/rest/pulls/reviews#get-a-review-for-a-pull-request
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ from handlers.pull_request_review import ASKING, is_praise
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
 COMMENTS = f"{REPOSITORY}/pulls/{{number}}/comments{{?per_page}}"
 COMMIT = f"{REPOSITORY}/commits/{{ref}}"
+
+_ASKING = re.compile(r"<!-- fettle run=\S+ key=thread-needs_human -->")
+"""How an answer of Fettle's in a thread begins that asks people."""
 
 
 async def pull_facts(
@@ -127,16 +131,21 @@ async def _answers_us(
     own: BotIdentity,
     comments: Sequence[Mapping[str, Any]],
 ) -> bool:
-    """Tell whether any of these says something in a thread in which Fettle has spoken."""
-    replies = [each for each in comments if each.get("in_reply_to_id")]
-    threads = {each["in_reply_to_id"] for each in replies if not is_praise(each["body"])}
-    if not threads:
+    """Tell whether any of these says something in a thread in which Fettle has spoken.
+
+    Where Fettle has asked there, whatever is said answers: also `OK`.
+    """
+    said = {each["in_reply_to_id"]: each for each in comments if each.get("in_reply_to_id")}
+    if not said:
         return False
+    ours: dict[int, str] = {}
     async for each in client.getiter(COMMENTS, {**where, "per_page": "100"}):
-        of_thread = (each.get("in_reply_to_id") or each["id"]) in threads
-        if of_thread and (each["user"] or {}).get("id") == own.bot.id:
-            return True
-    return False
+        if (each["user"] or {}).get("id") == own.bot.id:
+            ours[each.get("in_reply_to_id") or each["id"]] = each["body"] or ""
+    return any(
+        thread in ours and (_ASKING.match(ours[thread]) or not is_praise(reply["body"]))
+        for thread, reply in said.items()
+    )
 
 
 async def _find_author(client: InstallationClient, where: Mapping[str, str]) -> Mapping[str, Any]:

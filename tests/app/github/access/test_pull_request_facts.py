@@ -7,6 +7,7 @@ import pytest
 from agents.errors import RunError
 from agents.requests import AddressReview, FixChecks, Person
 from app.github.access.pull_request_facts import pull_facts
+from app.github.transport.idempotent_comments import make_marker
 from app.github.transport.tokens import Profile
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
@@ -119,9 +120,35 @@ async def test_a_reply_counts_in_a_thread_in_which_we_have_spoken_and_in_no_othe
         assert await desk.find_rule(reply.review) == rule
 
 
+async def test_any_answer_to_a_question_of_ours_counts(desk):
+    """`OK` is praise elsewhere; where we asked, it decides."""
+    scene, bob = desk.scene, desk.scene.people["bob"]
+    inline = await desk.review("bob", comments=[Inline("a.py", 1, "Why?")])
+    [remark] = inline.remarks
+    app = scene.server.world.apps[scene.app.app_id]
+    asked = f"{make_marker('run-1', 'thread-needs_human')}\nShall it go?"
+    await scene.server.reply(remark.thread, app.bot, asked)
+    for words in ("OK", "Great.", "Yes, change it."):
+        reply = await scene.server.reply(remark.thread, bob, words)
+        assert await desk.find_rule(reply.review) is None
+
+    await scene.server.reply(remark.thread, app.bot, "Done.")
+    reply = await scene.server.reply(remark.thread, bob, "Great.")
+    assert await desk.find_rule(reply.review) == "review-has-substance"
+
+
 @pytest.mark.parametrize(
     ("body", "inline", "asks"),
     [
+        ("Yes.", None, True),
+        ("Fix this.", None, True),
+        ("Change it!", None, True),
+        ("Go with this.", None, True),
+        ("Yes, change it.", None, True),
+        ("Okay, go", None, True),
+        ("I see the change, fix the rest", None, True),
+        ("Nice fix! Good to go.", None, False),
+        ("Great work, thank you!", None, False),
         ("Ship it.", "Nice.", False),
         ("LGTM :tada:", None, False),
         ("", None, False),
