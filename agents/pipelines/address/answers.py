@@ -25,12 +25,12 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
     outsiders = (await run.policy()).address.outsiders
     found = await reviewing_port(run).feedback(outsiders=outsiders)
     now = {thread.id: thread for thread in found.threads}
-    waiting = {thread.id: thread for thread in work.feedback.waiting}
+    read = {thread.id: thread for thread in work.feedback.threads}
     touched = await _list_touched_files(run)
     entries: list[LedgerEntry] = []
     for entry in ledger.entries:
-        thread = waiting.get(entry.about)
-        if thread is None:
+        thread = read.get(entry.about)
+        if thread is None or entry.verdict == "before":
             entries.append(entry)
         else:
             judged = await _judge_fix(run, work, thread, entry, touched)
@@ -54,7 +54,8 @@ async def _answer_thread(
         return entry.model_copy(update={"resolved": True})
     if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
         return entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
-    if not now.ours_is_last:  # an earlier run may have come as far as that
+    asked_before = thread.ours_is_last and now.said[-1].id == thread.said[-1].id
+    if asked_before or not now.ours_is_last:  # an earlier run may have come as far as that
         said = await _word(entry, run.request.repository_url)
         try:
             await reviewing_port(run).reply(thread, entry.verdict, said)

@@ -57,6 +57,7 @@ _VERDICTS: dict[Kind, Verdict] = {
 
 
 _NOT_DONE = "{why} `/bot address` takes this up again."
+_SETTLED = "What was asked here was answered in [another thread]({url})."
 _PARTLY = "The suggestion was applied in {commit}; what was said beside it was not done. "
 
 
@@ -137,7 +138,7 @@ class FeedbackWork(Frozen):
         """Return what became of every single thing that was said."""
         feedback = self.feedback
         abouts = (*map(about_review, feedback.reviews), *map(about_remark, feedback.remarks))
-        said = [self._of_thread(thread) for thread in feedback.threads]
+        said = self._settle_what_was_asked_too([self._of_thread(each) for each in feedback.threads])
         return Ledger(entries=(*said, *(self._of_point(about) for about in abouts)))
 
     def ledger_after(self, landing: PushResult) -> Ledger:
@@ -167,11 +168,25 @@ class FeedbackWork(Frozen):
         kind, _ = self.analysis.answers.get(point.key, ("", "")) if point else ("applied", "")
         return self.applied.lines.get(thread.id, ()) if kind == "applied" else ()
 
+    def _settle_what_was_asked_too(self, said: list[LedgerEntry]) -> list[LedgerEntry]:
+        """Return it with threads fixed in which the same was asked as in one that is fixed now."""
+        urls = {thread.id: thread.url for thread in self.feedback.threads}
+        settled = {
+            other: each.model_copy(
+                update={"about": other, "words": _SETTLED.format(url=urls[each.about])}
+            )
+            for each in said
+            if each.verdict == "fixed"
+            for other in self.applied.asked_too.get(each.about, ())
+        }
+        return [settled.get(each.about, each) for each in said]
+
     def _of_thread(self, thread: Thread) -> LedgerEntry:
+        if commit := self.applied.settled.get(thread.id):
+            words = self.applied.decided.get(thread.id, "")
+            return LedgerEntry(about=thread.id, verdict="fixed", commit=commit, words=words)
         if thread.ours_is_last:
             return LedgerEntry(about=thread.id, verdict="before")
-        if commit := self.applied.settled.get(thread.id):
-            return LedgerEntry(about=thread.id, verdict="fixed", commit=commit)
         if question := self.applied.contested.get(thread.id):
             return LedgerEntry(about=thread.id, verdict="needs_human", words=question)
         return self._of_point(thread.id)

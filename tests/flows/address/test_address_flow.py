@@ -152,3 +152,24 @@ async def test_what_was_submitted_counts_whatever_somebody_makes_of_it(make_plac
         assert evil not in prompts
         assert at.verdicts()["calc.py:11"] == (["fixed"], True)
         assert "2 comments were edited after the review was asked for" in at.ledgers()[0]
+
+
+async def test_who_contradict_each_other_are_asked_and_an_answer_is_applied_by_code(make_place):
+    """No model is needed: nobody answers here for one."""
+    async with open_reviewed(make_place, listening=False) as at:
+        await at.review("mara", "", ("words.py", 1, suggestion("UNITS = ['euro', 'ct']")))
+        at.listen()
+        await at.review("ola", "", ("words.py", 1, suggestion("UNITS = ['EUR', 'cent']")))
+        await at.all_over()
+        mara, ola = (t for t in at.pull.threads if t.path == "words.py")
+        assert [len(at.answers(each)) for each in (mara, ola)] == [1, 1]
+        assert "An answer here settles it: `take mara`" in at.answers(mara)[0]
+        assert at.pushes() == 0
+
+        await at.github.reply(mara, at.people["mara"], "Okay, take ola's.")
+        await at.all_over()
+
+        assert "UNITS = ['EUR', 'cent']" in await at.file("words.py")
+        assert (mara.resolved, ola.resolved, at.pushes()) == (True, True, 1)
+        for each in (mara, ola):
+            assert "that `ola`'s suggestion is the one to take" in at.answers(each)[1]

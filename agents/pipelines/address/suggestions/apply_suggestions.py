@@ -12,11 +12,12 @@ from agents.pipelines.address.suggestions.choice import (
     find_contradictions,
     select_suggestions,
 )
+from agents.pipelines.address.suggestions.decision import Asked, find_asked
 from agents.pipelines.address.suggestions.replaced import replace_lines
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
 from agents.run import StageContext, stage
-from agents.text import code_span
+from agents.text import code_span, one_line
 
 MOST_BYTES = 1_000_000
 """Of a file: nobody suggests changes in a larger one."""
@@ -33,6 +34,13 @@ class Applied(Frozen):
     """Why the suggestion was not applied, by thread id."""
     contested: Mapping[str, str] = {}
     """The question to the people who want different things of the same lines, by thread id."""
+    decided: Mapping[str, str] = {}
+    """Who decided between contradicting suggestions, by thread id; all these are in `settled`."""
+    rivals: Mapping[str, str] = {}
+    """What others suggest for the same lines, where somebody answered Fettle's question in words
+    that only a reader understands: by thread id, untrusted."""
+    asked_too: Mapping[str, tuple[str, ...]] = {}
+    """The other threads that were asked the same, by such a thread's id."""
     lines: Mapping[str, tuple[str, ...]] = {}
     """What a suggestion that was applied has put there, by thread id; nothing where lines went."""
 
@@ -41,8 +49,38 @@ class Applied(Frozen):
         """Return the commits that were made, in no order."""
         return tuple(dict.fromkeys((*self.settled.values(), *self.partly.values())))
 
+    def with_done(self, done: Iterable[tuple[ChosenSuggestion, str]]) -> Applied:
+        """Return it with the suggestions that were applied, each with its commit."""
+        done = list(done)
+        return self.model_copy(
+            update={
+                "settled": {each.thread.id: commit for each, commit in done if each.whole},
+                "partly": {each.thread.id: commit for each, commit in done if not each.whole},
+                "lines": {each.thread.id: each.suggestion.lines for each, _ in done},
+            }
+        )
+
+    def with_decisions(self, asked: Iterable[Asked]) -> Applied:
+        """Return it with all threads settled that were asked the same, where one was decided."""
+        settled, partly, decided = dict(self.settled), dict(self.partly), dict[str, str]()
+        left = dict(self.left)
+        for each in asked:
+            if (taken := each.decided) is None:
+                continue
+            commit = settled.get(taken.thread.id) or partly.pop(taken.thread.id, "")
+            threads = (each.thread.id, *each.others)
+            if commit:
+                settled |= dict.fromkeys(threads, commit)
+                decided |= dict.fromkeys(threads, each.describe_decision(taken))
+            else:
+                left[each.thread.id] = left.get(taken.thread.id, "it could not be")
+        changes = {"settled": settled, "partly": partly, "decided": decided, "left": left}
+        return self.model_copy(update=changes)
+
     def describe_suggestion(self, thread: Thread) -> str:
         """Return what became of the thread's suggestion, for the model; empty if it has none."""
+        if rivals := self.rivals.get(thread.id):
+            return rivals
         if reason := self.left.get(thread.id):
             return f"Its suggestion was not applied as it is: {reason}."
         commit = self.partly.get(thread.id) or self.settled.get(thread.id)
@@ -53,37 +91,54 @@ class Applied(Frozen):
 async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
     """Apply what reviewers suggested."""
     strangers = (await run.policy()).address.outsiders
-    candidates, left = await select_suggestions(feedback.waiting, strangers=strangers)
+    offers = await select_suggestions(feedback.waiting, strangers=strangers)
+    asked = await find_asked(feedback.threads, strangers=strangers)
+    decided = {each.thread.id: each.decided for each in asked if each.decided}
+    taken = {each.thread.id: each for each in decided.values()}
+    candidates = (*taken.values(), *offers.single)
+    unclear = [each for each in asked if each.thread.id not in decided]
+    applied = Applied(
+        left=offers.left,
+        rivals={each.thread.id: each.describe_rivals() for each in unclear},
+        asked_too={each.thread.id: each.others for each in unclear},
+    )
     if not candidates:
-        run.summarize("no suggestion applies as it is" if left else "none was suggested")
-        return Applied(left=left)
+        run.summarize("no suggestion applies as it is" if offers.left else "none was suggested")
+        return applied
     texts, unfit = await _texts(run, {each.thread.path for each in candidates})
-    rivals = find_contradictions(candidates, texts, unfit)
+    rivals = find_contradictions([*offers.single, *offers.several], texts, unfit)
     agreed = [each for each in candidates if each.thread.id not in rivals]
     chosen, refused = choose(agreed, texts, unfit)
     made, failed = await _commit(run, chosen, texts)
     failures = {each.thread.id: failed[each.change] for each in chosen if each.change in failed}
-    done = [(each, made[each.change]) for each in chosen if each.change in made]
-    applied = Applied(
-        settled={each.thread.id: commit for each, commit in done if each.whole},
-        partly={each.thread.id: commit for each, commit in done if not each.whole},
-        left={**left, **refused, **failures},
-        contested={
-            each.thread.id: _ask_both(each, rivals[each.thread.id])
-            for each in candidates
-            if each.thread.id in rivals
-        },
-        lines={each.thread.id: each.suggestion.lines for each, _ in done},
-    )
+    contested = _list_questions([*offers.single, *offers.several], rivals)
+    applied = applied.model_copy(
+        update={"left": {**_leave_out(offers.left, contested), **refused, **failures}}
+    ).with_done([(each, made[each.change]) for each in chosen if each.change in made])
+    applied = applied.model_copy(update={"contested": contested}).with_decisions(asked)
     number = len(applied.commits)
     commits = "1 commit" if number == 1 else f"{number} commits"
     open_ = f", {len(rivals)} contradict each other" if rivals else ""
-    run.summarize(f"{len(done)} applied in {commits}, {len(applied.left)} left{open_}")
+    done = len(applied.lines)
+    run.summarize(f"{done} applied in {commits}, {len(applied.left)} left{open_}")
     return applied
+
+
+def _leave_out(left: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    return {thread: reason for thread, reason in left.items() if thread not in others}
+
+
+def _list_questions(
+    offers: Iterable[ChosenSuggestion], rivals: Mapping[str, Sequence[ChosenSuggestion]]
+) -> dict[str, str]:
+    """Return the question for each thread that others contradict."""
+    firsts = {each.thread.id: each for each in offers if each.thread.id in rivals}
+    return {thread: _ask_both(one, rivals[thread]) for thread, one in firsts.items()}
 
 
 def _ask_both(one: ChosenSuggestion, others: Sequence[ChosenSuggestion]) -> str:
     """Return the question that stands in the thread of one of two contradicting suggestions."""
+    name = one_line(one.author.login, 100)
     theirs = ", ".join(
         f"{code_span(other.author.login)} wants [something else]({other.said.url}) for"
         f" {code_span(other.change.place)}"
@@ -91,7 +146,8 @@ def _ask_both(one: ChosenSuggestion, others: Sequence[ChosenSuggestion]) -> str:
     )
     return (
         f"{code_span(one.author.login)} suggests this, and {theirs}. Both cannot stand, so neither"
-        " was applied. Which of them is it to be? An answer here settles it."
+        f" was applied. Which of them is it to be? An answer here settles it: `take {name}`, or in"
+        " other words."
     )
 
 

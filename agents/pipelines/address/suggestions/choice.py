@@ -64,31 +64,48 @@ class ChosenSuggestion:
         return self.alone and newest.id == self.said.id
 
 
-async def select_suggestions(
-    threads: Iterable[Thread], *, strangers: bool
-) -> tuple[list[ChosenSuggestion], dict[str, str]]:
-    """Return what the newest words of writers suggest, and why of some of them nothing is applied.
+@dataclass(frozen=True)
+class Offers:
+    """What the newest words of writers suggest, who began first before the others."""
 
-    Older words do not count: what was said after them may take them back. Whoever began first
-    comes first. `strangers`: people who may not write have their say in the threads as well.
+    single: tuple[ChosenSuggestion, ...]
+    """Those that could be applied."""
+    several: tuple[ChosenSuggestion, ...]
+    """Those of comments with different texts for the same lines: none is applied as it is."""
+    left: Mapping[str, str]
+    """Why nothing is applied of what is in no place any more, and of `several`, by thread id."""
+
+
+async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> Offers:
+    """Return what the newest words of writers suggest.
+
+    Older words do not count: what was said after them may take them back. `strangers`: people who
+    may not write have their say in the threads as well.
     """
-    found: list[ChosenSuggestion] = []
-    left: dict[str, str] = {}
+    single, several, left = list[ChosenSuggestion](), list[ChosenSuggestion](), dict[str, str]()
     for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
         said = _newest(thread, strangers=strangers)
-        offered = dict.fromkeys(await read_apart(said.body)) if said else {}
-        if not said or not offered:
-            continue
-        at, (first, *more) = find_place(thread), offered
-        if more:
+        offered = await read_offers(thread, said) if said else []
+        if len(offered) > 1:
             left[thread.id] = f"it offers {len(offered)} different texts for the same lines"
-        elif at is None:
-            left[thread.id] = find_trouble("", thread, first)
+            several += offered
+        elif find_place(thread) is None and offered:
+            left[thread.id] = find_trouble("", thread, offered[0].suggestion)
         else:
-            change = LineReplacement(thread.path, Replacement(*at, first.lines))
-            alone = await is_alone(said.body)
-            found.append(ChosenSuggestion(thread, said, first, change, alone))
-    return found, left
+            single += offered
+    return Offers(tuple(single), tuple(several), left)
+
+
+async def read_offers(thread: Thread, said: ThreadComment) -> list[ChosenSuggestion]:
+    """Return the different texts that a comment suggests, at lines 0 where the place is gone."""
+    offered = dict.fromkeys(await read_apart(said.body))
+    at, alone = find_place(thread) or (0, 0), bool(offered) and await is_alone(said.body)
+    return [
+        ChosenSuggestion(
+            thread, said, each, LineReplacement(thread.path, Replacement(*at, each.lines)), alone
+        )
+        for each in offered
+    ]
 
 
 def _newest(thread: Thread, *, strangers: bool) -> ThreadComment | None:
@@ -98,13 +115,14 @@ def _newest(thread: Thread, *, strangers: bool) -> ThreadComment | None:
             if said.verdict in STILL_WAITING:
                 continue
             return None
-        if _may_write(said.role, strangers=strangers):
+        if is_by_writer(said, strangers=strangers):
             return said
     return None
 
 
-def _may_write(role: str, *, strangers: bool) -> bool:
-    return role in WRITERS if strangers else role not in READERS
+def is_by_writer(said: ThreadComment, *, strangers: bool) -> bool:
+    """Return whether somebody who may write said it."""
+    return said.role in WRITERS if strangers else said.role not in READERS
 
 
 def choose(
@@ -113,12 +131,15 @@ def choose(
     """Return which of these are applied, and why the others are not.
 
     `texts` are the files as they are, `unfit` says why others are left alone. Of two that are
-    about the same lines the first is taken; the second as well, where both want the same.
+    about the same lines the first is taken; the second as well, where both want the same. What one
+    person suggests twice for the same lines is what they said last.
     """
     chosen: list[ChosenSuggestion] = []
     left: dict[str, str] = {}
     for each in candidates:
-        if reason := _find_trouble(each, texts, unfit):
+        if any(_takes_back(other, each) for other in candidates):
+            left[each.thread.id] = "its author has suggested something else for the same lines"
+        elif reason := _find_trouble(each, texts, unfit):
             left[each.thread.id] = reason
         elif (other := _rival(each, chosen)) is not None:
             left[each.thread.id] = (
@@ -130,24 +151,33 @@ def choose(
 
 
 def find_contradictions(
-    candidates: Sequence[ChosenSuggestion], texts: Mapping[str, str], unfit: Mapping[str, str]
+    offers: Sequence[ChosenSuggestion], texts: Mapping[str, str], unfit: Mapping[str, str]
 ) -> dict[str, tuple[ChosenSuggestion, ...]]:
     """Return, by thread, what other people want instead on the same lines: people have to decide.
 
-    What would not apply as it is contradicts nothing.
+    Nobody's wish is decided by another one's that happens to apply: also what does not apply as it
+    is contradicts what does. Of one person the newest words count.
     """
-    sound = [each for each in candidates if not _find_trouble(each, texts, unfit)]
-    found = {
-        each.thread.id: tuple(
-            other
-            for other in sound
-            if each.change.overlaps(other.change)
-            and each.change != other.change
-            and each.author.id != other.author.id
-        )
-        for each in sound
-    }
-    return {thread: others for thread, others in found.items() if others}
+    meant = [each for each in offers if not any(_takes_back(other, each) for other in offers)]
+    sound = {id(each) for each in meant if not _find_trouble(each, texts, unfit)}
+    found: dict[str, dict[int, ChosenSuggestion]] = {}
+    for each in meant:
+        for other in meant:
+            if contradict(each, other) and not sound.isdisjoint((id(each), id(other))):
+                found.setdefault(each.thread.id, {})[id(other)] = other
+    return {thread: tuple(others.values()) for thread, others in found.items()}
+
+
+def contradict(one: ChosenSuggestion, other: ChosenSuggestion) -> bool:
+    """Return whether two people want different things of some of the same lines."""
+    differ = one.change != other.change and one.author.id != other.author.id
+    return differ and one.change.overlaps(other.change)
+
+
+def _takes_back(later: ChosenSuggestion, one: ChosenSuggestion) -> bool:
+    """Return whether its own author said something else of some of the same lines later."""
+    same = later.author.id == one.author.id and later.change.overlaps(one.change)
+    return same and later.change != one.change and later.said.at > one.said.at
 
 
 def _find_trouble(

@@ -3,8 +3,11 @@
 import pytest
 
 from agents.errors import RunError
+from agents.pipelines.address.analyze_feedback import Analysis
 from agents.pipelines.address.points import list_points
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
+from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
+from tests.fakes.pull_requests import build_pull_snapshot
 
 FILES = {
     "calc.py": "one\ntwo\nthree\nfour\n",
@@ -176,18 +179,19 @@ async def test_what_we_have_dealt_with_is_not_done_again_when_a_stranger_speaks(
     assert run.head == world.base
 
 
-async def test_of_one_persons_two_that_overlap_the_earlier_thread_wins(begin, words, suggest):
+async def test_of_one_persons_two_that_overlap_what_they_said_last_counts(begin, words, suggest):
     world, run = begin()
     early = words.thread(suggest("2", "3"), start=2, line=3, shown=("two", "three"))
     late = words.thread(suggest("zwei"), line=2, shown=("two",))
 
     applied = await run.stage(apply_suggestions, words.feedback(late, early))
 
-    assert world.history.files(run.head)["calc.py"] == "one\n2\n3\nfour\n"
-    assert applied.settled == {early.id: run.head}
-    assert applied.left == {late.id: "it overlaps with that of mara, which came first"}
-    assert applied.describe_suggestion(late).startswith(
-        "Its suggestion was not applied as it is: it overlaps"
+    assert world.history.files(run.head)["calc.py"] == "one\nzwei\nthree\nfour\n"
+    assert applied.settled == {late.id: run.head}
+    reason = "its author has suggested something else for the same lines"
+    assert applied.left == {early.id: reason}
+    assert applied.describe_suggestion(early).startswith(
+        "Its suggestion was not applied as it is: its author"
     )
 
 
@@ -212,6 +216,83 @@ async def test_of_two_people_who_contradict_each_other_nobody_wins_and_both_are_
     assert "`noor` wants" in applied.contested[mara.id]
     assert "neither was applied" in applied.contested[mara.id]
     assert not list_points(told, applied), "no model is asked what people have to decide"
+
+
+@pytest.mark.parametrize("other", ["two texts", "lines that read differently"])
+async def test_a_wish_that_does_not_apply_contradicts_one_that_does(begin, words, suggest, other):
+    """Nobody's wish is overruled because the other one's happens to fit."""
+    world, run = begin()
+    noor = words.thread(words.say(suggest("2"), by="noor"), shown=("two",))
+    texts = f"{suggest('zwei')}\n\nor\n\n{suggest('deux')}" if "texts" in other else suggest("zwei")
+    mara = words.thread(texts, shown=("two",) if "texts" in other else ("to",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(noor, mara))
+
+    assert run.head == world.base
+    assert set(applied.contested) == {noor.id, mara.id}
+    assert not applied.left
+
+
+def ask(words, suggest, *answers, last=()):
+    """Two threads that contradict each other, were asked, and what was said in the first then."""
+    question = words.answer("Which of them is it to be?", "needs_human")
+    noor = words.thread(words.say(suggest("2"), by="noor"), question, *answers, shown=("two",))
+    again = words.answer("Which of them is it to be?", "needs_human")
+    mara = words.thread(suggest("zwei"), again, *last, shown=("two",))
+    return noor, mara
+
+
+@pytest.mark.parametrize("said", ["take mara", "Mara's is right.", "Go with `mara`'s", "Use @mara"])
+async def test_an_answer_to_the_question_lets_code_apply_what_was_decided(
+    begin, words, suggest, said
+):
+    world, run = begin()
+    noor, mara = ask(words, suggest, words.say(said, by="noor"))
+    told = words.feedback(noor, mara)
+
+    applied = await run.stage(apply_suggestions, told)
+
+    assert world.history.files(run.head)["calc.py"] == "one\nzwei\nthree\nfour\n"
+    assert applied.settled == {noor.id: run.head, mara.id: run.head}
+    assert not list_points(told, applied)
+    work = FeedbackWork(pull=build_pull_snapshot(), feedback=told, applied=applied)
+    for thread in (noor, mara):
+        entry = work.ledger.entry(thread.id)
+        assert (entry.verdict, entry.commit) == ("fixed", run.head)
+        assert "that `mara`'s suggestion is the one to take" in entry.words
+
+
+@pytest.mark.parametrize(
+    "said", ["not mara's", "Mara's or noor's?", "Nimm die andere", "No, take mara", "Both are bad"]
+)
+async def test_what_only_a_reader_understands_is_read_with_both_texts(begin, words, suggest, said):
+    world, run = begin()
+    noor, mara = ask(words, suggest, words.say(said, by="noor"))
+    told = words.feedback(noor, mara)
+
+    applied = await run.stage(apply_suggestions, told)
+
+    assert run.head == world.base
+    [point] = list_points(told, applied)
+    assert point.about == noor.id
+    assert "mara's, in another thread, for calc.py:2, reads:\nzwei" in point.applied
+
+    analysis = Analysis(points=(point,), changes={point.key: "Take the other one."})
+    reply = PointReply(about=point.key, verdict="fixed", commit=1, reply="It says zwei now.")
+    work = FeedbackWork(
+        pull=build_pull_snapshot(), feedback=told, applied=applied, analysis=analysis,
+        crafted=Crafted(commits=(world.base,), replies=(reply,)),
+    )  # fmt: skip
+    entry = work.ledger.entry(mara.id)
+    assert (entry.verdict, entry.commit) == ("fixed", world.base)
+    assert f"was answered in [another thread]({noor.url})" in entry.words
+
+
+async def test_a_stranger_decides_nothing(begin, words, suggest):
+    world, run = begin()
+    noor, mara = ask(words, suggest, words.say("take mara", by="mallory", role="read"))
+    applied = await run.stage(apply_suggestions, words.feedback(noor, mara))
+    assert (run.head, applied.settled, applied.rivals) == (world.base, {}, {})
 
 
 async def test_two_who_want_the_same_both_get_it(begin, words, suggest):
