@@ -143,12 +143,34 @@ class Proving(Protocol):
 class Indexed(Protocol):
     """An Ecosystem whose repositories may name the index that they take packages from."""
 
-    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+    index_setting: str
+    """Where the operator configures another index, for people."""
+
+    async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
         """Return the host of an index that is named for the package and not configured here.
 
-        Empty: there is none, so that the index in the sandbox may be asked for the package.
+        Files of settings name one, and so does what is locked. Empty: there is none, so that the
+        index in the sandbox may be asked for the package.
         """
         ...
+
+
+_OTHER_INDEX = (
+    "The repository takes {name} from {host}, and {tool} is not configured for that index where"
+    " Fettle runs. Another one was not asked: anybody could offer something else under that name"
+    " there. Configure it on Fettle's machine, with its credentials ({setting}), and ask again."
+)
+
+
+async def find_other_index(
+    tree: WorkTree, ecosystem: Ecosystem, locked: Locked, package: str
+) -> str:
+    """Return why no index may be asked for a package, for people; empty: the one here may be."""
+    if not isinstance(ecosystem, Indexed):
+        return ""
+    host = await ecosystem.find_other_index(tree, locked, package)
+    about = {"tool": ecosystem.tool, "setting": ecosystem.index_setting}
+    return _OTHER_INDEX.format(name=package, host=host, **about) if host else ""
 
 
 @runtime_checkable

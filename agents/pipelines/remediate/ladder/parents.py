@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.ladder.ecosystem import Informed
+from agents.pipelines.remediate.ladder.ecosystem import Informed, find_other_index
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing, Tried
 from agents.pipelines.remediate.ladder.values import Stuck
 
@@ -39,6 +39,7 @@ async def find_parents_to_move(footing: Footing) -> ParentMoves:
         raise Stuck(_NO_PARENT.format(name=footing.name))
     if len(parents) > MOST_PARENTS:
         raise Stuck(_MANY.format(count=len(parents), name=footing.name, most=MOST_PARENTS))
+    await _require_configured_indexes(footing, parents)
     admitting = {name: await _list_admitting(footing, name) for name in parents}
     releases = {name: await _releases(footing, name) for name in parents}
     search = _Search(footing, releases, admitting)
@@ -50,6 +51,18 @@ def list_ancestors(footing: Footing, parents: Mapping[str, str]) -> tuple[str, .
     """Return who may move along: what holds the parents back themselves."""
     names = [name for parent in parents for name in footing.before.ancestors(parent)]
     return tuple(dict.fromkeys(name for name in names if name not in parents))
+
+
+async def _require_configured_indexes(footing: Footing, parents: Collection[str]) -> None:
+    """Raise Stuck where a package that may have to move comes from an index not configured here.
+
+    The public index must not even learn the names of private packages.
+    """
+    above = [name for parent in parents for name in footing.before.ancestors(parent)]
+    for name in dict.fromkeys((*parents, *above)):
+        other = await find_other_index(footing.tree, footing.ecosystem, footing.before, name)
+        if other:
+            raise Stuck(other)
 
 
 async def _list_admitting(footing: Footing, name: str) -> Collection[str] | None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem, Indexed, find_young
+from agents.pipelines.remediate.ladder.ecosystem import (
+    Aimed,
+    Ecosystem,
+    find_other_index,
+    find_young,
+)
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
@@ -18,19 +23,12 @@ _NO_RELEASE = (
     "The index offers no release of {name} after {old} that is outside of the vulnerable ranges"
     "{why}. Wait for one, replace the package, or dismiss the alert with a reason."
 )
-_OTHER_INDEX = (
-    "The repository takes {name} from {host}, and {tool} is not configured for that index where"
-    " Fettle runs. Another one was not asked: anybody could offer something else under that name"
-    " there. Configure {tool} on Fettle's machine for it, with its credentials, and ask again."
-)
 _UNWANTED = (
     "The releases of {name} after {old} that are outside of the vulnerable ranges are versions that"
     " the repository says to ignore (`ignore` in `.github/dependabot.yml`). Take the entry out, or"
     " dismiss the alert with a reason."
 )
-_MAJORS = (
-    " and of the same major version; {version} is of another, which the policy does not permit"
-)
+_MAJORS = " and of the same major version; {version} is of another"
 
 
 async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Footing:
@@ -40,9 +38,8 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     start = await tree.snapshot()
     before = await ecosystem.read(tree)
     copies = vulnerable(ecosystem, before, name, ranges)
-    if isinstance(ecosystem, Indexed) and (other := await ecosystem.find_other_index(tree, name)):
-        text = _OTHER_INDEX.format(name=name, host=other, tool=ecosystem.tool)
-        raise Unfit("other_index", text)
+    if other := await find_other_index(tree, ecosystem, before, name):
+        raise Unfit("other_index", other)
     offered = await ecosystem.available(tree, name)
     versions = dict.fromkeys(copy.version for copy in copies)
     targets = []

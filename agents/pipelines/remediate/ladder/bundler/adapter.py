@@ -62,6 +62,7 @@ for file in vendor/cache/*.gem; do
 done
 """
 """Without an installation Bundler itself holds no file against the index's checksum."""
+_PUBLIC = {"rubygems.org", "index.rubygems.org"}
 _ROW = re.compile(r"^FETTLE ([0-9][0-9A-Za-z.]*)(?:-\S+)?(?: (\d{4}-\d\d-\d\d)?)?$", re.MULTILINE)
 
 _DELIVERED = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
@@ -95,6 +96,7 @@ class Bundler(WithoutOverrides):
     """
 
     tool = "Bundler"
+    index_setting = "`mirror.` in Bundler's configuration, or `:sources` in `~/.gemrc`"
     no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = Scheme("gem", RubygemsVersion)
@@ -141,6 +143,19 @@ class Bundler(WithoutOverrides):
         for name in {name for name, _ in releases} - self._days.keys():
             await self.available(tree, name)
         return list_young(releases, self._days, newest)
+
+    async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
+        """Return the host of the lock file's index where that cannot be asked here.
+
+        The Gemfile that Bundler gets names it alone, so no other is asked in its place.
+        """
+        hosts = {place for each in locked.by_name.get(package, ()) for place in each.hosts}
+        if others := hosts - _PUBLIC:
+            try:
+                await self.available(tree, package)
+            except Stuck:
+                return min(others)
+        return ""
 
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was yanked is not offered."""

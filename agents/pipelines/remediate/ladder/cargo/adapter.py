@@ -14,6 +14,13 @@ from univers.versions import SemverVersion
 
 from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.lock import crate_name, entries_of
+from agents.pipelines.remediate.ladder.cargo.sources import (
+    CONFIG,
+    find_registry_host,
+    find_replacement_host,
+    read_replacement,
+    write_config,
+)
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_toml
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
@@ -105,6 +112,7 @@ class Cargo(WithoutOverrides):
     """The port Ecosystem for one `Cargo.lock`."""
 
     tool = "Cargo"
+    index_setting = "`[registries]`, or `[source]` for crates.io, in cargo's `config.toml`"
     no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = Scheme("cargo", SemverVersion)
@@ -160,6 +168,22 @@ class Cargo(WithoutOverrides):
         self._sums[package] = {version: checksum for version, checksum, *_ in rows}
         self._days[package] = {version: day for version, _, _, day in rows if day}
         return [version for version, _, yanked, _ in rows if yanked == "false"]
+
+    async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
+        """Return the host of a registry other than crates.io that cannot be asked here.
+
+        cargo is led to that one, and asks no other in its place.
+        """
+        named = {find_registry_host(each) for each in locked.by_name.get(package, ())}
+        url = await read_replacement(tree, self._directory)
+        if url and not write_config(url):
+            return find_replacement_host(url)
+        if hosts := {*named, find_replacement_host(url)} - {""}:
+            try:
+                await self.available(tree, package)
+            except Stuck:
+                return min(hosts)
+        return ""
 
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was yanked is not offered."""
@@ -273,6 +297,8 @@ class Cargo(WithoutOverrides):
     async def _call(self, tree: WorkTree, body: str, *, keep: bool = False) -> str:
         """Run cargo on manifests and lock file; `keep` what it makes of the latter."""
         files = {self._lock: await read_text(tree, self._lock, LOCK_LIMIT)}
+        if settings := write_config(await read_replacement(tree, self._directory)):
+            files[posixpath.join(self._directory, CONFIG)] = settings
         for file in self._manifests:
             files |= dict(requirements.list_stand_ins(file, await read_text(tree, file)))
         kept = self._lock if keep else ""

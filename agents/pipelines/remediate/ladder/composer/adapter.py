@@ -65,6 +65,13 @@ _TELL = (
     ' echo "FETTLE ", $each["name"], " ", $each["version"], " ", $each["time"] ?? "", "\\n";'
 )
 _DAY = re.compile(r"^FETTLE (\S+) v?(\S+) (\d{4}-\d\d-\d\d)", re.MULTILINE)
+_REACHED = "composer show --all --no-plugins --no-ansi -- {name} 2>&1"
+_CONFIGURED = """\
+cat -- "${COMPOSER_HOME:-$HOME/.config/composer}/config.json" \\
+  "${COMPOSER_HOME:-$HOME/.composer}/config.json" 2>/dev/null || true
+"""
+_URL = re.compile(r'"(https?:[^"]+)"')
+_PUBLIC = {"packagist.org", "repo.packagist.org"}
 _RELOCK = "composer update {quiet} {loose} --no-install {names} {pins}"
 _FROZEN = """\
 composer validate --no-plugins --no-ansi --no-check-publish --no-check-all || exit 1
@@ -91,6 +98,7 @@ class Composer(WithoutOverrides):
     """The port Ecosystem for one `composer.lock`."""
 
     tool = "Composer"
+    index_setting = "`repositories` in the `config.json` of Composer's home"
     no_overrides = _NO_OVERRIDES
     locks = True
     scheme: Scheme = SCHEME
@@ -136,6 +144,27 @@ class Composer(WithoutOverrides):
             said = tail_output(output)
             text = f"Composer did not say which versions of {package} there are: {said}"
             raise Stuck(text) from error
+
+    async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
+        """Return the host of a repository that is named and cannot be asked here.
+
+        Composer takes a package from the first that has it, so those that the manifest names are
+        asked alone, without Packagist, before anything else is.
+        """
+        manifest = parse_json(await read_text(tree, self._manifest), self._manifest)
+        if named := _list_repository_hosts(manifest.get("repositories")):
+            try:
+                await self._call(tree, _REACHED.format(name=shlex.quote(package)), alone=True)
+            except Stuck as stuck:
+                return "" if "not found" in str(stuck) else min(named)
+            return ""
+        copies = locked.by_name.get(package, ())
+        taken = {host(each.source) for each in copies if each.source} - _PUBLIC
+        if not taken:
+            return ""
+        said = await self._call(tree, _CONFIGURED)
+        known = {host(url.replace("\\/", "/")) for url in _URL.findall(said)}
+        return min(taken - known, default="")
 
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: Composer offers none that was withdrawn."""
@@ -210,12 +239,17 @@ class Composer(WithoutOverrides):
             raise Immovable(self._manifest, asked, version, widen=widen)
         return moved
 
-    async def _call(self, tree: WorkTree, body: str, *, keep: str = "") -> str:
-        """Run Composer on the manifest, without what it could run, and the lock file."""
+    async def _call(self, tree: WorkTree, body: str, *, keep: str = "", alone: bool = False) -> str:
+        """Run Composer on the manifest, without what it could run, and the lock file.
+
+        `alone`: with the repositories that the manifest names, and without Packagist.
+        """
         manifest = parse_json(await read_text(tree, self._manifest), self._manifest)
         kept = {key: manifest[key] for key in (*_HASHED, *_HASHED_TOO) if key in manifest}
         if platform := table(manifest.get("config")).get("platform"):
             kept["config"] = {"platform": platform}
+        if alone:
+            kept["repositories"] = [*_list_repositories(kept["repositories"]), {"packagist": False}]
         files = {
             self._manifest: json.dumps(kept),
             self._lock: await read_text(tree, self._lock, LOCK_LIMIT),
@@ -223,6 +257,22 @@ class Composer(WithoutOverrides):
         return await _COMPOSER.call(
             tree, self._directory, files, body, seconds=self._seconds, keep=keep
         )
+
+
+def _list_repositories(stated: object) -> list[object]:
+    """Return what a manifest states, as a table or as a list.
+
+    https://getcomposer.org/doc/04-schema.md#repositories
+    """
+    if isinstance(stated, dict):
+        return [each if each is not False else {name: False} for name, each in stated.items()]
+    return stated if isinstance(stated, list) else []
+
+
+def _list_repository_hosts(stated: object) -> set[str]:
+    """Return the hosts of the repositories beside Packagist."""
+    urls = (each.get("url") for each in tables(_list_repositories(stated)))
+    return {host(url) for url in urls if isinstance(url, str)} - {"", *_PUBLIC}
 
 
 def _package_name(package: str) -> str:

@@ -77,7 +77,7 @@ class Npm(NpmIndex):
         self._lock = lock
         self._directory = posixpath.dirname(lock)
         self._seconds = seconds
-        self._registry = Registry(seconds, self._directory)
+        self._registry = Registry(seconds)
         self._root = posixpath.join(self._directory, "package.json")
         self._members: tuple[str, ...] = (self._root,)
         self._aim = Aim()

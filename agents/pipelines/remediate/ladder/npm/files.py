@@ -32,6 +32,8 @@ _LOOSE_NAME = re.compile(r"(?:@[\w.~!'()*-]+/)?[\w.~!'()*-]+", re.ASCII)
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]*")
 _LONGEST_NAME, _LONGEST_VERSION = 214, 100
 
+_YARNRC = re.compile(r"""^["']?([^\s"']*registry)["']?\s+["']?([^\s"']+)["']?\s*$""", re.MULTILINE)
+
 _FLAGS = {
     **dict.fromkeys(("legacy-peer-deps", "strict-peer-deps"), re.compile("true|false")),
     **dict.fromkeys(("prefer-dedupe", "install-links"), re.compile("true|false")),
@@ -116,14 +118,32 @@ async def read_registry(tree: WorkTree, directory: str, scope: str) -> str:
     https://docs.npmjs.com/cli/using-npm/scope#associating-a-scope-with-a-registry
     """
     said = dict(await _read_settings(tree, directory))
-    url = said.get(f"{scope}:registry") or said.get("registry") or ""
+    return name_host(said.get(f"{scope}:registry") or said.get("registry") or "")
+
+
+async def read_classic_registry(tree: WorkTree, directory: str, scope: str) -> str:
+    """Return the same of a `.yarnrc` of Yarn 1.
+
+    https://classic.yarnpkg.com/en/docs/yarnrc
+    """
+    text = await _read_if_there(tree, posixpath.join(directory, ".yarnrc"))
+    said = {found[1]: found[2] for found in _YARNRC.finditer(text)}
+    return name_host(said.get(f"{scope}:registry") or said.get("registry") or "")
+
+
+def name_host(url: str) -> str:
+    """Return the host of an address, in words where it cannot be read; empty: there is none."""
     return host(url) or ("an address that cannot be read" if url else "")
 
 
 async def _read_settings(tree: WorkTree, directory: str) -> list[tuple[str, str]]:
-    try:
-        text = (await tree.read(posixpath.join(directory, ".npmrc"))).decode("utf-8", "replace")
-    except ToolError:
-        return []
+    text = await _read_if_there(tree, posixpath.join(directory, ".npmrc"))
     lines = (line.partition("=") for line in text.splitlines())
     return [(name.strip(), value.strip().strip("\"'")) for name, _, value in lines]
+
+
+async def _read_if_there(tree: WorkTree, path: str) -> str:
+    try:
+        return (await tree.read(path)).decode("utf-8", "replace")
+    except ToolError:
+        return ""

@@ -27,6 +27,8 @@ from agents.pipelines.remediate.ladder.values import OtherContents, Stuck, tail_
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"
+_PUBLIC = frozenset({"registry.npmjs.org", "registry.yarnpkg.com"})
+"""The public registry, also by the name that Yarn 1 has for it."""
 _MOST_PROVED = 20
 _ASKED = ("version", "deprecated", "dist.integrity", "dist.shasum")
 _ROWS = (
@@ -69,8 +71,8 @@ class Registry:
     """The index effective in the sandbox; remembers what it said."""
 
     seconds: float = 300
-    directory: str = ""
-    """The folder whose `.npmrc` may name another one."""
+    _known: dict[str, set[str]] = field(default_factory=dict)
+    """The hosts of registries that npm is configured for, by scope."""
     _versions: dict[str, dict[str, bool]] = field(default_factory=dict)
     _entries: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict)
     _hashes: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -106,15 +108,16 @@ class Registry:
         self._learn_versions(name, rows, output)
         return {version: str(spec) for version, spec in table(asked).items() if spec}
 
-    async def find_other_index(self, tree: WorkTree, package: str) -> str:
-        """Return the host of a registry that is named for the package and not configured here."""
-        scope = package.partition("/")[0] if package.startswith("@") else ""
-        named = await read_registry(tree, self.directory, scope)
-        if not named:
+    async def find_unconfigured(self, tree: WorkTree, scope: str, named: Collection[str]) -> str:
+        """Return one of these hosts that npm is not configured for in a scope; empty: none."""
+        others = set(named) - _PUBLIC
+        if not others:
             return ""
-        output = await call(tree, _CONFIGURED.format(scope=scope), seconds=self.seconds)
-        known = {host(line.removeprefix(_MARK)) for line in output.splitlines() if _MARK in line}
-        return "" if named in known else named
+        if scope not in self._known:
+            output = await call(tree, _CONFIGURED.format(scope=scope), seconds=self.seconds)
+            lines = (line for line in output.splitlines() if _MARK in line)
+            self._known[scope] = {host(line.removeprefix(_MARK)) for line in lines}
+        return min(others - self._known[scope], default="")
 
     async def find_young(
         self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
@@ -285,7 +288,9 @@ def _all_marked(output: str) -> list[Any]:
 class NpmIndex:
     """The part of an Ecosystem that asks the registry npm is configured for in the sandbox."""
 
+    index_setting = "`registry` or `@scope:registry` in npm's configuration"
     _registry: Registry
+    _directory = ""
 
     def name_of(self, package: str) -> str:
         """Return the package's name as lock files write it; Unfit for what is no name."""
@@ -305,9 +310,17 @@ class NpmIndex:
         """Return those that the registry does not show to be published on that day or before."""
         return await self._registry.find_young(tree, releases, newest)
 
-    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+    async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
         """Return the host of a registry that is named for the package and not configured here."""
-        return await self._registry.find_other_index(tree, package)
+        scope = package.partition("/")[0] if package.startswith("@") else ""
+        copies = locked.by_name.get(package, ())
+        taken = {place for each in copies if each.source.startswith("http") for place in each.hosts}
+        named = await self._list_named_registries(tree, scope)
+        return await self._registry.find_unconfigured(tree, scope, {*taken, *named} - {""})
+
+    async def _list_named_registries(self, tree: WorkTree, scope: str) -> Collection[str]:
+        """Return the hosts of the registries that settings name for a scope."""
+        return {await read_registry(tree, self._directory, scope)}
 
     async def list_admitting(
         self, tree: WorkTree, parent: str, package: str, version: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from agents.pipelines.remediate.ladder.npm.files import (
     LOCKS,
     find_nearest_lock,
     flags,
     parse_json,
+    read_registry,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import list_lowest, require
 from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
@@ -41,7 +42,11 @@ class UnlockedNpm(NpmIndex, Unlocked):
 
     def __init__(self, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
         super().__init__(manifests, seconds=seconds)
-        self._registry = Registry(seconds, posixpath.dirname(manifests[0]))
+        self._registry = Registry(seconds)
+
+    async def _list_named_registries(self, tree: WorkTree, scope: str) -> Collection[str]:
+        folders = {posixpath.dirname(manifest) for manifest in self._manifests}
+        return {await read_registry(tree, folder, scope) for folder in folders}
 
     def _list_lowest(self, text: str, file: str) -> Sequence[Lowest]:
         return list_lowest(parse_json(text, file), file)

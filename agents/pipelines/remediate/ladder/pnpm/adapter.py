@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, resolve_inside
@@ -14,6 +14,7 @@ from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     find_nearest_lock,
+    name_host,
     npm_name,
     parse_json,
     read_json,
@@ -94,7 +95,7 @@ class Pnpm(NpmIndex):
     def __init__(self, directory: str, *, workspace: bool, seconds: float = 300) -> None:
         self._directory = directory
         self._seconds = seconds
-        self._registry = Registry(seconds, self._directory)
+        self._registry = Registry(seconds)
         self._lock = posixpath.join(directory, _LOCK)
         self._root = posixpath.join(directory, "package.json")
         self._workspace = posixpath.join(directory, _WORKSPACE)
@@ -125,6 +126,12 @@ class Pnpm(NpmIndex):
         own += list_catalog_requirements(await self._read_workspace(tree), self._workspace)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
         return Locked(entries=entries, own=tuple(own))
+
+    async def _list_named_registries(self, tree: WorkTree, scope: str) -> Collection[str]:
+        said = await self._read_workspace(tree)
+        registries = table(said.get("registries"))
+        url = registries.get(scope) or registries.get("default") or said.get("registry") or ""
+        return {*await super()._list_named_registries(tree, scope), name_host(str(url))}
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()

@@ -98,11 +98,13 @@ printf '%s\\n' {wanted} | uv pip compile - --no-deps --no-build --no-header --qu
 """
 _OLD_ROW = re.compile(r"^FETTLE (\S+)$", re.MULTILINE)
 _CONFIGURED = """\
-printf '%s\\n' "${PIP_INDEX_URL:-}" "${PIP_EXTRA_INDEX_URL:-}"
+printf '%s\\n' "${PIP_INDEX_URL:-}" "${PIP_EXTRA_INDEX_URL:-}" "${UV_DEFAULT_INDEX:-}" \\
+  "${UV_INDEX_URL:-}" "${UV_INDEX:-}" "${UV_EXTRA_INDEX_URL:-}"
 pip config list
 pip --isolated install --help | tr -d ' \\n' | grep -oE 'defaulthttps?://[^)]+' || true
 """
 """The indexes that pip is configured for, and the one that it asks otherwise."""
+_PUBLIC = "pypi.org"
 _URL = re.compile(r"https?://[^\s'\"]+")
 _YANKED = "was yanked"
 _MOST_PROVED = 20
@@ -123,11 +125,17 @@ def python_name(package: str) -> str:
 class PythonIndex:
     """The part of an Ecosystem that asks the index which pip is configured for in the sandbox."""
 
+    index_setting = "`index-url` or `extra-index-url` in pip's configuration"
     _seconds: float
 
     def name_of(self, package: str) -> str:
         """Return the package's name as lock files write it; Unfit for what is no name."""
         return python_name(package)
+
+    @cached_property
+    def _known(self) -> set[str]:
+        """Return the hosts of indexes that are known to be configured: the public one always is."""
+        return {_PUBLIC}
 
     @cached_property
     def _offers(self) -> dict[str, Offer]:
@@ -147,14 +155,14 @@ class PythonIndex:
             return await objection(tree, package, version, self._seconds)
         return _YANKED if version in known.yanked else ""
 
-    async def find_other_index(self, tree: WorkTree, package: str) -> str:
+    async def find_other_index(self, tree: WorkTree, _: Locked, package: str) -> str:
         """Return the host of an index that is named for the package and not configured here."""
-        named = await self._list_named_indexes(tree, package)
+        named = set(await self._list_named_indexes(tree, package)) - self._known
         if not named:
             return ""
         said = await call(tree, BASE, _CONFIGURED, seconds=self._seconds)
-        known = {host(url) for url in _URL.findall(said)}
-        return min(set(named) - known, default="")
+        self._known.update(host(url) for url in _URL.findall(said))
+        return min(named - self._known, default="")
 
     async def find_young(
         self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date

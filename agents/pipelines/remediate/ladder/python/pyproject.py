@@ -58,7 +58,8 @@ def list_elsewhere(project: Table) -> frozenset[str]:
 def list_index_hosts(project: Table, package: str = "") -> set[str]:
     """Return the hosts of uv's and PDM's indexes; of a package those that it is taken from.
 
-    One that is asked beside the usual one is none of those. https://docs.astral.sh/uv/concepts/indexes/
+    One that is asked before the usual one is of those, since it may have anything; one that other
+    packages alone are taken from is not. https://docs.astral.sh/uv/concepts/indexes/
     """
     listed = tables(find_table(project, "tool", "uv").get("index"))
     if package:
@@ -68,7 +69,7 @@ def list_index_hosts(project: Table, package: str = "") -> set[str]:
         listed = [
             each
             for each in listed
-            if (each.get("name") in meant if meant else each.get("default") is True)
+            if (each.get("name") in meant if meant else each.get("explicit") is not True)
         ]
     listed += _list_pdm_sources(project, package)
     return {host(str(each["url"])) for each in listed if each.get("url")} - {""}

@@ -64,7 +64,10 @@ class Read:
     notes: list[str] = field(default_factory=list)
     """What was not followed, for people."""
     indexes: set[str] = field(default_factory=set)
-    """The hosts of the indexes that the files name instead of the usual one."""
+    """The hosts of the indexes that the files name instead of the usual one or beside it.
+
+    pip takes the newest release of all of them, so any may be where a package comes from.
+    """
     compiled: dict[str, Literal["uv", "pip-compile"]] = field(default_factory=dict)
     """The files that a tool wrote, and which."""
 
@@ -93,7 +96,7 @@ async def _read(tree: WorkTree, path: str, read: Read, *, constrains: bool) -> N
             )
         elif found := _INDEX.match(line):
             place = host(found[2])
-            if place and found[1] in ("-i", "--index-url"):
+            if place and found[1] not in ("-f", "--find-links"):
                 read.indexes.add(place)
             else:
                 other = place or "a folder"

@@ -122,10 +122,10 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         return proved.with_commands("uv lock --check")
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
-        locked = await self.read(tree)
-        sources = [json.loads(each.source) for each in locked.by_name.get(package, ())]
-        hosts = {host(str(each.get("registry", ""))) for each in sources}
-        return hosts & list_index_hosts(await read_toml(tree, self._root))
+        """Return where anything of the lock file comes from: uv asks for all of it at once."""
+        await self.read(tree)
+        named = list_index_hosts(await read_toml(tree, self._root), package)
+        return named | ({host(each) for each in self._indexes} - {""})
 
     async def _call(self, tree: WorkTree, command: str) -> str:
         return await call(tree, *self._prepare(command), seconds=self._seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from agents.errors import ToolError
@@ -16,8 +16,11 @@ from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     find_nearest_lock,
+    name_host,
     npm_name,
+    read_classic_registry,
     read_json,
+    read_registry,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
@@ -40,7 +43,7 @@ from agents.pipelines.remediate.ladder.yarn.resolutions import (
 )
 from agents.ports import WorkTree
 
-_LOCK, _SETTINGS = "yarn.lock", ".yarnrc.yml"
+_LOCK, _SETTINGS, _SERVER = "yarn.lock", ".yarnrc.yml", "npmRegistryServer"
 _NAMES = {_LOCK, "package.json"}
 _DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes", "catalog", "catalogs")
 """Settings that decide what is locked, by programs or from elsewhere."""
@@ -102,7 +105,7 @@ class Yarn(NpmIndex):
     ) -> None:
         self._directory = directory
         self._seconds = seconds
-        self._registry = Registry(seconds, self._directory)
+        self._registry = Registry(seconds)
         self._lock = posixpath.join(directory, _LOCK)
         self._root = posixpath.join(directory, "package.json")
         self._members: tuple[str, ...] = (self._root,)
@@ -139,6 +142,17 @@ class Yarn(NpmIndex):
         resolutions = list_resolutions(await read_json(tree, self._root), self._root)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock, resolutions)
         return Locked(entries=entries, own=tuple(own))
+
+    async def _list_named_registries(self, tree: WorkTree, scope: str) -> Collection[str]:
+        """Return those of the settings in the lock file's folder and above, as Yarn looks."""
+        folders = [self._directory]
+        while folders[-1]:
+            folders.append(posixpath.dirname(folders[-1]))
+        if self._is_classic:
+            readers = (read_registry, read_classic_registry)
+            return {await read(tree, folder, scope) for folder in folders for read in readers}
+        said = [await self._read_settings(tree, folder) for folder in folders]
+        return {name_host(str(each.get(_SERVER) or "")) for each in said}
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -279,12 +293,17 @@ class Yarn(NpmIndex):
 
     async def _require_plain_settings(self, tree: WorkTree) -> None:
         """Raise Unfit for settings that decide what is locked."""
-        file = posixpath.join(self._directory, _SETTINGS)
-        try:
-            text = (await tree.read(file)).decode("utf-8", "replace")
-        except ToolError:  # there is none
-            return
-        said = await asyncio.to_thread(load_yaml, text, file) if text.strip() else {}
+        said = await self._read_settings(tree, self._directory)
         for name in _DECIDING:
             if said.get(name):
+                file = posixpath.join(self._directory, _SETTINGS)
                 raise Unfit("unsupported", _SETTING.format(file=file, name=name))
+
+    async def _read_settings(self, tree: WorkTree, directory: str) -> Table:
+        """Return what a `.yarnrc.yml` says; nothing where there is none."""
+        file = posixpath.join(directory, _SETTINGS)
+        try:
+            text = (await tree.read(file)).decode("utf-8", "replace")
+        except ToolError:
+            return {}
+        return await asyncio.to_thread(load_yaml, text, file) if text.strip() else {}

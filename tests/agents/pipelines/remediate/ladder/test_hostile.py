@@ -79,8 +79,7 @@ async def test_a_requirements_file_leads_nowhere_else(tree, line):
 @pytest.mark.parametrize(
     "line",
     [
-        "--extra-index-url=https://u:hunter22@evil.example/simple",
-        "--find-links https://evil.example/", "evil @ https://evil.example/evil-1.0.tar.gz",
+        "--find-links https://u:hunter22@evil.example/", "evil @ https://evil.example/evil-1.0.tar.gz",
         "-e git+https://evil.example/x.git#egg=x", "-e ../sibling", "./local/path",
         "--trusted-host evil.example", "--no-binary :all:", "--pre", "file:///etc/passwd",
     ],

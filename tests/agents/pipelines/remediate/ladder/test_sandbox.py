@@ -14,7 +14,7 @@ __all__ = ["ground", "has_npm", "open_folder", "real", "sandbox"]  # fixtures
 
 @pytest.mark.usefixtures("has_index")
 async def test_a_pin_is_moved_with_tools_that_the_sandbox_was_given(held):
-    more = "--extra-index-url https://evil.example/simple\n"
+    more = "--find-links https://evil.example/\n"
     held.commit({"requirements.txt": f"{more}sqlparse==0.4.4\n"})
     _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
     about = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
@@ -26,9 +26,11 @@ async def test_a_pin_is_moved_with_tools_that_the_sandbox_was_given(held):
     assert await tree.read("requirements.txt") == f"{more}sqlparse==0.5.0\n".encode()
     assert await tree.snapshot() == fix.tree
 
-    await tree.write("requirements.txt", b"-i https://evil.example/simple\nsqlparse==0.4.4\n")
-    refusal = await climb(tree, ecosystem_of(frozenset({"requirements.txt"}), about), about, TERMS)
-    assert refusal.cause == "other_index", refusal
+    for option in ("-i", "--extra-index-url"):
+        named = f"{option} https://evil.example/simple\nsqlparse==0.4.4\n"
+        await tree.write("requirements.txt", named.encode())
+        pip = ecosystem_of(frozenset({"requirements.txt"}), about)
+        assert (await climb(tree, pip, about, TERMS)).cause == "other_index"
 
 
 async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):

@@ -221,9 +221,9 @@ async def test_contents_that_the_index_does_not_have_are_not_replaced(crates):
 
 
 async def test_settings_and_build_scripts_of_the_repository_are_not_obeyed(crates):
-    """A wrapper, an alias, another registry: none of it is in the copy that cargo sees."""
+    """A wrapper, a linker, an alias: none of it is in the copy that cargo sees."""
     await lock(crates, 'http = "=1.0.0"', ("codec", "1.2.0"))
-    evil = '[source.crates-io]\nreplace-with = "evil"\n[source.evil]\nregistry = "sparse+http://127.0.0.1:9/"\n'
+    evil = '[build]\nrustc-wrapper = "./evil.sh"\n[alias]\nupdate = "run"\n[net]\noffline = true\n'
     crates.lay(
         {"rust-toolchain.toml": '[toolchain]\nchannel = "1.0.0"\n', ".cargo/config.toml": evil}
     )
@@ -234,6 +234,21 @@ async def test_settings_and_build_scripts_of_the_repository_are_not_obeyed(crate
 
     assert isinstance(fix, Fix), fix.reason
     assert fix.files == ("Cargo.lock",)
+
+
+async def test_what_stands_in_for_crates_io_is_asked_in_its_place(crates):
+    """Nobody else is: also where it does not answer."""
+    await lock(crates, 'http = "=1.0.0"', ("codec", "1.2.0"))
+    about = group("codec", "< 1.2.2", manifests=["Cargo.lock"])
+    about = about.model_copy(update={"ecosystem": "rust"})
+    replaced = '[source.crates-io]\nreplace-with = "mine"\n[source.mine]\nregistry = "{}"\n'
+    crates.lay({".cargo/config.toml": replaced.format("sparse+http://127.0.0.1:9/")})
+
+    refused = await climb(crates, ecosystem_of(crates.paths, about), about, TERMS)
+
+    assert isinstance(refused, Refusal)
+    assert (refused.cause, refused.steps) == ("other_index", ())
+    assert "takes codec from 127.0.0.1:9, and Cargo" in refused.reason
 
 
 @pytest.mark.parametrize(

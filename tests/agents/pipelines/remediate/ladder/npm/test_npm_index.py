@@ -24,7 +24,7 @@ from agents.pipelines.remediate.ladder.npm.tools import (
 )
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
-PUBLIC = "https://index.example/npm/"
+PUBLIC = "https://registry.npmjs.org/"
 RELEASES = {
     "evil": {"1.0.0": {}, "1.0.1": {}, "1.0.2": {}, "2.0.0": {}, "2.1.0": {}},
     "pins": {"1.0.0": {"evil": "1.0.0"}, "1.0.1": {"evil": "1.0.0"}, "1.1.0": {"evil": "~1.0.1"}},
@@ -128,7 +128,7 @@ def packages(tree):
     return json.loads((tree.folder / "package-lock.json").read_text())["packages"]
 
 
-@pytest.mark.parametrize("at", [PUBLIC, "https://mirror.example/a/b/", ""])
+@pytest.mark.parametrize("at", [PUBLIC, "https://registry.yarnpkg.com/", ""])
 async def test_only_what_moved_is_written_and_as_its_neighbours_are(tree, index, at):
     lay(tree, {"old": entry("old", "1.0.0", at), "evil": entry("evil", "1.0.0", at, dev=True)},
         {"devDependencies": {"old": "^1.0.0"}})  # fmt: skip
@@ -208,7 +208,7 @@ async def test_an_override_is_scoped_and_carries_its_reason(tree, index):
 
 
 async def test_another_package_of_that_name_is_not_taken(tree, index):
-    mine = "https://private.example/"
+    mine = PUBLIC
     other = entry("evil", "1.0.0", mine) | {"integrity": integrity(b"our own package")}
     lay(tree, {"evil": other}, {"dependencies": {"evil": "^1.0.0"}})
     start = await tree.snapshot()

@@ -21,7 +21,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
 
 __all__ = ["has_npm", "real"]  # fixtures
 OLD = ("< 0.2.4", ">= 1.0.0, < 1.2.6")
-ELSEWHERE = "https://index.example/npm/"
+ELSEWHERE = "https://registry.yarnpkg.com/"
 FLAGS = "--ignore-scripts --non-interactive --silent --no-bin-links"
 
 
