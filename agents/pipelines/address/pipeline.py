@@ -128,7 +128,7 @@ async def craft(run: Run, work: FeedbackWork, before: str) -> FeedbackWork:
 async def salvage(
     run: Run, work: FeedbackWork, setup: SetupResult, before: str, failed: PartResult[FeedbackWork]
 ) -> Outcome:
-    """Let out what needs no model, where nothing is worse with it; else fail as it failed.
+    """Let out what needs no model, unless something is worse with it: then fail as it failed.
 
     `before`: the commit before the engineer's own ones.
     """
@@ -138,7 +138,7 @@ async def salvage(
         quality = await run.stage(check_quality, baseline)
         inspection = await run.stage(inspect)
         work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
-        failed.raise_unless(work.ready)
+        failed.raise_unless(work.acceptable)
     return await deliver(run, work)
 
 

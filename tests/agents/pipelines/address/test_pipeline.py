@@ -325,6 +325,22 @@ async def test_suggestions_that_break_a_check_are_not_pushed_where_the_model_fai
     assert outcome.kind == "failed"
 
 
+async def test_where_nothing_can_be_checked_what_code_applied_is_pushed_and_called_so(make, wish):
+    """As it is where the model does not fail."""
+    told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
+    refused = ModelRefused("The model refused to answer.")
+    policy = "quality: []\nsetup: {second_look: false}\n"
+    world = make([refused], told, trunk={".github/fettle.yml": policy})
+
+    outcome = await world.resolve(wish)
+
+    pushed = world.publisher.pushed[BRANCH]
+    assert subjects(world, pushed) == ["Apply mara's suggestion in lib.py"]
+    verdicts = {i: v for i, (v, _) in world.reviewing.replies.items()}
+    assert verdicts == {"T1": "changed", "T2": "not_done"}
+    assert outcome.kind == "failed"
+
+
 async def test_a_change_is_not_lost_where_the_model_fails_at_its_words(make, acts, wish):
     told = feedback(thread("T1", "Turn it around, please."))
     world = make([*straight(acts)[:4], ModelRefused("The model refused to answer.")], told)
