@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,7 @@ from app.views.text import redact, to_line
 
 Format = Literal["table", "json", "markdown"]
 
+NARROW = 100  # columns of a terminal below which a table has no room for names
 WIDE = 200  # characters where no terminal says how many there are
 CELL, TEXT = 60, 300
 STYLES: dict[Ending, str] = {
@@ -72,7 +74,7 @@ def _table(report: Report) -> None:
     for each in report.repositories:
         console.print(Text(to_line(each.repository, TEXT), "bold"))
         if each.groups:
-            console.print(_groups(each))
+            console.print(lay_groups(each, console.width))
         for text in filter(None, (each.error, each.skipped)):
             console.print(Text(f"  {to_line(text, TEXT)}", "red" if each.error else "dim"))
         if not (each.groups or each.error or each.skipped):
@@ -85,7 +87,10 @@ def _table(report: Report) -> None:
         console.print(Text(_STOPPED, "yellow"))
 
 
-def _groups(repository: RepositoryReport) -> Table:
+def lay_groups(repository: RepositoryReport, width: int) -> Table | Group:
+    """Return a table of the packages, or a block of lines for each on a narrow terminal."""
+    if width < NARROW:
+        return Group(*(_lay_block(each) for each in repository.groups))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for head in _HEADS:
         table.add_column(head, overflow="fold", ratio=2 if head == "What" else None)
@@ -93,6 +98,14 @@ def _groups(repository: RepositoryReport) -> Table:
         *cells, result, what = [to_line(cell, TEXT) for cell in _cells(each)]
         table.add_row(*map(Text, cells), Text(result, STYLES[each.result]), Text(what))
     return table
+
+
+def _lay_block(group: GroupReport) -> Group:
+    package, *more, result, what = [to_line(cell, TEXT) for cell in _cells(group)]
+    head = Text(f"{result}  ", STYLES[group.result])
+    head.append("  ".join(filter(None, more)), "default")
+    lines = (head, Text(what)) if what else (head,)
+    return Group(Text(package), *(Padding(each, (0, 0, 0, 2)) for each in lines))
 
 
 def _cells(group: GroupReport) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from agents.run import Outcome
-from app.cli.remediate.show import markdown, show
+from app.cli.remediate.show import lay_groups, markdown, show
 from app.cli.runs.show import LIST, fit_table
 from app.operator.remediation_report import (
     EXIT_CODES,
@@ -148,6 +148,31 @@ def test_a_repository_of_which_nothing_could_be_had_is_an_error():
 def test_how_a_run_ends_is_how_its_group_does(kind, rule, result):
     outcome = Outcome(kind=kind, rule=rule, text="t", details={"odd": 1})
     assert report_ended(make_scan().group, "r", outcome, (0, 0.0)).result == result
+
+
+def test_packages_can_be_read_at_eighty_columns():
+    """A name is not folded in the middle: what needs more room gets lines of its own."""
+    long = group("unverified").model_copy(
+        update={
+            "package": "@babel/plugin-transform-typescript",
+            "directory": "packages/frontend/web",
+            "moved": ("7.22.0", "7.23.2"),
+            "level": 3,
+        }
+    )
+    report = report_of(long, group("fix_failed")).repositories[0]
+    shown = StringIO()
+    console = Console(file=shown, width=80, force_terminal=False)
+
+    console.print(lay_groups(report, 80))
+
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    named = next(line for line in lines if line.startswith("@babel/plugin-transform-typescript ("))
+    assert named.endswith(" in packages/frontend/web")
+    assert any(line.startswith("  made, not verified  #") for line in lines)
+    assert any("7.22.0, 7.23.2; " in line for line in lines)
+    assert len(lay_groups(report, 140).columns) == 5
 
 
 def test_a_list_can_be_read_at_eighty_columns():
