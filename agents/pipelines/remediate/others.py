@@ -7,9 +7,18 @@ from collections.abc import Sequence
 from agents.errors import RunError
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
 from agents.pipelines.remediate.fix import back_to_base
-from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
+from agents.pipelines.remediate.ladder import (
+    Ecosystem,
+    Group,
+    Proof,
+    Stuck,
+    Terms,
+    Unfit,
+    judge,
+    survey,
+)
 from agents.pipelines.remediate.work import Bump
-from agents.ports import Alerts, OtherPull
+from agents.ports import Alerts, OtherPull, WorkTree
 from agents.requests import Frozen, RemediateAlert
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -157,10 +166,11 @@ async def _prove_pull(run: StageContext, found: AlertGroup, pull: OtherPull) -> 
     try:
         start = await source.fork_point(run.base, head)
         tree = await run.tree(changing=True)
-        proof = await judge(tree, ecosystem, found.group, await make_terms(run), (start, head))
+        proof, major = await _judge_files(run, tree, ecosystem, found.group, (start, head))
     except (Stuck, Unfit, RunError) as fault:
         return str(fault)
     return Bump(
+        major=major,
         by="other",
         moves=proof.moves,
         files=proof.files,
@@ -169,3 +179,34 @@ async def _prove_pull(run: StageContext, found: AlertGroup, pull: OtherPull) -> 
         tree=proof.tree,
         commit=head,
     )
+
+
+async def _judge_files(
+    run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group, files: tuple[str, str]
+) -> tuple[Proof, str]:
+    """Return what code proves, and the other major version that it moves to.
+
+    One is taken up where the index offers nothing else and the policy has such fixes made. Raises
+    Stuck, Unfit.
+    """
+    terms = await make_terms(run, group)
+    try:
+        return await judge(tree, ecosystem, group, terms, files), ""
+    except Stuck:
+        wanted = (await run.policy()).remediation.majors
+        if terms.majors or wanted not in ("draft", "ask"):
+            raise
+        await tree.restore(files[0])
+        if not await _is_major_left(tree, ecosystem, group, terms):
+            raise
+    proof = await judge(tree, ecosystem, group, terms.model_copy(update={"majors": True}), files)
+    return proof, proof.moves[0].ends[1][-1] if proof.moves else ""
+
+
+async def _is_major_left(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> bool:
+    """Return whether a release of another major version is the only one that is safe."""
+    try:
+        await survey(tree, ecosystem, group, terms)
+    except Unfit as unfit:
+        return bool(unfit.major)
+    return False

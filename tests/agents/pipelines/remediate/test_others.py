@@ -78,6 +78,34 @@ async def test_one_that_does_not_mend_it_is_done_better(beside, files, why):
     assert place.history.commits[place.pull.head][1] == place.base, "nothing of theirs is in it"
 
 
+@pytest.mark.parametrize(
+    ("majors", "advisories", "taken"),
+    [
+        ("draft", "< 4.0.0", True),
+        ("never", "< 4.0.0", False),
+        ("draft", "< 3.1.4", False),
+    ],
+    ids=["nothing else is safe", "the policy wants none", "a smaller step is safe"],
+)
+async def test_another_major_version_is_taken_up_where_nothing_else_is_safe(
+    beside, majors, advisories, taken
+):
+    place = beside(
+        {"lock.json": lock(flask="3.0.3", jinja2="4.0.0")},
+        policy=f"remediation: {{majors: {majors}}}\n",
+        advisories=[alert(advisories)],
+        wants={"flask": ["3.0.3"], "jinja2": ["3.1.3", "3.1.4", "4.0.0"]},
+    )
+
+    outcome = await place.run(skip_verify=True)
+
+    assert ((12, "remediate") in place.world.alerts.said) is taken
+    if taken:
+        assert (outcome.kind, place.pushed) == ("comment", {})
+        said = place.world.alerts.said[12, "remediate"]
+        assert "Version `4.0.0` is another major version" in said
+
+
 async def test_one_with_which_checks_fail_is_done_anew_from_the_base(beside, acts):
     def check(files):
         return (1, "red") if "9" in files["lock.json"] else (0, "ok")
