@@ -118,10 +118,10 @@ def find_other_change(old: str, new: str, repository: str) -> str:
 
 
 def _cut_refs(text: str, uses: tuple[ActionUse, ...], repository: str) -> str:
-    """Return the text without the refs of this repository, and the versions beside commits."""
+    """Return the text without the refs of this repository, and the versions in their comments."""
     for use in reversed(uses):
         if use.repository.lower() == repository.lower() and use.span[1]:
-            if use.comment[1] and use.is_pinned:
+            if use.comment[1]:
                 text = f"{text[: use.comment[0]]}\0{text[use.comment[1] :]}"
             text = f"{text[: use.span[0]]}\0{text[use.span[1] :]}"
     return text

@@ -58,7 +58,8 @@ def _explain(work: Work, repository_url: str) -> str:
     ]
     paths = [copy.paths[0] for copy in work.found.copies if copy.vulnerable and copy.paths]
     ways = [" → ".join(one_line(name, 60) for name in path[:5]) for path in paths if len(path) > 1]
-    said.append(_WAY.format(way=ways[0]) if ways else _OWN)
+    if paths:
+        said.append(_WAY.format(way=ways[0]) if ways else _OWN)
     how = HOW[bump.level] if bump.level is not None else "A model changed the dependency files."
     reason = _NEUTRAL if group.undisclosed else _REASON
     return reason.format(

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
+from agents.pipelines.remediate.findings.reach import IMPORTED
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
+from agents.pipelines.remediate.risk import explain_untried, tell_risk
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import (
     checks_table,
@@ -47,7 +49,7 @@ WAYS = {
     Level.OVERRIDE: "Overruling what others ask for",
 }
 _BY = {
-    "code": "By code alone: a small move by a rule, all of it measured; no model was asked.",
+    "code": "By code alone: a small move by a rule, all of it measured.",
     "model": "By a fresh model session that saw the change and the results, not its maker's words.",
     "nobody": "Not looked at by a model: whoever asked wanted it so. What code checks was checked.",
 }
@@ -56,12 +58,14 @@ _UNSEEN = (
     " it is a draft for that reason."
 )
 _AFFECTED = {"yes": "Yes.", "no": "No.", "unsure": "It could not be told."}
-_NO_MODEL = "No token was spent."
+_NO_MODEL = "It cost nothing."
+_ALONG = ", came along"
 _UNINSTALLED = "**Not verified:** the dependencies could not be installed here: {problem}"
-_UNTRIED = "Nothing shows that the repository works with it: {why}."
 _TRY = "Try it where its tests run, then merge it"
 _MERGE = "Merge it"
-_CLOSES = "GitHub then closes the alerts once it has read the changed files."
+_READ = "Read the release notes and look at it, then merge it"
+_LOOK = "Look at it, mark it as ready, then merge it"
+_CLOSES = "GitHub then closes the {alerts} once it has read the changed files."
 _DUE = "The override of {package} ({versions}) was to be looked at again by {until}."
 _FREE = "It is not needed any more: every copy is safe without it."
 _STAYS = "It stays."
@@ -71,11 +75,6 @@ _MERGE_OR_CLOSE = (
     " leaves it alone."
 )
 _AGAIN = "Nothing was published. Fettle looks again in {days} days."
-_SMALL = "Small: {moved} moved a small step, and the repository's checks are no worse."
-_MAJOR = (
-    "Version {version} is another major version, and no release of the same one is safe. It may"
-    " break what uses it in ways that no check here covers: read its release notes before merging."
-)
 _AUTHORS = "What the package itself says of the release:"
 _ALL_AUTHORS = "What the packages themselves say of their releases:"
 _NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
@@ -153,7 +152,7 @@ def _tell(work: Work, repository_url: str) -> str:
         _section(made, _format_bumps(work)) if bump and work.passed else "",
         _section("What was tried", tried) if not work.passed else "",
         _section("Does it reach your code", _reach_all(work, repository_url)),
-        _section("Risk", _risk(work)) if work.passed else "",
+        _section("Risk", tell_risk(work)) if work.passed else "",
         _section("Checked", _tell_checks(work, repository_url)) if work.quality else "",
         _section("Worth a look", _objections(work, repository_url)),
         _section("Left for another pull request", _format_left_out(work, repository_url)),
@@ -217,7 +216,7 @@ def _ways_in(found: AlertGroup) -> str:
             path = copy.paths[0] if copy.paths else ()
             way = " → ".join(to_code(one_line(each, NAME)) for each in path[:5])
             asked = f"by way of {way}" if len(path) > 1 else "asked for by the repository itself"
-            asked = asked if path else "nothing says by whom"
+            asked = asked if path else "the lock file does not say what asks for it"
             lines.append(f"- {to_code(one_line(copy.version, VERSION))}: {asked}")
     more = [f"- and {len(lines) - LINES} more copies"] if len(lines) > LINES else []
     return "\n".join([*lines[:LINES], *more])
@@ -230,7 +229,8 @@ def _reach(found: AlertGroup, repository_url: str) -> str:
         places = ", ".join(to_code(place.partition(" ")[0]) for place in _places(each)[:3])
         why = _words(each.why, repository_url)
         by = " (a model's judgement)" if each.judged else ""
-        lines[f"- {_AFFECTED[each.affected]} {why}{f' {places}.' if places else ''}{by}"] = ""
+        said = "" if each.why == IMPORTED else f"{_AFFECTED[each.affected]} "
+        lines[f"- {said}{why}{f' {places}.' if places else ''}{by}"] = ""
     return "\n".join(list(lines)[:LINES])
 
 
@@ -286,7 +286,7 @@ def _moves(moves: Sequence[Move]) -> str:
         return "No package moved."
     rows = [
         f"| {to_code(move.name)} | {' | '.join(map(_versions, move.ends))} |"
-        f" {move.delta or '-'}{', forced' if move.forced else ''} |"
+        f" {move.delta or '-'}{_ALONG if move.forced else ''} |"
         for move in moves[:ROWS]
     ]
     if len(moves) > ROWS:
@@ -312,8 +312,10 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
         parts.append("\n".join(_safe([f"- {each}" for each in work.bump.evidence], repository_url)))
     others = [f"- {line}" for each in work.bumps[1:] for line in each.evidence[:1]]
     parts += [line for each in others for line in _safe([each], repository_url)]
-    if work.verdict is not None:
+    if work.verdict is not None and not work.verdict.unseen:  # it is said above then
         parts.append(_words(work.verdict.reasoning, repository_url, PROSE))
+    if work.spared:
+        parts.append(_NO_MODEL)
     return [part for part in parts if part]
 
 
@@ -333,7 +335,7 @@ def _tell_checks(work: Work, repository_url: str) -> str:
     parts = [_UNINSTALLED.format(problem=problem) if problem else said]
     if work.verdict is not None:
         by = _UNSEEN if work.verdict.unseen else _BY[work.verdict.by]
-        parts.append(by + (f" {_NO_MODEL}" if work.spared else ""))
+        parts.append(by)
         if work.verdict.unseen:
             parts.append(_words(work.verdict.reasoning, repository_url))
     parts.append(format_setup_remarks(work.quality.baseline.setup))
@@ -359,45 +361,16 @@ def _checks(work: Work, repository_url: str) -> str:
     return f"{_UNINSTALLED.format(problem=problem)}\n\n{table}"
 
 
-def _risk(work: Work) -> str:
-    """Return what could break by the change, with the reason; never a bare word."""
-    assert work.bump is not None, "it passed"
-    if why := _explain_untried(work):
-        return _UNTRIED.format(why=why)
-    changed = "The code was changed along with it: read the second commit." if work.adapted else ""
-    if major := work.bump.major:
-        said = _MAJOR.format(version=to_code(one_line(major, VERSION)))
-        return f"{said} {changed}".rstrip()
-    if changed:
-        return changed
-    if not work.moves:
-        return "Small: no package moved, and the repository's checks are no worse."
-    if not work.mechanical:
-        return "More than the package's own version moved: look at the table above."
-    return _SMALL.format(moved=_name_movers(work))
-
-
-def _name_movers(work: Work) -> str:
-    if any(bump.level is Level.PARENT for bump in work.bumps):
-        return "all that moved, within what the repository asks for,"
-    return "each package alone" if work.companions else "the package alone"
-
-
-def _explain_untried(work: Work) -> str:
-    """Return why the repository's checks say nothing about the fix; empty where they do."""
-    if work.setup is not None and work.setup.problems:
-        return "the dependencies could not be installed here"
-    if work.quality is None:
-        return "no check of the repository was run"
-    return "; ".join(work.quality.untold)
-
-
 def _next(work: Work) -> str:
     retire = work.found.retire
     if retire is not None:
         return (_MERGE_OR_CLOSE if work.passed else _AGAIN).format(days=retire.days)
     if work.passed:
-        return f"{_TRY if _explain_untried(work) else _MERGE}; {_CLOSES}"
+        unseen = work.verdict is not None and work.verdict.unseen
+        major = work.bump is not None and work.bump.major
+        due = _LOOK if unseen else _READ if major else _MERGE
+        alerts = "alert" if sum(len(each.alerts) for each in work.groups) == 1 else "alerts"
+        return f"{_TRY if explain_untried(work) else due}; {_CLOSES.format(alerts=alerts)}"
     return (
         "Nothing was published. Somebody has to decide: wait for a release, permit more in"
         " `remediation` of `.github/fettle.yml`, replace the package, or dismiss the alert with a"

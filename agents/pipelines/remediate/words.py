@@ -21,7 +21,8 @@ def format_subject(group: Group, moves: Sequence[Move], also: str = "") -> str:
     move = next((move for move in moves if not move.forced), None)
     old, new = map(_versions, move.ends if move else ((), ()))
     where = f" in {one_line(group.directory, 40)}" if group.directory else ""
-    where = f" and {also}{where}" if also else where
+    several = ", " in new or ", " in old
+    where = f"{',' * several} and {also}{where}" if also else where
     if not new:
         return f"{'Remove' if old else 'Update'} {name}{where}"
     return f"Update {name}{f' from {old}' if old else ''} to {new}{where}"

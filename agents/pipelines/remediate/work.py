@@ -57,10 +57,11 @@ class Bump(Frozen):
     def mechanical(self) -> bool:
         """Return whether code alone proves enough: small moves only, as the repository allows.
 
+        A step before 1.0 that may break things is none.
         Those of the ladder's first rungs; and those of other packages, where no requirement of the
         repository had to change for them.
         """
-        small = all(move.delta in SMALL for move in self.moves)
+        small = all(move.delta in SMALL and not move.breaking for move in self.moves)
         allowed = self.level in MECHANICAL or (self.level is Level.PARENT and self.within)
         return self.by == "ladder" and allowed and small
 

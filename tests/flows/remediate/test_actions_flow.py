@@ -83,7 +83,7 @@ async def test_an_alert_about_an_action_becomes_a_pull_request_that_moves_its_re
             "| `actions/checkout` | `4.1.2` | `4.1.3` | patch |",
             "- GitHub has each new ref at the commit of its release",
             "Workflows or actions of the repository run it.",
-            "No token was spent.",
+            "It cost nothing.",
             f"/security/dependabot/{alert.number})",
         ):
             assert line in pull.issue.body, pull.issue.body

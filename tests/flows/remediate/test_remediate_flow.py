@@ -89,7 +89,7 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
             "| `tests` | passed | passed |",
             "- Every copy of deepmerger (1.0.1) is outside of the ranges of 1 alert.",
             "- `npm ci --dry-run` accepted the files as they are (exit code 0).",
-            "No token was spent.",
+            "It cost nothing.",
         ):
             assert line in body
         notes = "```text\n## 1.0.1\n\n- Hold it."

@@ -60,10 +60,12 @@ _WORD = r"(?<![\w$]){name}(?![\w$])"
 _ORDER: Sequence[Severity] = ("low", "medium", "high", "critical")
 _NO_COPY = "No copy of the package is in a vulnerable range."
 _USED = "The code imports the package and uses what the advisory names."
-_IMPORTED = "The code imports the package; the advisory names nothing that could be looked for."
+IMPORTED = "The code imports it; whether it uses what is vulnerable could not be told."
+"""It counts as reached, since nothing says that it is not; it is not called so to people."""
 _UNUSED = "The code imports the package, but nothing that the advisory names was found in it."
 _THROUGH = "The code does not import it; it comes in through {parents}."
 _DIRECT = "The code asks for it, but no import of it was found."
+_NO_IMPORT = "No import of it was found in the code."
 _UNSEARCHED = "Fettle cannot search the code of this ecosystem for imports."
 _RUN = "Workflows or actions of the repository run it."
 _NO_CODE = "The repository has no code that could import it: no file of its language was found."
@@ -218,12 +220,13 @@ def _judge_advisory(
         return "unsure", _NO_CODE if reach.ecosystem in SUFFIXES else _UNSEARCHED, []
     if not reach.imported:
         parents = ", ".join(dict.fromkeys(p[-2] for c in copies for p in c.paths if len(p) > 1))
-        return "unsure", _THROUGH.format(parents=parents) if parents else _DIRECT, []
+        why = _DIRECT if any(copy.paths for copy in copies) else _NO_IMPORT
+        return "unsure", _THROUGH.format(parents=parents) if parents else why, []
     wanted = list_symbols(advisory, reach.modules)
     used = [place for path, text in reach.texts.items() for place in find_uses(path, text, wanted)]
     if used:
         return "yes", _USED, [*used, *reach.imported]
-    return ("unsure", _UNUSED, reach.imported) if wanted else ("yes", _IMPORTED, reach.imported)
+    return ("unsure", _UNUSED, reach.imported) if wanted else ("yes", IMPORTED, reach.imported)
 
 
 def _ways(copies: Sequence[FoundCopy]) -> list[str]:

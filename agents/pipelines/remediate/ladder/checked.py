@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from agents.pipelines.remediate.ladder.ecosystem import Proving
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -49,9 +50,11 @@ def list_moves(
     for name in sorted(before.by_name.keys() | after.by_name.keys()):
         old, new = (_versions(scheme, locked, name) for locked in (before, after))
         if old != new:
-            delta = _delta(scheme, old, new)
+            far = {"delta": _delta(scheme, old, new), "breaking": _breaks(scheme, old, new)}
             forced = name not in named
-            found.append(Move(name=name, old=old, new=new, delta=delta, forced=forced))
+            found.append(
+                Move.model_validate({"name": name, "old": old, "new": new, **far, "forced": forced})
+            )
     return tuple(found)
 
 
@@ -107,7 +110,7 @@ def _too_far(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
         ):
             yield f"It would move {way}: back to an older version."
         elif move.delta in ("major", "other") and not footing.terms.majors:
-            yield f"It would move {way}: another major version, which the policy does not permit."
+            yield f"It would move {way}: another major version."
 
 
 def _churn(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
@@ -123,15 +126,27 @@ def _evidence(
     footing: Footing, after: Locked, changed: Collection[str], moves: Collection[Move]
 ) -> tuple[str, ...]:
     versions = _join_names([copy.version for copy in after.copies(footing.name)]) or "gone"
-    others = [move.name for move in moves if move.forced]
-    within = _WITHIN if footing.ecosystem.locks and after.own == footing.before.own else ""
+    others, locks = [move.name for move in moves if move.forced], footing.ecosystem.locks
+    within = _WITHIN if locks and after.own == footing.before.own else ""
     alerts = f"{len(footing.ranges.ranges)} alert{'s' * (len(footing.ranges.ranges) != 1)}"
+    held = "manifests and lock files" if footing.ecosystem.locks else "manifests"
+    if isinstance(footing.ecosystem, Proving):
+        held = footing.ecosystem.held
     return (
         f"Every copy of {footing.name} ({versions}) is outside of the ranges of {alerts}.",
-        f"Changed files: {_join_names(sorted(changed))}; manifests and lock files alone.{within}",
-        f"Moved without being named: {_join_names(others) or 'nothing'}.",
-        "Indexes are the same as before; no hash was lost or changed.",
+        f"Changed files: {_join_names(sorted(changed))}; {held} alone.{within}",
+        *([f"Moved without being named: {_join_names(others) or 'nothing'}."] if locks else []),
+        *filter(None, (_tell_origins(after),)),
     )
+
+
+def _tell_origins(after: Locked) -> str:
+    """Return what was held against what it was before, as far as the files say it at all."""
+    entries = list(_entries(after))
+    indexes = any(entry.source or entry.hosts for entry in entries)
+    hashes = any(entry.hashes for entry in entries)
+    said = ("Indexes are the same as before." * indexes, "No hash was lost or changed." * hashes)
+    return " ".join(filter(None, said))
 
 
 def _delta(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> Delta | None:
@@ -141,6 +156,12 @@ def _delta(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> Delta 
         return None
     nearest = [min((scheme.delta(g, c) for g in gone), key=_WORST.index) for c in come]
     return max(nearest, key=_WORST.index)
+
+
+def _breaks(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Return whether some new version may break what works with each of the old ones."""
+    gone, come = [v for v in old if v not in new], [v for v in new if v not in old]
+    return bool(gone) and any(all(scheme.breaks(g, c) for g in gone) for c in come)
 
 
 def _goes_backwards(scheme: Scheme, version: str, move: Move) -> bool:

@@ -21,10 +21,7 @@ from agents.pipelines.remediate.ladder.values import (
 )
 from agents.ports import WorkTree
 
-_NO_RUNG = (
-    "{name} cannot be moved out of the vulnerable ranges with {tool} alone; why not is said for "
-    "each way that was tried."
-)
+_NO_RUNG = "{name} cannot be moved out of the vulnerable ranges with {tool} alone."
 
 
 async def climb(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Fix | Refusal:

@@ -137,6 +137,8 @@ class Proving(Protocol):
 
     proof: str
     """What is proved, for people."""
+    held: str
+    """Which kind of files alone it changes, for people."""
 
 
 @runtime_checkable

@@ -126,7 +126,10 @@ class Locked(Frozen):
         return self.needed_by.get(entry.key, ())
 
     def _paths(self, entry: Entry) -> Iterator[tuple[str, ...]]:
-        """Yield paths to an entry, breadth first: no entry is passed twice, so it ends."""
+        """Yield paths to an entry, breadth first: no entry is passed twice, so it ends.
+
+        What nobody at all is said to ask for has none: many lock files do not tell who needs what.
+        """
         wanted = {own.name for own in self.own}
         waiting: deque[tuple[str, ...]] = deque([(entry.key,)])
         seen, shown = {entry.key}, 0
@@ -134,7 +137,8 @@ class Locked(Frozen):
             path = waiting.popleft()
             first = self.by_key[path[0]]
             parents = [k for k in self.needed_by.get(path[0], ()) if k in self.by_key]
-            if first.name in wanted or not parents or any(self.by_key[k].own for k in parents):
+            ends = not parents and len(path) > 1
+            if ends or first.name in wanted or any(self.by_key[k].own for k in parents):
                 shown += 1
                 yield tuple(self.by_key[key].name for key in path)
             for key in parents:

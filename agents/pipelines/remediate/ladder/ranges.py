@@ -24,6 +24,7 @@ from agents.ports import Advisory
 LONGEST = 100  # characters of a version: comparing numbers of a million digits takes minutes
 
 
+_BREAKING_BEFORE_1 = ("pypi", "npm", "cargo")
 _YEARS = range(1990, 2100)
 _BOUND = re.compile(r"(<=|>=|<|>|=|!=)\s*(\S+)")
 
@@ -106,6 +107,17 @@ class Scheme:
         if first == 1 and one[1] in _YEARS and other[1] in _YEARS:
             return "minor"  # the calendar moved, and says nothing of what may break: calver.org
         return "major" if first < 2 else "minor" if first == 2 else "patch"
+
+    def breaks(self, old: str, new: str) -> bool:
+        """Return whether a step before 1.0 may break what uses it, as majors do.
+
+        Of npm and Cargo the first number that is not 0 says so, and Python's packages mostly
+        follow: semver.org/#spec-item-4. Go's modules stay before 1.0 for good.
+        """
+        one, other = self.release(old), self.release(new)
+        if self.name not in _BREAKING_BEFORE_1 or len(one) < 3 or len(other) < 3:
+            return False
+        return one[1] == other[1] == 0 and one[2] != other[2]
 
     def admits(self, wanted: str, text: str) -> bool:
         """Return whether a requirement, as people write it for this ecosystem, takes a version.

@@ -102,6 +102,9 @@ class Move(Frozen):
     forced: bool = False
     """Whether nobody named it: resolving the others made it move."""
 
+    breaking: bool = False
+    """Whether it is a step before 1.0 that may break what uses it, though no major one."""
+
     @property
     def ends(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return what left and what came: copies of the package that stayed are no part of it."""

@@ -27,7 +27,7 @@ async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene
     assert result_of(outcome.rule) == "fixed", outcome.text
     first = place.prompt(0)
     assert "Level 3: " in first, "it is told why each rung was not enough"
-    assert "reach: yes. The code imports the package" in first
+    assert "reach: yes. The code imports it" in first
     assert "An engineer (a model) changed the dependency files" in place.pull.body
     assert "Every copy of jinja2 (3.1.4) is outside" in place.told, "the same checks by code"
     assert "By a fresh model session" in place.pull.body

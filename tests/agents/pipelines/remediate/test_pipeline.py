@@ -32,7 +32,7 @@ async def test_a_small_move_is_made_and_published_without_a_token(scene):
     assert "Only the lock file changes: every requirement stays as it is." in body
     assert "Checked: `tests` passed." in body
     assert "| `tests` | passed | passed |" in place.told
-    assert "No token was spent." in body
+    assert "It cost nothing." in place.told
     assert len(body.split()) <= 500
 
 

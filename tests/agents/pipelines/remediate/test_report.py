@@ -103,6 +103,54 @@ def test_a_fix_that_nothing_could_try_is_not_called_low_risk():
     assert "Merge it; GitHub" in fix_report(tried, URL)
 
 
+def make_fix(*moves, unseen=False, **more):
+    """Return work with a fix of one alert that stands and moves these."""
+    group = Group(
+        repository="octo/shop", ecosystem="npm", package="jinja2", advisories=(alert("< 3.1.6", 7),)
+    )
+    verdict = VerifyResult(
+        passed=True, by="nobody" if unseen else "code", unseen=unseen,
+        reasoning="No model is configured." if unseen else "",
+    )  # fmt: skip
+    bump = Bump(**{"by": "ladder", "level": Level.WIDEN, "moves": moves, "tree": "t"} | more)
+    found = AlertGroup(commit="1" * 40, group=group)
+    done = {"found": found, "bump": bump, "verdict": verdict, "failed": (), "prose": ""}
+    return make_full_work(1, "word").model_copy(update=done)
+
+
+@pytest.mark.parametrize(
+    ("delta", "more", "said"),
+    [
+        ("minor", {}, "Moderate: the package alone moved, and what the repository itself asks for"),
+        ("minor", {"level": Level.FLOAT}, "Small: the package alone moved a small step"),
+        ("minor", {"by": "engineer", "level": None}, "a model changed the dependency files"),
+        ("major", {"level": Level.FLOAT}, "Another major version comes in: `jinja2` `3.1.6`."),
+        ("major", {"major": "3.1.6"}, "Version `3.1.6` is another major version"),
+    ],
+)
+def test_a_risk_is_told_by_what_moved_and_how_far(delta, more, said):
+    move = Move(name="jinja2", old=("2.1.3",), new=("3.1.6",), delta=delta)
+    body = fix_report(make_fix(move, **more), URL)
+    assert said in body
+    assert "More than the package's own version" not in body
+
+
+def test_a_step_before_1_is_told_as_a_risk_and_somebody_looks_at_it():
+    move = Move(name="jinja2", old=("0.2.1",), new=("0.3.0",), delta="minor", breaking=True)
+    work = make_fix(move, level=Level.FLOAT)
+    assert not work.mechanical
+    assert "A version before 1.0 may break what uses it" in fix_report(work, URL)
+
+
+def test_a_draft_is_not_to_be_merged_unseen():
+    move = Move(name="jinja2", old=("3.1.3",), new=("3.1.6",), delta="patch")
+    body = fix_report(make_fix(move, unseen=True), URL)
+    assert "Look at it, mark it as ready, then merge it; GitHub then closes the alert once" in body
+    assert body.count("No model is configured.") == 1
+    major = fix_report(make_fix(move, major="3.1.6"), URL)
+    assert "Read the release notes and look at it, then merge it; GitHub" in major
+
+
 def test_it_says_what_is_wrong_how_it_comes_in_and_where_the_code_uses_it():
     known = alert(
         "< 3.1.6", 7, summary="Sandbox breakout", cve_id="CVE-2025-1", ghsa_id="GHSA-h5c8-rqwp-cp95"
@@ -129,7 +177,7 @@ def test_it_says_what_is_wrong_how_it_comes_in_and_where_the_code_uses_it():
     assert f"- High severity: Sandbox breakout ({link}, `CVE-2025-1`)." in body
     assert "by way of `flask` → `jinja2`" in body
     assert "Only the lock file changes" in body
-    assert "Yes. The code imports the package" in body
+    assert "- The code imports it; whether it uses what is vulnerable could not be told." in body
     assert "`app.py:2`" in body
     assert "It installs." not in body
     assert "It installs." in evidence(work, URL)

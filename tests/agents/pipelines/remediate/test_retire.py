@@ -63,7 +63,7 @@ async def test_one_that_nobody_needs_is_removed_without_a_token(aged):
         "No package moved.",
         "| `tests` | passed | passed |",
         "- Every copy of jinja2 (3.1.4) is outside of the ranges of 1 alert.",
-        "No token was spent.",
+        "It cost nothing.",
         "Fettle looks again in 30 days",
     ):
         assert line in place.told

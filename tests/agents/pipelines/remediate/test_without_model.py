@@ -30,7 +30,7 @@ async def test_a_small_move_by_rule_is_published_as_it_is(alone):
 
     assert result_of(outcome.rule) == "fixed", outcome.text
     assert not outcome.pull_request.draft
-    assert "No token was spent." in place.pull.body
+    assert "It cost nothing." in place.told
 
 
 async def test_what_a_model_was_to_look_at_is_a_draft_that_says_so(alone, talk):
@@ -108,5 +108,5 @@ async def test_where_a_model_proposed_the_set_up_that_is_said_and_no_other(scene
 
     assert result_of(outcome.rule) == "fixed", outcome.text
     assert "**Set up by commands that a model proposed:** `make deps`." in place.pull.body
-    assert "No token was spent." not in place.pull.body
+    assert "It cost nothing." not in place.told
     assert len(place.world.model.asked) == 1

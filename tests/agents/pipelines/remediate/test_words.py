@@ -34,6 +34,14 @@ def test_titles(move, directory, expected):
     assert format_subject(group, [Move(name="jinja2", **move)]) == expected
 
 
+def test_what_goes_along_cannot_be_taken_for_another_version():
+    several = Move(name="jinja2", old=("7.22.0", "6.26.0"), new=("7.23.2",))
+    one = Move(name="jinja2", old=("3.1.3",), new=("3.1.6",))
+    also = "3 more packages"
+    assert format_subject(ALERTS, [several], also).endswith("to 7.23.2, and 3 more packages")
+    assert format_subject(ALERTS, [one], "flask") == "Update jinja2 from 3.1.3 to 3.1.6 and flask"
+
+
 def test_the_commits_body_names_the_advisories_unless_they_are_undisclosed():
     hidden = ALERTS.model_copy(update={"advisories": (alert(), alert(undisclosed=True))})
 

@@ -96,6 +96,7 @@ class Actions(WithoutOverrides):
     proof = (
         "GitHub has each new ref at the commit of its release; nothing else in the files differs."
     )
+    held = "workflows and actions"
     no_overrides = "A workflow names each action itself, so nothing has to be overruled."
     locks = False
     scheme: Scheme = SCHEME
@@ -234,22 +235,25 @@ class Actions(WithoutOverrides):
         return not each.use.is_pinned and not tags.names_release(each.use.ref)
 
     def _choose_ref(self, each: UsedRelease, version: str, *, moving: bool) -> tuple[str, str]:
-        """Return the new ref, and the version for the comment beside a commit.
+        """Return the new ref, and the version for the comment beside it; empty: it stays.
 
-        `moving`: a tag that moves along with releases stays one, where that one is safe.
+        A comment beside a tag is changed where it names the release that the tag was at. `moving`:
+        a tag that moves along with releases stays one, where that one is safe.
         """
         tags, _ = self._require_way()
         use = each.use
         tag = tags.name_tag(version, use.version if use.is_pinned else use.ref)
         if use.is_pinned:
             return tags.repository.tags[tag], tag if use.version else ""
+        tells = use.version and read_version(use.version) == each.version
         if not moving or not self._is_moving(each):
-            return tag, ""
+            return tag, tags.name_tag(version, use.version) if tells else ""
         numbers = use.ref.removeprefix("v").split(".")
         short = ".".join(tag.split(".")[: len(numbers)])
         at = tags.find_version(short) if short in tags.repository.tags else ""
         safe = at and not self._ranges.hold(at) and not self.scheme.newer(version, at)
-        return (short if safe else tag), ""
+        said = tags.name_tag(at if safe else version, use.version) if tells else ""
+        return (short if safe else tag), said
 
     def _list_vulnerable(self, uses: Sequence[UsedRelease]) -> list[UsedRelease]:
         ranges = self._ranges

@@ -134,7 +134,7 @@ class Go(WithoutOverrides):
             for each in made.requirements
             if not each.indirect
         )
-        return Locked(entries=entries, own=own)
+        return Locked(entries=entries, own=own, tells_needs=False)
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the module proxy offers, without those that were retracted."""

@@ -72,6 +72,9 @@ async def mend(tree, releases=None, group=None, terms=TERMS):
         (uses(TWO, " # v4.1.2"), uses(THREE, " # v4.1.3"), TERMS),
         (uses(TWO, "   #  pin@v4.1.2 keep"), uses(THREE, "   #  pin@v4.1.3 keep"), TERMS),
         (uses(TWO, " # v4.1"), uses(THREE, " # v4.1.3"), TERMS),
+        (uses("v4.1.2", " # v4.1.2"), uses("v4.1.3", " # v4.1.3"), TERMS),
+        (uses("v4.1.2", " # since v3.0.0"), uses("v4.1.3", " # since v3.0.0"), TERMS),
+        (uses("v3", " # v3.6.0"), uses("v4", " # v4.2.0"), MAJORS),
         (uses(TWO), uses(THREE), TERMS),
         (uses(TWO, " # see 17"), uses(THREE, " # see 17"), TERMS),
         ('uses: "actions/checkout@v4.1.2"', 'uses: "actions/checkout@v4.1.3"', TERMS),
@@ -92,6 +95,8 @@ async def test_the_ref_moves_and_nothing_else_does(tree, before, after, terms):
     assert (fix.level, fix.files, fix.notes) == (Level.BUMP, (CI,), ())
     assert text_of(tree) == workflow("run: echo ü", after, "uses: actions/cache@v4.1.2")
     assert "GitHub has each new ref at the commit of its release" in fix.evidence[-1]
+    assert fix.evidence[1] == f"Changed files: {CI}; workflows and actions alone."
+    assert not [each for each in fix.evidence if "hash" in each or "Moved without" in each]
 
 
 async def test_every_line_goes_its_own_way_and_line_ends_stay(tree):
