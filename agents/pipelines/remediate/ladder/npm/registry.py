@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -16,19 +17,20 @@ from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, read_registry, table
 from agents.pipelines.remediate.ladder.npm.tools import (
+    CLASSIC_YARN,
+    NPM,
     NpmCommand,
+    NpmTool,
     Staged,
     call,
     in_one_process,
     to_json,
 )
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
-from agents.pipelines.remediate.ladder.values import OtherContents, Stuck, tail_output
+from agents.pipelines.remediate.ladder.values import OtherContents, Stuck, Unfit, tail_output
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"
-_PUBLIC = frozenset({"registry.npmjs.org", "registry.yarnpkg.com"})
-"""The public registry, also by the name that Yarn 1 has for it."""
 _MOST_PROVED = 20
 _ASKED = ("version", "deprecated", "dist.integrity", "dist.shasum")
 _ROWS = (
@@ -47,11 +49,23 @@ _NEEDS = (
 """What each version asks of one other package."""
 
 _CONFIGURED = """\
-for key in registry {scope}:registry; do printf 'FETTLE%s\\n' "$(npm config get "$key")"; done
-unset npm_config_registry
-printf 'FETTLE%s\\n' "$(npm config get registry --userconfig /dev/null --globalconfig /dev/null)"
+left={named}
+look() {{
+  url=$(npm config get "$@"); printf 'FETTLE%s\\n' "$url"
+  at=${{url#*://}}; left=${{left//" ${{at%%/*}} "/ }}; [ -n "${{left// /}}" ]
+}}
+look registry && look {scope}:registry && unset npm_config_registry &&
+  look registry --userconfig ./none-of-user --globalconfig ./none-of-all
+true
 """
-"""The registries that npm is configured for, and the one that it asks otherwise."""
+"""The registries that npm is configured for, and the one that it asks otherwise, until all named
+ones are among them."""
+
+_OF_YARN = """\
+cd -- "$(mktemp -d)" &&
+  printf 'FETTLE%s\\n' "$(env -i HOME="$PWD" PATH="$PATH" yarn config get registry)"
+"""
+"""The name that Yarn 1 has for the public registry: it stands in lock files of others too."""
 
 _LINEAGE = """\
 said=$(npm view --json -- {wanted} dist.integrity dist.shasum 2>/dev/null | tr -d '\\n')
@@ -110,14 +124,19 @@ class Registry:
 
     async def find_unconfigured(self, tree: WorkTree, scope: str, named: Collection[str]) -> str:
         """Return one of these hosts that npm is not configured for in a scope; empty: none."""
-        others = set(named) - _PUBLIC
-        if not others:
-            return ""
-        if scope not in self._known:
-            output = await call(tree, _CONFIGURED.format(scope=scope), seconds=self.seconds)
-            lines = (line for line in output.splitlines() if _MARK in line)
-            self._known[scope] = {host(line.removeprefix(_MARK)) for line in lines}
-        return min(others - self._known[scope], default="")
+        known = self._known.setdefault(scope, set())
+        if others := sorted({*named} - known):
+            left = shlex.quote(f" {'  '.join(others)} ")
+            known |= await self._ask_hosts(tree, _CONFIGURED.format(scope=scope, named=left), NPM)
+        if {*named} - known:
+            with suppress(Stuck, Unfit):  # no Yarn, no name of Yarn's
+                known |= await self._ask_hosts(tree, _OF_YARN, CLASSIC_YARN)
+        return min({*named} - known, default="")
+
+    async def _ask_hosts(self, tree: WorkTree, body: str, tool: NpmTool) -> set[str]:
+        output = await call(tree, body, seconds=self.seconds, tool=tool)
+        lines = (line for line in output.splitlines() if _MARK in line)
+        return {host(line.partition(_MARK)[2]) for line in lines}
 
     async def find_young(
         self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date

