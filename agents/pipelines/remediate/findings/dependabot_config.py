@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from agents.analysis.languages.workspaces import is_member
 from agents.pipelines.remediate.ladder import Group, Unfit
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.ports import Source
@@ -164,13 +165,10 @@ def _list_directories(update: dict[str, object]) -> list[str]:
 
 
 def _covers(pattern: str, directory: str) -> bool:
-    """Return whether an entry's folder, which may have wildcards, is the group's."""
-    wanted = f"/{directory.strip('/')}"
-    plain = f"/{pattern.strip('/')}".removesuffix("/*")
-    if plain.endswith("/**"):
-        above = plain.removesuffix("/**")
-        return wanted == (above or "/") or wanted.startswith(f"{above}/")
-    return fnmatchcase(wanted, f"/{pattern.strip('/')}")
+    """Return whether an entry's folder is the group's; `*` is one folder, `**` any number."""
+    return is_member(
+        directory.strip("/"), [f"/{pattern.strip('/')}".removesuffix("/**/*"), pattern]
+    )
 
 
 def _tables(value: object) -> Iterator[dict[str, object]]:

@@ -101,7 +101,7 @@ def _widen(operator: str, bound: str, version: str) -> str | None:
         case "~=":
             return _cut(version, depth)
         case "<":
-            return _next_bound(version, depth)
+            return _next_bound_as(bound, version)
     return None
 
 
@@ -115,6 +115,15 @@ def _next_bound(version: str, depth: int) -> str:
     """Return the first bound of so many numbers that is above a version."""
     numbers = [int(number) for number in _cut(version, depth).split(".")]
     return ".".join(map(str, (*numbers[:-1], numbers[-1] + 1)))
+
+
+def _next_bound_as(bound: str, version: str) -> str:
+    """Return the next bound with the zeros that an earlier one ends with: `<2.0` means a major."""
+    numbers = bound.split(".")
+    depth = len(numbers)
+    while depth > 1 and numbers[depth - 1] == "0":
+        depth -= 1
+    return ".".join((_next_bound(version, depth), *numbers[depth:]))
 
 
 def _no_shorter(version: str, bound: str) -> str:

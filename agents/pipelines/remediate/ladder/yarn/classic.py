@@ -10,8 +10,8 @@ import asyncio
 import posixpath
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from fnmatch import fnmatchcase
 
+from agents.analysis.languages.workspaces import is_member
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.npm.aim import Aim
@@ -138,11 +138,10 @@ class ClassicYarn:
         """
         named = (await read_json(tree, self._root)).get("workspaces")
         globs = named if isinstance(named, list) else table(named).get("packages")
-        patterns = [
-            posixpath.join(self._directory, str(each).strip("/"), "package.json")
-            for each in (globs if isinstance(globs, list) else ())
-        ]
-        found = [m for m in self._manifests if any(fnmatchcase(m, p) for p in patterns)]
+        patterns = [str(each) for each in (globs if isinstance(globs, list) else ())]
+        below = f"{self._directory}/" if self._directory else ""
+        folders = {m: posixpath.dirname(m).removeprefix(below) for m in self._manifests}
+        found = [m for m, folder in folders.items() if is_member(folder, patterns)]
         return tuple(dict.fromkeys((self._root, *found)))
 
     async def _install(

@@ -49,6 +49,7 @@ async def read(text, about=JINJA):
         ({"place": 'directories: ["**/*"]'}, True),
         ({"place": 'directories: ["/web/**"]'}, True),
         ({"place": 'directories: ["/api/**"]'}, False),
+        ({"place": 'directories: ["/*"]'}, True),
     ],
 )
 async def test_an_entry_counts_for_its_ecosystem_folder_and_whole_package(change, ignored):
@@ -75,3 +76,13 @@ async def test_either_name_of_the_file_will_do():
     found = await find_ignored(Files(yaml=CONFIG.format(**usual).encode()), "c" * 40, JINJA)
     assert found == (".github/dependabot.yaml", "jinja2")
     assert await find_ignored(Files(), "c" * 40, JINJA) == ("", "")
+
+
+async def test_a_star_stands_for_one_folder():
+    far = JINJA.model_copy(update={"directory": "web/a"})
+    for place, ignored in (("/web/*", True), ("/*", False), ("/web/**", True)):
+        text = CONFIG.format(
+            ecosystem="pip", place=f'directories: ["{place}"]', entry="dependency-name: jinja2"
+        )
+        path, _ = await find_ignored(Files(yaml=text.encode()), "c" * 40, far)
+        assert bool(path) is ignored, place

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, ecosystem_of
+from agents.pipelines.remediate.ladder.npm.registry import Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
+from agents.pipelines.remediate.ladder.yarn.classic import ClassicYarn
 from tests.agents.pipelines.remediate.ladder.conftest import PUBLIC_OF_YARN, TERMS
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     POLLUTE,
@@ -191,3 +193,17 @@ def test_requirements_that_lead_to_one_release_stand_before_it_together():
 def test_what_is_no_package_or_version_is_never_put_on_a_command_line(text):
     with pytest.raises(Unfit):
         locks.entries_of(locks.read_blocks(text, "yarn.lock"), "yarn.lock")
+
+
+async def test_members_are_the_folders_that_the_root_names_and_no_deeper_ones(tree):
+    root = {"private": True, "workspaces": ["packages/*", "!packages/old"]}
+    deeper = "packages/a/test/fixtures/p"
+    folders = ("packages/a", "packages/old", deeper)
+    manifests = [f"{folder}/package.json" for folder in folders]
+    tree.lay(dict.fromkeys(manifests, "{}"))
+    tree.lay({"package.json": json.dumps(root), "yarn.lock": "# yarn lockfile v1\n"})
+    yarn = ClassicYarn("", manifests, Registry(), seconds=5)
+
+    await yarn.read(tree)
+
+    assert yarn.members == ("package.json", "packages/a/package.json")
