@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,8 @@ class Scheme:
     version: type[Version]
     range: type[VersionRange] | None = None
     """What holds such versions, where that is not univers' own."""
+    requirement: Callable[[str, str], bool] | None = None
+    """Tells whether a requirement takes a version, where univers knows no syntax of it."""
 
     def parse(self, text: str) -> Version | None:
         """Return the version, or None for what is none."""
@@ -128,6 +130,8 @@ class Scheme:
         if not 0 < len(wanted.strip()) <= LONGEST or (version := self.parse(text)) is None:
             return False
         try:
+            if self.requirement is not None:
+                return self.requirement(wanted, text)
             if isinstance(version, PypiVersion):
                 written = wanted if wanted[:1] in "<>=!~" else f"=={wanted}"
                 return SpecifierSet(written).contains(text, prereleases=True)

@@ -115,7 +115,7 @@ class Cargo(WithoutOverrides):
     index_setting = "`[registries]`, or `[source]` for crates.io, in cargo's `config.toml`"
     no_overrides = _NO_OVERRIDES
     locks = True
-    scheme: Scheme = Scheme("cargo", SemverVersion)
+    scheme: Scheme = Scheme("cargo", SemverVersion, requirement=requirements.admits)
 
     def __init__(self, directory: str, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
         self._directory = directory

@@ -17,6 +17,8 @@ from agents.pipelines.remediate.ladder.python.pyproject import parse_toml
 
 _PIN = re.compile(r"(\s*=\s*)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)(\s*)")
 _SIGNED = re.compile(r"(\s*[\^~]?\s*)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?)(\s*)")
+_STARRED = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\.\*\s*")
+_UPPER = re.compile(r"(\s*)(<=?\s*)([0-9]+(?:\.[0-9]+){0,2})\s*")
 _SECTIONS = ("dependencies", "dev-dependencies", "build-dependencies")
 _KEPT = frozenset({*_SECTIONS, "features", "target", "package", "workspace", "patch", "replace"})
 _KEPT_OF_PACKAGE = ("name", "version", "edition", "rust-version", "resolver", "workspace")
@@ -37,19 +39,37 @@ def move_pin(spec: str, version: str) -> str | None:
 
 
 def move_range(spec: str, version: str) -> str | None:
-    """Return the requirement moved to the version's line; None for one with several bounds."""
+    """Return the requirement moved to the version's line; upper bounds alone move among several."""
     if pin := move_pin(spec, version):
         return pin
+    numbers = re.split(r"[.+-]", version)[:3]
+    if starred := _STARRED.fullmatch(spec):
+        return ".".join((*numbers[: starred[1].count(".") + 1], "*"))
     found = _SIGNED.fullmatch(spec)
     if not found:
-        return None
-    numbers = re.split(r"[.+-]", version)[:3]
+        clauses = (_move_bound(clause, version) for clause in spec.split(","))
+        moved = ",".join(clauses)
+        return moved if admits(moved, version) and moved != spec else None
     short = ".".join(numbers[: found[2].partition("-")[0].count(".") + 1])
     for bound in (short, version):
         moved = f"{found[1]}{bound}{found[3]}"
         if admits(moved, version):
             return moved
     return None
+
+
+def _move_bound(clause: str, version: str) -> str:
+    """Return one of several bounds, moved above the version if it is an upper one below it."""
+    found = _UPPER.fullmatch(clause)
+    if not found or admits(clause, version):
+        return clause
+    start, sign, bound = found.groups()
+    if sign.strip() == "<=":
+        return f"{start}{sign}{version}"
+    numbers = bound.split(".")
+    depth = max((at for at, number in enumerate(numbers, 1) if number != "0"), default=1)
+    kept = re.split(r"[.+-]", version)[:depth]
+    return f"{start}{sign}{'.'.join((*kept[:-1], str(int(kept[-1]) + 1), *numbers[depth:]))}"
 
 
 def list_tables(manifest: Table) -> Iterator[Table]:

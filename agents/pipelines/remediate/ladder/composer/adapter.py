@@ -8,6 +8,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 from agents.pipelines.remediate.ladder.composer import constraints
@@ -101,7 +102,7 @@ class Composer(WithoutOverrides):
     index_setting = "`repositories` in the `config.json` of Composer's home"
     no_overrides = _NO_OVERRIDES
     locks = True
-    scheme: Scheme = SCHEME
+    scheme: Scheme = replace(SCHEME, requirement=constraints.admits)
 
     def __init__(self, directory: str, *, seconds: float = 300) -> None:
         self._directory = directory

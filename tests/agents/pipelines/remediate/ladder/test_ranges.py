@@ -8,6 +8,8 @@ from packaging.version import Version
 from univers.versions import GolangVersion, RubygemsVersion, SemverVersion
 
 from agents.pipelines.remediate.ladder import NPM, PYPI, Ranges, Scheme, Unfit
+from agents.pipelines.remediate.ladder.cargo.adapter import Cargo
+from agents.pipelines.remediate.ladder.composer.adapter import Composer
 from agents.pipelines.remediate.ladder.python.specs import (
     admits,
     bump_pin,
@@ -193,6 +195,8 @@ def test_a_new_year_is_no_other_major_version(old, new, delta):
         (Scheme("gem", RubygemsVersion), "~> 5.0", "5.9", "6.0"),
         (Scheme("golang", GolangVersion), "1.3.x", "v1.3.7", "v1.4.0"),
         (Scheme("cargo", SemverVersion), ">= 2.0.0", "2.1.0", "1.9.0"),
+        (Cargo.scheme, "1.2", "1.5.0", "2.0.0"),
+        (Composer.scheme, "~1.2", "1.5.0", "2.0.0"),
     ],
 )
 def test_a_requirement_is_read_as_its_ecosystem_writes_it(scheme, wanted, takes, leaves):
