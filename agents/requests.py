@@ -64,7 +64,7 @@ class Again(Frozen):
     """What it did before `implement`, or before `implement/2`, is kept; empty: all is anew."""
 
 
-class Asked(Frozen):
+class RequestBase(Frozen):
     """What every request says: where it is about, who asks, and what it is called there."""
 
     installation_id: int
@@ -106,7 +106,7 @@ class Asked(Frozen):
         return f"{self.repository.key}#{self.number}"
 
 
-class ResolveIssue(Asked):
+class ResolveIssue(RequestBase):
     """Turn this issue into a pull request.
 
     Title and body are those of the signed delivery: what a person saw when they asked, not
@@ -126,7 +126,7 @@ class ResolveIssue(Asked):
         return f"{self.title}\n\n{self.body}"
 
 
-class AddressReview(Asked):
+class AddressReview(RequestBase):
     """Do on this pull request what its reviews ask for, and answer each of their threads."""
 
     kind: Literal["address_review"] = "address_review"
@@ -137,7 +137,7 @@ class AddressReview(Asked):
     via: Literal["review", "label", "command", "terminal"] = "review"
 
 
-class UpdateBranch(Asked):
+class UpdateBranch(RequestBase):
     """Merge the base branch into this pull request, and see that it still works."""
 
     kind: Literal["update_branch"] = "update_branch"
@@ -145,7 +145,7 @@ class UpdateBranch(Asked):
     """`merge`: somebody merged a pull request of Fettle's that this one stands on, or overlaps."""
 
 
-class FixChecks(Asked):
+class FixChecks(RequestBase):
     """Mend the checks that fail on what Fettle pushed to this pull request.
 
     Nobody asks for it but the repository's policy, unless somebody wants it tried once more:
@@ -160,7 +160,7 @@ class FixChecks(Asked):
     via: Literal["checks", "command", "terminal"] = "checks"
 
 
-class MergedChange(Asked):
+class MergedChange(RequestBase):
     """What is said of a pull request of Fettle's that was merged."""
 
     merged: str
@@ -189,7 +189,7 @@ class SuspectMerge(MergedChange):
         return True
 
 
-class Told(Frozen):
+class AlertSummary(Frozen):
     """What is said of one open alert: enough to hold it against the policy."""
 
     alert: int
@@ -236,7 +236,7 @@ class Retire(Overruled):
     """After so many it is looked at again, if it is needed still."""
 
 
-class RemediateAlert(Asked):
+class RemediateAlert(RequestBase):
     """Move one package out of the vulnerable ranges of its open alerts, in one folder.
 
     `number` is 0: an alert is no issue; only who asks again with a command does so on one, which
@@ -252,7 +252,7 @@ class RemediateAlert(Asked):
     """The folder of the manifest; empty for the repository's root."""
     alerts: tuple[int, ...] = ()
     """The alerts that were asked for by number, whatever their severity; none: the policy says."""
-    told: tuple[Told, ...] = ()
+    told: tuple[AlertSummary, ...] = ()
     """The alerts that ask for it, if any of them is worth a run to the policy."""
     severities: tuple[Severity, ...] = ()
     """The ones asked for; none: those of the policy."""
@@ -297,7 +297,7 @@ class RemediateAlert(Asked):
         return f"{self.package} in {where}"
 
 
-class ProposalRequest(Asked):
+class ProposalRequest(RequestBase):
     """Something to propose that nobody asks for: `number` and the id of `asked_by` are 0."""
 
     via: Literal["clock"] = "clock"
@@ -333,7 +333,7 @@ def name_asker(via: str, asked_by: Person) -> str:
     return "the operator of Fettle" if via == "terminal" else f"@{asked_by.login}"
 
 
-class Shown(Frozen):
+class ShownSubject(Frozen):
     """An issue as a signed delivery showed it: what a person saw when they asked."""
 
     title: str
@@ -387,10 +387,10 @@ class Command(Frozen):
     check_run_id: int | None = None
     """The check run whose button it was; None for everything else."""
     url: str
-    issue: Shown | None = None
+    issue: ShownSubject | None = None
     """For `retry`, `address`, `update` and `undo`: the issue that they stand on; None where it is a
     pull request, or nobody's any more."""
-    pull_request: Shown | None = None
+    pull_request: ShownSubject | None = None
     """For the same: the pull request that they stand on; None as above."""
 
     @property

@@ -27,9 +27,9 @@ from handlers import (
     repository,
 )
 from handlers.ignored import Ignored
-from handlers.notifications import Notice
+from handlers.notifications import Notification
 
-DeliveryWork = Request | Notice | tuple[Command | Notice, ...]
+DeliveryWork = Request | Notification | tuple[Command | Notification, ...]
 """What a delivery asks for: a run, a notice to be taken, or the several commands of one comment."""
 
 

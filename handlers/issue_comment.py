@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents.requests import Command, Shown, Verb
+from agents.requests import Command, ShownSubject, Verb
 from handlers.command_parser import (
     LONGEST_REST,
     ParsedCommand,
@@ -76,11 +76,11 @@ def _read_arguments(said: ParsedCommand, issue: Issue, rest: str) -> dict[str, A
     return {"words": said.name if said.verb == "unknown" else said.words}
 
 
-def _show_subject(issue: Issue) -> dict[str, Shown]:
+def _show_subject(issue: Issue) -> dict[str, ShownSubject]:
     """Return the commented issue or pull request; nothing when its author's account is gone."""
     if issue.user is None or issue.user.ghost:
         return {}
-    shown = Shown(
+    shown = ShownSubject(
         title=issue.title, body=issue.body or "", author=issue.user.person, url=issue.html_url
     )
     return {"issue" if issue.pull_request is None else "pull_request": shown}

@@ -164,7 +164,7 @@ class BoardTicked(Frozen):
         return f"{self.repository.key}/board"
 
 
-Notice = Annotated[
+Notification = Annotated[
     InstallationChanged
     | RepositoryChanged
     | AlertClosed
@@ -176,13 +176,13 @@ Notice = Annotated[
 ]
 """A notice of any kind."""
 
-KINDS = frozenset(each.model_fields["kind"].default for each in get_args(get_args(Notice)[0]))
+KINDS = frozenset(each.model_fields["kind"].default for each in get_args(get_args(Notification)[0]))
 
 
-class _Any(RootModel[Notice]):
+class _Any(RootModel[Notification]):
     """A notice of any kind."""
 
 
-def notice_of(value: object) -> Notice:
+def notice_of(value: object) -> Notification:
     """Return the notice that was dumped to this plain value; pydantic.ValidationError if none."""
     return _Any.model_validate(value, extra="ignore").root

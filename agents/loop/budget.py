@@ -92,7 +92,7 @@ class Spent:
     usd_today: float = 0.0
     """Of all runs on the repository, this one included."""
 
-    def and_one(self, usd: float) -> Spent:
+    def add_answer(self, usd: float) -> Spent:
         """Return what was spent with one more answer of this price."""
         return replace(
             self, usd=self.usd + usd, turns=self.turns + 1, usd_today=self.usd_today + usd

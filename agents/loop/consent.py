@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from agents.errors import Parked, ToolError, Unanswered
 from agents.loop.turns import OUTSIDE, calls_of, heard_outsiders, last_tree, submits
-from agents.ports import Approval, Approvals, Asking, Block, Ruling, Turn
+from agents.ports import Approval, ApprovalRequest, Approvals, Block, Ruling, Turn
 from agents.text import one_line, printable
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
@@ -34,7 +34,7 @@ UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0))
 class _Question:
     """A call that the gate leaves to people."""
 
-    asking: Asking
+    asking: ApprovalRequest
     paths: tuple[str, ...]
     """Protected paths that it would change."""
 
@@ -173,7 +173,7 @@ class Consent:
             return None  # told to the model when the call is made
         if verdict.decision != "ask":
             return None
-        asking = Asking(
+        asking = ApprovalRequest(
             # Some servers number the calls of each answer anew: the place makes it one of a kind.
             call_id=f"{place}/{call['id'][:LONGEST_ID]}",
             session=self.session,
@@ -224,7 +224,7 @@ def _having_heard(turns: Sequence[Turn], bench: Bench) -> Bench:
     return replace(bench, tainted=bench.tainted or heard_outsiders(turns[:-1]))
 
 
-def describe_timeout(asking: Asking, approval: Approval) -> str:
+def describe_timeout(asking: ApprovalRequest, approval: Approval) -> str:
     """Return what people read when nobody has answered in time."""
     call = one_line(json.dumps(asking.arguments, ensure_ascii=False), SHOWN).replace("`", "'")
     return (

@@ -142,7 +142,7 @@ class Session(Generic[S]):
         """Return a word to wrap up, once, when most of what it may use is used."""
         look = self._seen or await self.look()
         last = self.transcript.last
-        spent = look.spent.and_one(last.cost_usd) if self._seen else look.spent
+        spent = look.spent.add_answer(last.cost_usd) if self._seen else look.spent
         notice = self._progress().notice(spent.share(look.limits))
         return [{"type": "text", "text": notice}] if notice else []
 

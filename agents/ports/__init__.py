@@ -11,10 +11,10 @@ from agents.ports.alerts import (
     Knowledge,
     OtherPull,
 )
-from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
-from agents.ports.ci_checks import Checking, Ending, ForeignCheck
+from agents.ports.approvals import Approval, ApprovalRequest, Approvals, ApprovalState
+from agents.ports.ci_checks import CiChecks, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
-from agents.ports.external import Forge, Manner, Page, Toolsets, Web
+from agents.ports.external import Manner, Page, RepositoryReads, Toolsets, Web
 from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
 from agents.ports.guidance import (
     DeniedCall,
@@ -26,6 +26,7 @@ from agents.ports.guidance import (
 from agents.ports.issues import (
     DECISION,
     EarlierPull,
+    Issues,
     LinkedIssue,
     NeighbourPull,
     NewSubIssue,
@@ -34,7 +35,6 @@ from agents.ports.issues import (
     Remark,
     Remarks,
     SubIssue,
-    Tracker,
 )
 from agents.ports.journal import Journal, Ruling, Turn
 from agents.ports.json_types import Block, Json
@@ -46,10 +46,10 @@ from agents.ports.repository import (
     Merged,
     Network,
     RunImage,
+    RunRepository,
     SetupCommand,
     SetupProposal,
     SetupResult,
-    Source,
     WorkTree,
 )
 from agents.ports.reviews import (
@@ -57,7 +57,7 @@ from agents.ports.reviews import (
     Batch,
     Feedback,
     PullSnapshot,
-    Reviewing,
+    Reviews,
     ReviewText,
     Suggested,
     Thread,
@@ -75,13 +75,13 @@ __all__ = [
     "Alerts",
     "Answer",
     "Approval",
+    "ApprovalRequest",
     "ApprovalState",
     "Approvals",
-    "Asking",
     "Batch",
     "Block",
     "Capabilities",
-    "Checking",
+    "CiChecks",
     "CommandResult",
     "DeniedCall",
     "EarlierPull",
@@ -91,10 +91,10 @@ __all__ = [
     "FlakyTest",
     "FlakyTests",
     "ForeignCheck",
-    "Forge",
     "GatheredEvidence",
     "GuidanceEvidence",
     "GuidanceRecords",
+    "Issues",
     "Journal",
     "Json",
     "Kit",
@@ -117,16 +117,17 @@ __all__ = [
     "Remark",
     "Remarks",
     "Reporter",
+    "RepositoryReads",
     "ReviewText",
-    "Reviewing",
+    "Reviews",
     "Ruling",
     "RunImage",
+    "RunRepository",
     "SetupCommand",
     "SetupMemory",
     "SetupProposal",
     "SetupResult",
     "Signer",
-    "Source",
     "Steer",
     "SteerKind",
     "SteerVia",
@@ -138,7 +139,6 @@ __all__ = [
     "Thread",
     "ThreadComment",
     "Toolsets",
-    "Tracker",
     "Turn",
     "Usage",
     "Web",

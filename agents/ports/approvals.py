@@ -11,7 +11,7 @@ from agents.ports.json_types import Json
 from agents.requests import Frozen
 
 
-class Asking(Frozen):
+class ApprovalRequest(Frozen):
     """One tool call that may not run before a person has said yes."""
 
     call_id: str
@@ -63,7 +63,7 @@ class Approval(Frozen):
 class Approvals(Protocol):
     """Asks people, and remembers what they decided, for one run."""
 
-    async def ask(self, asking: Asking) -> Approval:
+    async def ask(self, asking: ApprovalRequest) -> Approval:
         """Return where this asking stands; a new one is stored, then shown to people.
 
         Asking again changes nothing and shows nothing twice.

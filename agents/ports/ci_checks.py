@@ -38,7 +38,7 @@ class ForeignCheck(Frozen):
     """Whether it has a log that Fettle may read, as far as can be told without reading it."""
 
 
-class Checking(Protocol):
+class CiChecks(Protocol):
     """Reads the checks. Never Fettle's own ones."""
 
     async def list_checks(self, commit: str) -> tuple[ForeignCheck, ...]:

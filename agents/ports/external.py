@@ -36,7 +36,7 @@ class Web(Protocol):
         ...
 
 
-class Forge(Protocol):
+class RepositoryReads(Protocol):
     """Reads the run's own repository on GitHub; the token stays on our side."""
 
     async def read(self, verb: str, arguments: Mapping[str, Json]) -> str:

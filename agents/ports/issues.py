@@ -147,7 +147,7 @@ class Remarks(Frozen):
     """Id of the newest comment that was looked at, whoever made it: ask from there next time."""
 
 
-class Tracker(Protocol):
+class Issues(Protocol):
     """The run's own issue on GitHub; runs without GitHub have none.
 
     Every call may be repeated. What GitHub refuses raises RunError, what may pass TransientError.

@@ -223,7 +223,7 @@ class Merged(Frozen):
     """The paths where they do."""
 
 
-class Source(Protocol):
+class RunRepository(Protocol):
     """The repository that a run works on: its history, and work trees made from it."""
 
     async def fetch(self) -> str:

@@ -186,7 +186,7 @@ class Suggested(Frozen):
     """What should stand there instead, each line with its `\\n`; empty: they go."""
 
 
-class Reviewing(Protocol):
+class Reviews(Protocol):
     """The run's own pull request on GitHub. Every call may be repeated: it looks before it writes.
 
     What GitHub refuses raises RunError, what may pass TransientError.

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agents.run.stage import PartResult, Stage, stage
-from agents.run.state import Outcome, Ports, Standing
+from agents.run.state import Outcome, RunPorts, RunState
 
 if TYPE_CHECKING:
     from agents.run.run import Run
     from agents.run.stage_context import StageContext
 
-__all__ = ["Outcome", "PartResult", "Ports", "Run", "Stage", "StageContext", "Standing", "stage"]
+__all__ = ["Outcome", "PartResult", "Run", "RunPorts", "RunState", "Stage", "StageContext", "stage"]
 
 # The loop and its tools take megabytes, and a server at rest knows runs by their outcome alone.
 _LATER = {"Run": "agents.run.run", "StageContext": "agents.run.stage_context"}

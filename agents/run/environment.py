@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.analysis.devcontainer import DEVCONTAINERS, Devcontainer, read_devcontainer
 from agents.policy import POLICY_PATH, Policy
 from agents.policy.images import parse_image
-from agents.ports import RunImage, Source
+from agents.ports import RunImage, RunRepository
 from agents.text.apart import Exhausted, run_apart
 
 _READ = 64_000  # bytes; a longer file is not read, whatever it says
@@ -13,7 +13,7 @@ _TOO_LONG = Devcontainer(fault="it cannot be read: that takes too long")
 _NO_REFERENCE = "what it names as its `image` is none, as in `ghcr.io/owner/name:tag`"
 
 
-async def find_image(source: Source, trunk: str, policy: Policy) -> RunImage | None:
+async def find_image(source: RunRepository, trunk: str, policy: Policy) -> RunImage | None:
     """Return the image that the commit names, and whether the run's commands run in it.
 
     None where it names none. The policy comes before a devcontainer.

@@ -14,7 +14,7 @@ from agents.ports import Json, Steer
 from agents.requests import Request
 from agents.run.stage import PartResult, Stage
 from agents.run.stage_context import StageContext
-from agents.run.state import Question, Record
+from agents.run.state import Question, StageRecord
 from agents.text import printable
 
 P = ParamSpec("P")
@@ -144,9 +144,9 @@ class Run:
             reporter.stage_finished(occurrence, record.error or context.summary)
         return record.model_dump(mode="json")
 
-    def _read(self, done: Json, occurrence: str, title: str) -> Record:
+    def _read(self, done: Json, occurrence: str, title: str) -> StageRecord:
         """Return a stage's record; people are told of it unless they heard when it was done."""
-        record = Record.model_validate(done, extra="ignore")  # a newer worker may have made it
+        record = StageRecord.model_validate(done, extra="ignore")  # a newer worker may have made it
         if not self._performed:  # an earlier process did it: this one's reporter has not heard
             self.context.replay(occurrence)
             reporter = self.context.ports.reporter
@@ -155,7 +155,7 @@ class Run:
                 reporter.stage_finished(occurrence, record.error or record.summary)
         return record
 
-    async def _wait(self, record: Record, occurrence: str) -> None:
+    async def _wait(self, record: StageRecord, occurrence: str) -> None:
         """Wait for what the stage needs before it is done once more."""
         reporter, steps, times = self.context.ports.reporter, self.context.steps, self.context.waits
         if record.parked:

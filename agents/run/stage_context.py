@@ -38,11 +38,11 @@ from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.transcript import Transcript
 from agents.loop.turns import REMARK_LIMIT, heard_outsiders, last_tree
 from agents.policy import Effort, Tier, WorkPath
-from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
+from agents.ports import Approval, ApprovalRequest, Block, Json, Query, Steps, WorkTree
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person, ResolveIssue
 from agents.run import secret_check
 from agents.run.environment import find_image
-from agents.run.state import Record, Standing
+from agents.run.state import RunState, StageRecord
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
@@ -133,13 +133,13 @@ class StageContext(RunWorkspace):
         """Pass by a stage whose work is recorded."""
         self.current = occurrence
 
-    def rest(self, standing: Standing) -> None:
+    def rest(self, standing: RunState) -> None:
         """Let the stage wait: what can be made again is made again when it is needed."""
         self.waits += 1
         self.standing = standing
         self.let_go()
 
-    def take_over(self, standing: Standing) -> None:
+    def take_over(self, standing: RunState) -> None:
         """Stand where the stage left the run."""
         # An earlier run's record, taken up by this one, knows nothing of who asked this time.
         tainted = self.standing.tainted or standing.tainted
@@ -152,20 +152,22 @@ class StageContext(RunWorkspace):
 
     # --- what is kept of a stage ----------------------------------------------------------------
 
-    def record(self, output: Json) -> Record:
+    def record(self, output: Json) -> StageRecord:
         """Return the record of a stage that ended well."""
         self.stands(worked=self._worked)
-        return Record(
+        return StageRecord(
             output=output, summary=self.summary, standing=self.standing, toolsets=self.learned
         )
 
-    def record_failure(self, error: RunError | ConfigError | Cancelled, before: Standing) -> Record:
+    def record_failure(
+        self, error: RunError | ConfigError | Cancelled, before: RunState
+    ) -> StageRecord:
         """Return the record of a stage that failed; the run stands where it did before it."""
         self.standing = before
         text = f"{_OPERATOR} {error}" if isinstance(error, ConfigError) else str(error)
         if isinstance(error, OUTSIDE):
             text += self._say_how_to_go_on()
-        return Record(
+        return StageRecord(
             # Error texts name files, whose names need not be text.
             error=printable(text),
             error_kind=type(error).__name__,
@@ -180,7 +182,7 @@ class StageContext(RunWorkspace):
             return f" `/bot retry from {self.current}` goes on where it stopped."
         return _ON_CLONE if isinstance(self.request, ResolveIssue) else ""
 
-    def record_wait(self, stopped: BaseException, before: Standing) -> Record | None:
+    def record_wait(self, stopped: BaseException, before: RunState) -> StageRecord | None:
         """Return the record of a stage that waits, and is done again then, if that is what it is.
 
         The run stands where it did before the stage, in any case.
@@ -188,7 +190,7 @@ class StageContext(RunWorkspace):
         self.standing = before
         standing = before.model_copy(update={"worked": self._worked})
         if isinstance(stopped, Parked):
-            return Record(parked=stopped.approvals, standing=standing)
+            return StageRecord(parked=stopped.approvals, standing=standing)
         if isinstance(stopped, Overloaded):
             if self.waits >= MOST_PAUSES:
                 return self.record_failure(NoRoom(_NO_ROOM.format(reason=stopped)), before)
@@ -197,10 +199,10 @@ class StageContext(RunWorkspace):
             until = self.wall() + pause
             at = datetime.fromtimestamp(until, UTC)
             why = f"the model's server, until {at:%H:%M} UTC: {printable(str(stopped))}"
-            return Record(paused_until=until, summary=why, standing=standing)
+            return StageRecord(paused_until=until, summary=why, standing=standing)
         if isinstance(stopped, NotYet):
             until = self.wall() + stopped.seconds
-            return Record(paused_until=until, summary=str(stopped), standing=standing)
+            return StageRecord(paused_until=until, summary=str(stopped), standing=standing)
         return None
 
     # --- the model ------------------------------------------------------------------------------
@@ -414,7 +416,7 @@ class StageContext(RunWorkspace):
         """
         port = self.ports.approvals
         assert port is not None, "whoever asks looks first whether anybody can be asked"
-        asking = Asking(
+        asking = ApprovalRequest(
             call_id=f"stage/{self.current}/{part}" if part else f"stage/{self.current}",
             session="",
             stage=self.current,

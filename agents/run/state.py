@@ -12,25 +12,25 @@ from agents.ports import (
     ActionReleases,
     Alerts,
     Approvals,
-    Checking,
+    CiChecks,
     FlakyTests,
-    Forge,
     GuidanceRecords,
+    Issues,
     Journal,
     Json,
     Model,
     Publisher,
     PullRequest,
     Reporter,
-    Reviewing,
+    RepositoryReads,
+    Reviews,
     RunImage,
+    RunRepository,
     SetupMemory,
     SetupProposal,
     Signer,
-    Source,
     Steering,
     Toolsets,
-    Tracker,
     Web,
 )
 from agents.requests import Frozen
@@ -60,7 +60,7 @@ class Outcome(Frozen):
     """For a pull request: in percent, how sure triage was that it would be merged."""
 
 
-class Standing(Frozen):
+class RunState(Frozen):
     """Where a run stands: all that its stages change. A replay finds it as it was."""
 
     trunk: str = ""
@@ -106,12 +106,12 @@ class Standing(Frozen):
     """What it made stands on the pull request: whoever asked is answered then, come what may."""
 
 
-class Record(BaseModel):
+class StageRecord(BaseModel):
     """What the engine keeps of a stage: its output, and where the run stands after it."""
 
     output: Json = None
     summary: str = ""
-    standing: Standing = Standing()
+    standing: RunState = RunState()
     error: str | None = None
     error_kind: str | None = None
     parked: tuple[str, ...] = ()
@@ -152,26 +152,26 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True)
-class Ports:
+class RunPorts:
     """Everything the machine lends to one run."""
 
     model: Model
     journal: Journal
-    source: Source
+    source: RunRepository
     publisher: Publisher
     reporter: Reporter
     approvals: Approvals | None = None
     """None: nobody can be asked, so what needs a person's yes is refused."""
     web: Web | None = None
-    forge: Forge | None = None
+    forge: RepositoryReads | None = None
     toolsets: Toolsets | None = None
-    tracker: Tracker | None = None
+    tracker: Issues | None = None
     """None: there is no issue on GitHub, so nobody to ask anything."""
     steering: Steering | None = None
     """None: nobody can say anything to the run."""
-    reviewing: Reviewing | None = None
+    reviewing: Reviews | None = None
     """None: the run is not about a pull request."""
-    checking: Checking | None = None
+    checking: CiChecks | None = None
     """None: there is no GitHub whose checks could be read."""
     alerts: Alerts | None = None
     """None: there is no GitHub whose alerts could be read."""

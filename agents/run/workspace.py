@@ -23,7 +23,7 @@ from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import SetupResult, WorkTree
 from agents.requests import Person, Request
 from agents.run.naming import branch_name, commit_message, to_conventional
-from agents.run.state import Ports, Standing
+from agents.run.state import RunPorts, RunState
 from agents.text import commit_text, one_line
 
 M = TypeVar("M", bound=BaseModel)
@@ -36,10 +36,10 @@ class RunWorkspace:
 
     id: str
     request: Request
-    ports: Ports
+    ports: RunPorts
     given: PinnedPolicy | None = None
     """The policy that it was admitted under; None: that of the newest commit of its trunk holds."""
-    standing: Standing = field(default_factory=Standing)
+    standing: RunState = field(default_factory=RunState)
     current: str = ""
     """The stage occurrence at work, like `implement/2`."""
     summary: str = ""
@@ -137,7 +137,7 @@ class RunWorkspace:
         return made.model_copy(update={"image": image})
 
     def stands(self, **changes: object) -> None:
-        """Note where the run stands now, by fields of `Standing`."""
+        """Note where the run stands now, by fields of `RunState`."""
         self.standing = self.standing.model_copy(update=changes)
 
     async def policy(self) -> Policy:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.analysis.known_packages import KnownPackages
 from agents.policy import Policy
-from agents.ports import Forge, Network, Toolsets, Web, WorkTree
+from agents.ports import Network, RepositoryReads, Toolsets, Web, WorkTree
 from agents.tools.schema import describe, find_unusable, tool_schema
 
 if TYPE_CHECKING:  # its rules know the tools
@@ -57,7 +57,7 @@ class Bench:
     network: Network = "none"
     """What a command reaches. The gate alone says so, call by call."""
     web: Web | None = None
-    forge: Forge | None = None
+    forge: RepositoryReads | None = None
     toolsets: Toolsets | None = None
 
     @property

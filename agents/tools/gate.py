@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.ports import Approval, Asking, Network
+from agents.ports import Approval, ApprovalRequest, Network
 from agents.text import printable, truncate
 from agents.text.apart import SHORT, Exhausted, run_apart, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
@@ -266,7 +266,7 @@ def require_grant(
             f" so it was not done. {verdict.reason} Find another way, or say in your submission"
             " what is left for a person to do."
         )
-    exact = Asking(
+    exact = ApprovalRequest(
         call_id="",
         session="",
         stage=bench.stage,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.ports import Json
-from agents.run.state import Standing
+from agents.run.state import RunState
 from app.store.runs.history import KeptStep
 
 _STAGE = "stage/"
@@ -40,9 +40,9 @@ def list_stages(steps: Sequence[KeptStep]) -> list[DeliveredStage]:
     return list(found.values())
 
 
-def find_standing(stages: Sequence[DeliveredStage]) -> Standing:
+def find_standing(stages: Sequence[DeliveredStage]) -> RunState:
     """Return where the last stage left the run."""
     for stage in reversed(stages):
         if isinstance(stage.standing, Mapping):
-            return Standing.model_validate(stage.standing)
-    return Standing()
+            return RunState.model_validate(stage.standing)
+    return RunState()

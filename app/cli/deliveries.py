@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.operator.redeliver import Redelivered
     from app.records.deliveries import Attempt
     from app.webhooks import Delivery
-    from handlers.notifications import Notice
+    from handlers.notifications import Notification
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -105,7 +105,7 @@ async def _keep(settings: Settings, delivery: Delivery) -> None:
     )
 
 
-def _requests(found: Received) -> tuple[Request | Command | Notice, ...]:
+def _requests(found: Received) -> tuple[Request | Command | Notification, ...]:
     from handlers.ignored import Ignored
 
     if found.asked is None or isinstance(found.asked, Ignored):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from agents.errors import Parked
-from agents.ports import Approval, Asking
+from agents.ports import Approval, ApprovalRequest
 from agents.text import printable
 from agents.text.literal import literal, to_literal
 from app.clone.result import refer_to
@@ -33,7 +33,7 @@ class CloneApprovals:
     stored: StoredApprovals
     run_id: str
 
-    async def ask(self, asking: Asking) -> Approval:
+    async def ask(self, asking: ApprovalRequest) -> Approval:
         """Return where this asking stands; a new one is stored."""
         return (await self.stored.ask_once(self.run_id, asking)).approval
 

@@ -11,7 +11,7 @@ from agents.pipelines.stages.quality import CheckComparison, check_quality
 from agents.policy import PullRequests
 from agents.ports import Json, PullRequest, Reporter, Steps
 from agents.ports.publishing import EVIDENCE
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from agents.text import one_line, publish
 from app.git import Mirror, UserClone
 from app.git.worktree import GitSource
@@ -130,7 +130,7 @@ class NotingSteps:
 class CloneEquipment:
     """Everything that one run on a clone holds. Whoever can start it may."""
 
-    ports: Ports
+    ports: RunPorts
     source: GitSource
     policy: PolicyGate
     parked: asyncio.Event

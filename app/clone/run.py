@@ -12,7 +12,7 @@ from agents.pipelines.stages.save_unfinished import keep_work
 from agents.ports import Reporter, Steps
 from agents.requests import Again as EarlierRun
 from agents.requests import Person, Repository, Request, ResolveIssue
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from app.clone.ask_person import Ask, CloneApprovals
 from app.clone.flaky_tests import CloneFlakyTests, find_memory, name_clone
 from app.clone.follow_run import CloneRunFollower
@@ -147,7 +147,7 @@ class CloneRun:
             conceal=parts.redactor.clean,
             on_command=parts.metrics.command_seconds.inc,
         )
-        ports = Ports(
+        ports = RunPorts(
             model=parts.model,
             journal=StoredJournal(parts.database, run_id),
             source=source,

@@ -13,7 +13,7 @@ from app.records.approvals import StoredApproval
 from app.store.runs import Decision, StoredApprovals
 from handlers.access import approvals as answering
 from handlers.access import policy as access_policy
-from handlers.access.approvals import Facts
+from handlers.access.approvals import ApprovalFacts
 from handlers.access.issues import Refusal
 
 VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
@@ -47,14 +47,14 @@ class ApprovalCommands:
             return {"refused": refusal.rule}
         return {"decided": VERDICTS[command.verb], "approval": command.approval}
 
-    async def _by_policy(self, command: Command, facts: Facts) -> Refusal | None:
+    async def _by_policy(self, command: Command, facts: ApprovalFacts) -> Refusal | None:
         if command.verb != "approve":
             return None
         found = await self.policy(command)
         return access_policy.decide_command(command, found, facts.role_name, facts.permission)
 
     async def _decide(
-        self, command: Command, facts: Facts, stored: StoredApproval
+        self, command: Command, facts: ApprovalFacts, stored: StoredApproval
     ) -> tuple[StoredApproval, Refusal | None]:
         """Decide, unless somebody was quicker: the first answer counts."""
         via = command.via

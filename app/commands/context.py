@@ -12,7 +12,7 @@ from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
 from app.github.transport import COMMENT, BotIdentity, InstallationClient, NotFound
 from app.records.approvals import StoredApproval
 from app.store.runs import LaneRun, Lanes
-from handlers.access.approvals import AnsweredApproval, Facts
+from handlers.access.approvals import AnsweredApproval, ApprovalFacts
 from handlers.access.issues import may_write
 from handlers.access.policy import WITHOUT_ASKER
 from handlers.check_run import VERDICT_CHECK
@@ -20,7 +20,7 @@ from handlers.command_parser import ANSWERS, parse_apart
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
-OPERATOR = Facts(role_name="admin", permission="admin")
+OPERATOR = ApprovalFacts(role_name="admin", permission="admin")
 """Whoever has the server's terminal has the App's key as well: nobody is left to ask about."""
 Submit = Callable[[str, Request], Awaitable[None]]
 """Takes a request durably; the same run id a second time changes nothing."""
@@ -72,13 +72,13 @@ class CommandContext:
             known[person.id] = role.may_write
         return known[person.id]
 
-    async def about_asker(self) -> Facts:
+    async def about_asker(self) -> ApprovalFacts:
         """Return who gave the command, and whether the comment is theirs unedited."""
         command = self.command
         if command.via == "terminal":
             return OPERATOR
         role = await role_of(self.client, command.repository, command.asked_by)
-        return Facts(
+        return ApprovalFacts(
             role_name=role.role_name,
             permission=role.permission,
             asker_is_bot=role.is_bot,
@@ -87,7 +87,7 @@ class CommandContext:
 
     async def about_approval(
         self, stored: StoredApproval | None, waiting: Sequence[StoredApproval]
-    ) -> Facts:
+    ) -> ApprovalFacts:
         """Return the facts that hold now; about people who may not write, no more is looked up."""
         command, facts = self.command, await self.about_asker()
         if facts.asker_is_bot or not may_write(facts.role_name, facts.permission):

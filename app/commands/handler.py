@@ -30,7 +30,7 @@ from app.store.database import Database
 from app.store.restore_recovery import Recoveries
 from app.store.runs import History, Lanes, Runs, StoredApprovals, StoredSteers
 from handlers.access import steering
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 
 SILENT = frozenset({"by-person", "by-hand", "may-answer", "unedited"})
 """Rules after which a word that means nothing is passed over: it may be meant for others."""
@@ -120,7 +120,7 @@ class CommandHandler:
 
     async def _puzzle(self, inquiry: CommandContext) -> dict[str, str]:
         """Say what there is, to somebody who may have it done."""
-        refusal = steering.decide(inquiry.command, await inquiry.about_asker(), Standing())
+        refusal = steering.decide(inquiry.command, await inquiry.about_asker(), LaneFacts())
         assert refusal is not None
         if refusal.rule not in SILENT:
             await self._telling.react(inquiry.client, inquiry.command, PUZZLED)

@@ -22,7 +22,7 @@ from app.store.runs import (
     look_at_queue,
 )
 from handlers.access import steering
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 
 DONE = "+1"
 ABOUT_ALERTS = "remediate_alert"
@@ -46,7 +46,7 @@ class RunInspector:
         live = await inquiry.list_live(self.lanes)
         # The one at work is the oldest: those that were asked for later wait for it.
         run = live[-1] if live else await self.lanes.find_ended(command)
-        refusal = steering.decide(command, facts, Standing(live=bool(live), ended=run is not None))
+        refusal = steering.decide(command, facts, LaneFacts(live=bool(live), ended=run is not None))
         if refusal is not None or run is None:
             assert refusal is not None
             await self.telling.react(inquiry.client, command, PUZZLED)

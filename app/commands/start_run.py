@@ -24,7 +24,7 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.store.runs import History, LaneRun, Lanes, Runs
 from handlers.access import steering
 from handlers.access.issues import Refusal
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 from handlers.issues import RESOLVE_LABEL
 
 DONE = "+1"
@@ -63,7 +63,7 @@ class RunStarter:
     async def _start(self, inquiry: CommandContext, run_id: str) -> Refusal | None:
         command, facts = inquiry.command, await inquiry.about_asker()
         last = await self._last(command) if command.verb == "retry" else None
-        standing = Standing(
+        standing = LaneFacts(
             live=bool(await inquiry.list_live(self.lanes)),
             ended=last is not None,
             stages=await self._stages(last) if last and command.stage else (),

@@ -15,9 +15,9 @@ from app.policies.gate import PolicyOf
 from app.store.runs import LaneRun, Lanes, StoredSteers
 from handlers.access import policy as access_policy
 from handlers.access import steering
-from handlers.access.approvals import Facts
+from handlers.access.approvals import ApprovalFacts
 from handlers.access.issues import Refusal
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL
 
@@ -71,7 +71,7 @@ class SteeringCommands:
         if refusal is None and not await self._store_steer(
             inquiry, live, _role(facts), standing.room
         ):
-            refusal = steering.decide(command, facts, Standing(ended=True))
+            refusal = steering.decide(command, facts, LaneFacts(ended=True))
         if refusal is not None:
             await self._refuse(inquiry, refusal, live)
             return {"refused": refusal.rule}
@@ -93,20 +93,20 @@ class SteeringCommands:
             return {"dropped": reason}
         return {"steered": live[0].id} if await self._store_steer(inquiry, live, "", 0) else NO_RUN
 
-    async def _by_policy(self, command: Command, facts: Facts) -> Refusal | None:
+    async def _by_policy(self, command: Command, facts: ApprovalFacts) -> Refusal | None:
         if command.verb not in BY_POLICY:
             return None
         found = await self.policy(command)
         return access_policy.decide_command(command, found, facts.role_name, facts.permission)
 
-    async def _load_standing(self, inquiry: CommandContext, live: list[LaneRun]) -> Standing:
+    async def _load_standing(self, inquiry: CommandContext, live: list[LaneRun]) -> LaneFacts:
         command = inquiry.command
         if not live:
-            return Standing(ended=await self.lanes.find_ended(command) is not None)
+            return LaneFacts(ended=await self.lanes.find_ended(command) is not None)
         if command.verb != "budget":
-            return Standing(live=True)
+            return LaneFacts(live=True)
         allowance = await self.spending.compute(command, live[0].id)
-        return Standing(live=True, room=allowance.room, most=allowance.most)
+        return LaneFacts(live=True, room=allowance.room, most=allowance.most)
 
     async def _store_steer(
         self, inquiry: CommandContext, live: list[LaneRun], role: str, room: float
@@ -176,7 +176,7 @@ async def _stands(inquiry: CommandContext) -> str:
     return UNDONE if any(label["name"] == wanted for label in issue["labels"]) else ""
 
 
-def _role(facts: Facts) -> str:
+def _role(facts: ApprovalFacts) -> str:
     return facts.role_name or facts.permission
 
 

@@ -19,7 +19,7 @@ from app.store.database import Database
 from app.store.runs import History, KeptRun, Lanes, Runs
 from handlers.access import steering
 from handlers.access.issues import Refusal
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 
 DONE = "+1"
 NO_PULL = (
@@ -62,7 +62,7 @@ class RunUndo:
         facts, live = await inquiry.about_asker(), await inquiry.list_live(self.lanes)
         run = await self._find_run(inquiry)
         under_way = bool(live) or (run is not None and run.outcome is None)
-        standing = Standing(live=under_way, ended=run is not None)
+        standing = LaneFacts(live=under_way, ended=run is not None)
         refusal = steering.decide(command, facts, standing)
         if refusal is not None or run is None:
             assert refusal is not None

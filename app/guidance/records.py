@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from agents.ports import Asking, DeniedCall, GatheredEvidence, GuidanceEvidence, Json
+from agents.ports import ApprovalRequest, DeniedCall, GatheredEvidence, GuidanceEvidence, Json
 from agents.text import printable
 from agents.tools.paths import normalize
 from app.records.approvals import StoredApproval
@@ -109,7 +109,7 @@ def _list_denials(decided: Sequence[StoredApproval]) -> Iterator[GuidanceEvidenc
         )
 
 
-def _find_subject(asking: Asking) -> DeniedCall | None:
+def _find_subject(asking: ApprovalRequest) -> DeniedCall | None:
     """Return what a call was about, in the words of the policy's rules; None where it has none."""
     arguments = asking.arguments
     match asking.rule:

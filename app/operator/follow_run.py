@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agents.errors import TransientError
 from app.config.system_user import find_operator
 from app.records.approvals import StoredApproval
-from app.runs.follow import Follower, Seen
+from app.runs.follow import Follower, RunSnapshot
 from app.store.runs import Decision, StoredApprovals
 
 LOOK_SECONDS = 0.25
@@ -22,7 +22,7 @@ Ask = Callable[[StoredApproval], Awaitable[Answer | None]]
 """Asks the person at the terminal; None when they want to decide later."""
 
 
-class Deserted(Exception):
+class RunAbandoned(Exception):
     """Nothing is heard of the run, and no process is at work that could go on with it."""
 
 
@@ -40,7 +40,7 @@ class Companion:
     _heard: tuple[object, ...] = ()
     _still_since: float = 0.0
 
-    async def stay(self) -> Seen:
+    async def stay(self) -> RunSnapshot:
         """Return the run once it is over, or waits for somebody who is not here.
 
         Raises Deserted.
@@ -57,7 +57,7 @@ class Companion:
         """Return what people have to decide for the run to go on, oldest first."""
         return [each for each in await self.approvals.of_run(run_id) if each.state == "waiting"]
 
-    async def _left_waiting(self, seen: Seen) -> bool:
+    async def _left_waiting(self, seen: RunSnapshot) -> bool:
         """Return whether it waits for somebody, after having asked whoever is here."""
         if seen.waits is None or seen.waits.what == "pause":
             return False
@@ -78,7 +78,7 @@ class Companion:
             )
         return False
 
-    async def _require_life(self, seen: Seen | None) -> None:
+    async def _require_life(self, seen: RunSnapshot | None) -> None:
         now = asyncio.get_running_loop().time()
         heard = (seen.run.updated_at, seen.run.answers, seen.waits) if seen else ()
         if heard != self._heard or not self._still_since:
@@ -87,4 +87,4 @@ class Companion:
             return
         self._still_since = now
         if await self.alone():
-            raise Deserted
+            raise RunAbandoned

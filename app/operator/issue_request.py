@@ -14,7 +14,7 @@ from agents.requests import (
     Person,
     Request,
     ResolveIssue,
-    Shown,
+    ShownSubject,
     UpdateBranch,
 )
 from app.config.system_user import find_operator
@@ -91,7 +91,9 @@ async def undo_for(github: GitHub, name: IssueName) -> Command:
     """
     installed, issue = await _find_issue(github, name)
     author = issue.user.person if issue.user is not None else Person(id=0, login="ghost")
-    shown = Shown(title=issue.title, body=issue.body or "", author=author, url=issue.html_url)
+    shown = ShownSubject(
+        title=issue.title, body=issue.body or "", author=author, url=issue.html_url
+    )
     place = "issue" if issue.pull_request is None else "pull_request"
     return Command(
         installation_id=installed.installation_id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from agents.ports import Approval, ApprovalState, Asking
+from agents.ports import Approval, ApprovalRequest, ApprovalState
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class StoredApproval:
     repository_id: int
     number: int
     """The run's issue; 0 where there is none."""
-    asking: Asking | None
+    asking: ApprovalRequest | None
     """What was asked; None when nobody can read it any more, or it is not what was asked."""
     tool: str
     binding: str
@@ -72,7 +72,7 @@ def format_moment(at: float) -> str:
 class ApprovalStore(Protocol):
     """Keeps approvals; the first decision on each one counts."""
 
-    async def ask_once(self, run_id: str, asking: Asking) -> StoredApproval:
+    async def ask_once(self, run_id: str, asking: ApprovalRequest) -> StoredApproval:
         """Keep this question, and return it as it stands; a repeated one is the same.
 
         Raises RunError when the kept record no longer says what was asked.
@@ -84,7 +84,7 @@ class ApprovalStore(Protocol):
     async def of_run(self, run_id: str) -> list[StoredApproval]:
         """Return the approvals that a run asked for, oldest first."""
 
-    async def comment_is(self, ident: str, comment_id: int) -> None:
+    async def record_comment(self, ident: str, comment_id: int) -> None:
         """Remember the comment that asks."""
 
     async def claim(self, ids: Sequence[str]) -> list[str]:

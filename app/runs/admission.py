@@ -12,7 +12,7 @@ from agents.errors import ConfigError, RunError, TransientError
 from agents.policy import PinnedPolicy
 from agents.ports import Model, Reporter, Steer, Steps
 from agents.requests import Frozen
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from handlers.access.issues import Refusal
 
 LONGEST_PAUSE = 60.0
@@ -54,7 +54,7 @@ class Equipment(Protocol):
     """What one run is given: its ports, the way in and the way out."""
 
     @property
-    def ports(self) -> Ports:
+    def ports(self) -> RunPorts:
         """Return what its stages work with."""
         ...
 

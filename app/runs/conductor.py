@@ -16,7 +16,7 @@ from agents.errors import RunError, TransientError
 from agents.policy import Effort, Models, Tier, WorkPath
 from agents.ports import Json, Steps
 from agents.requests import Command, RemediateAlert, Request, command_of, request_of
-from agents.run import Outcome, Standing
+from agents.run import Outcome, RunState
 from app.observability.logging import keys_of
 from app.observability.metrics import Metrics
 from app.observability.tracing import NoTracing, Tracing, run_ended
@@ -25,7 +25,7 @@ from app.runs.durable_steps import LetGo, StepBroken, StepGivenUp
 from app.runs.failure_text import AGAIN, BROKEN, LOST, cancel_if_uninstalled, given_up
 from app.runs.lifecycle import RunLifecycle
 from app.store.runs import Runs
-from handlers.notifications import KINDS, Notice, notice_of
+from handlers.notifications import KINDS, Notification, notice_of
 
 if TYPE_CHECKING:
     from agents.loop.budget import RunLimits
@@ -52,7 +52,7 @@ FindEnded = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
 """Returns those of these runs that the engine gave up or ended, each with its state there."""
 Holds = Callable[[str], Awaitable[bool]]
 """Returns whether the run has a place on this worker."""
-TakeNote = Callable[[Notice, str], Awaitable[Json]]
+TakeNote = Callable[[Notification, str], Awaitable[Json]]
 """Follows the notice of this id and returns what became of it; may be told the same again."""
 
 
@@ -224,7 +224,7 @@ class RunConductor:
             limits=self.limits,
             noreply=self.noreply,
             pages=self.pages,
-            standing=Standing(tainted=admission.tainted),
+            standing=RunState(tainted=admission.tainted),
         )
         return Run(context)
 

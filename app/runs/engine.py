@@ -169,12 +169,12 @@ class Engine:
         DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
         async def resume(run_id: str, request: Json) -> Json:
-            with self._letting_go(run_id):
+            with self._cancellable(run_id):
                 await self.pool.gate.wait()
                 try:
                     return await conduct(run_id, request, DurableSteps(self.pool, run_id))
                 except LetGo:  # by now it has put away what it worked with
-                    await self._put_by(run_id)
+                    await self._suspend(run_id)
                     raise
 
         # DBOS counts each deploy that a waiting run sees, `Runs.record_start` not (`MOST_STARTS`).
@@ -258,7 +258,7 @@ class Engine:
         del self._awaited[run_id]
         return True
 
-    async def _put_by(self, run_id: str) -> None:
+    async def _suspend(self, run_id: str) -> None:
         """Put a run that leaves this process where nobody takes it from.
 
         An error must not become the run's end: it is tried until the database is there.
@@ -390,7 +390,7 @@ class Engine:
         async def routine(_moment: datetime, name: str) -> None:
             if (known := self._routines.get(name)) is None:
                 return  # this process has no use for it, or knows it only in a moment
-            with self._letting_go(""):
+            with self._cancellable(""):
                 await self.pool.gate.wait()
                 try:
                     await known()
@@ -400,7 +400,7 @@ class Engine:
         return routine
 
     @contextmanager
-    def _letting_go(self, run_id: str) -> Iterator[None]:
+    def _cancellable(self, run_id: str) -> Iterator[None]:
         """Let a drain cancel the block."""
         current = asyncio.current_task()
         assert current is not None

@@ -22,7 +22,7 @@ OVER = ("done", "refused", "cancelled", "failed", "covered")
 
 
 @dataclass(frozen=True)
-class Waits:
+class WaitReason:
     """What a run waits for."""
 
     what: Literal["approval", "answer", "pause"]
@@ -31,11 +31,11 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunSnapshot:
     """Where a run stands at one look."""
 
     run: KeptRun
-    waits: Waits | None = None
+    waits: WaitReason | None = None
 
     @property
     def over(self) -> bool:
@@ -54,10 +54,10 @@ class Follower:
         self._stages: dict[str, bool] = {}
         """The stages that were told of, and whether their end was."""
         self._seen_turns = self._seen_run = 0.0
-        self._waits: Waits | None = None
+        self._waits: WaitReason | None = None
         self._usage, self._usd, self._answers = Usage(), 0.0, 0
 
-    async def look(self) -> Seen | None:
+    async def look(self) -> RunSnapshot | None:
         """Look once; None while there is no such run."""
         run = await self._history.run(self._run_id)
         if run is None:
@@ -74,7 +74,7 @@ class Follower:
         for turn in said:
             self._turn(turn)
         self._report_waiting(run, waits)
-        return Seen(run, waits)
+        return RunSnapshot(run, waits)
 
     def _report_done(self, steps: Iterable[KeptStep]) -> None:
         """Tell of what was done; it is told in the order in which it was."""
@@ -106,7 +106,7 @@ class Follower:
         for tool, subject in list_calls(turn.content or []):
             self._reporter.tool_called(turn.stage, tool, subject)
 
-    def _report_waiting(self, run: KeptRun, waits: Waits | None) -> None:
+    def _report_waiting(self, run: KeptRun, waits: WaitReason | None) -> None:
         """Tell when it begins to wait, and when it goes on."""
         stage, before, self._waits = occurrence_of(run.stage), self._waits, waits
         if stage is None or waits == before:
@@ -124,7 +124,7 @@ class Follower:
         return self._titles.get(name) or name.replace("_", " ").capitalize()
 
 
-def waits_for(run: KeptRun, steps: Iterable[KeptStep]) -> Waits | None:
+def waits_for(run: KeptRun, steps: Iterable[KeptStep]) -> WaitReason | None:
     """Return what the run waits for, if it waits: the last stage that stopped says so."""
     if run.state != "parked":
         return None
@@ -132,8 +132,8 @@ def waits_for(run: KeptRun, steps: Iterable[KeptStep]) -> Waits | None:
     last: Json = records[-1] if records else None
     record: dict[str, Any] = last if isinstance(last, dict) else {}
     if record.get("parked"):
-        return Waits("approval", tuple(map(str, record["parked"])))
-    return Waits("pause" if record.get("paused_until") else "answer")
+        return WaitReason("approval", tuple(map(str, record["parked"])))
+    return WaitReason("pause" if record.get("paused_until") else "answer")
 
 
 def occurrence_of(step: str) -> str | None:

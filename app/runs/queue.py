@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import FettleError, TransientError
-from agents.requests import Asked, Command, Request, request_of
+from agents.requests import Command, Request, RequestBase, request_of
 from app.observability.logging import keys_of
 from app.runs.engine import Engine
 from app.store.database import Database
 from app.store.runs import QueuedRun, QueueState, RunPlaces, Runs, look_at_queue
-from handlers.notifications import Notice
+from handlers.notifications import Notification
 
 LOOK_SECONDS = 2.0
 """From one look to the next: another process may have queued something, or a wait be over."""
@@ -63,9 +63,9 @@ class RunQueue:
         self.has_parked = True
         """Whether any run waits for people, as last seen."""
 
-    async def submit(self, run_id: str, request: Request | Command | Notice) -> None:
+    async def submit(self, run_id: str, request: Request | Command | Notification) -> None:
         """Take the request durably; the same run id a second time changes nothing."""
-        if isinstance(request, Asked):
+        if isinstance(request, RequestBase):
             await self._runs.create(run_id, request)
             self.ring()
             return

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, insert, select
 from agents.errors import OUTSIDE, ConfigError, DayOver
 from agents.ports import Json, Reporter, Steps, Usage
 from agents.requests import Again, Frozen
-from agents.run import Standing
+from agents.run import RunState
 from app.git import GitFailed, RunObjects, run_refs
 from app.git.ref_names import tree_refs
 from app.store.database import Database
@@ -36,7 +36,7 @@ _MINE = {"remark": "prompt"}
 log = structlog.get_logger()
 
 
-class Kept(Frozen):
+class KeptStages(Frozen):
     """What a run takes over from an earlier one."""
 
     steps: Mapping[str, Json] = {}
@@ -74,13 +74,13 @@ class RetryFromStage:
         self._mirror = objects.mirror
         self._recover = recover
         self._reporter = reporter
-        self._kept: Kept | None = None
+        self._kept: KeptStages | None = None
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Return what the earlier run's step returned, recorded anew; or run it."""
         if name.startswith(OWN):
             return await self._steps.step(name, work)
-        kept = await self._taken_up()
+        kept = await self._load_kept()
         if name not in kept.steps:
             return await self._steps.step(name, work)
 
@@ -93,32 +93,34 @@ class RetryFromStage:
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
     ) -> None:
         """Wait, unless the earlier run has."""
-        kept = await self._taken_up()
+        kept = await self._load_kept()
         await self._steps.wait(name, _at_once if name in kept.steps else over, until=until)
 
     async def boundary(self) -> None:
         """Let the stage pass, unless the engine is draining."""
         await self._steps.boundary()
 
-    async def _taken_up(self) -> Kept:
+    async def _load_kept(self) -> KeptStages:
         if self._kept is None:
 
             async def take_up() -> Json:
                 return (await self._take_up()).model_dump(mode="json")
 
-            self._kept = Kept.model_validate(await self._steps.step(STEP, take_up), extra="ignore")
+            self._kept = KeptStages.model_validate(
+                await self._steps.step(STEP, take_up), extra="ignore"
+            )
             self._reporter.stage_started(STEP, TITLE)
             self._reporter.stage_finished(STEP, self._kept.summary)
         return self._kept
 
-    async def _take_up(self) -> Kept:
+    async def _take_up(self) -> KeptStages:
         try:
-            return await self._kept_of_earlier()
+            return await self._read_earlier()
         except ConfigError as error:
             log.warning("earlier run cannot be read", reason=str(error))
             return _keep_nothing("its texts are sealed with a key that the server does not have")
 
-    async def _kept_of_earlier(self) -> Kept:
+    async def _read_earlier(self) -> KeptStages:
         history, stage = History(self._database), self._again.stage
         if await history.run(self._again.run_id) is None:
             return _keep_nothing("it is not known here any more")
@@ -140,7 +142,7 @@ class RetryFromStage:
         goes_on = f", and goes on in {kept.unfinished}" if kept.unfinished else ""
         return kept.model_copy(update={"summary": f"{kept.summary}{goes_on}"})
 
-    async def _keep_commits(self, kept: Kept) -> str | None:
+    async def _keep_commits(self, kept: KeptStages) -> str | None:
         """Keep the commits that the stages left, for this run too; return one that is not here."""
         commits = _commits(kept)
         for commit in commits:
@@ -155,7 +157,7 @@ class RetryFromStage:
                 await self._objects.record(ref, commit, beyond=commits[: number - 1])
         return None
 
-    async def _keep_files(self, kept: Kept) -> bool:
+    async def _keep_files(self, kept: KeptStages) -> bool:
         """Keep the files as the unfinished stage left them; return whether they are here."""
         marks = await History(self._database).turn_marks(self._again.run_id)
         trees = [mark.tree for mark in marks if mark.stage == kept.unfinished and mark.tree]
@@ -197,7 +199,7 @@ class RetryFromStage:
             connection.execute(insert(turns), rows)
 
 
-def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
+def kept_of(steps: Sequence[KeptStep], stage: str) -> KeptStages | None:
     """Return what is taken over of these: all before the stage, and before what was not finished.
 
     `stage` is a name, for its first occurrence, or an occurrence like `implement/2`. None when the
@@ -218,11 +220,13 @@ def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
         return None
     stages = tuple(name.removeprefix("stage/") for name in kept if name.startswith("stage/"))
     number = "one stage" if len(stages) == 1 else f"{len(stages)} stages"
-    return Kept(steps=kept, stages=stages, unfinished=unfinished, summary=f"kept {number} of it")
+    return KeptStages(
+        steps=kept, stages=stages, unfinished=unfinished, summary=f"kept {number} of it"
+    )
 
 
-def _keep_nothing(why: str) -> Kept:
-    return Kept(summary=f"{why}, so all is done anew")
+def _keep_nothing(why: str) -> KeptStages:
+    return KeptStages(summary=f"{why}, so all is done anew")
 
 
 def _name(step: KeptStep) -> str:
@@ -248,12 +252,12 @@ def _without_time(record: Json) -> Json:
     return {**record, "standing": {**standing, "worked": 0.0}}
 
 
-def _commits(kept: Kept) -> list[str]:
+def _commits(kept: KeptStages) -> list[str]:
     """Return the commits that the stages left behind, each once."""
     found: dict[str, None] = {}
     for name in (f"stage/{occurrence}" for occurrence in kept.stages):
         record: Any = kept.steps[name]
-        standing = Standing.model_validate(record["standing"], extra="ignore")
+        standing = RunState.model_validate(record["standing"], extra="ignore")
         commits = (standing.trunk, standing.base, standing.start, standing.head)
         found |= dict.fromkeys(commit for commit in commits if commit)
     return list(found)

@@ -31,7 +31,7 @@ from app.webhooks.inbox import Inbox
 from handlers import DeliveryWork
 from handlers.check_suite import UPDATER_BRANCHES
 from handlers.ignored import Ignored
-from handlers.notifications import Notice, PullClosed, Suspicion
+from handlers.notifications import Notification, PullClosed, Suspicion
 
 BATCH = 50
 POLL_SECONDS = 5.0
@@ -55,7 +55,7 @@ log = structlog.get_logger(__name__)
 class Engine(Protocol):
     """Takes requests and sees to it that each is worked on, whatever happens to the process."""
 
-    async def submit(self, run_id: str, request: Request | Command | Notice) -> None:
+    async def submit(self, run_id: str, request: Request | Command | Notification) -> None:
         """Take the request durably; the same run id a second time changes nothing.
 
         Raises TransientError when no request can be taken just now; any other exception means
@@ -168,7 +168,7 @@ class Dispatcher:
                 return "" if await self._concerns_anybody(asked) else NOBODY
         return ""
 
-    async def _concerns_anybody(self, asked: tuple[Command | Notice, ...]) -> bool:
+    async def _concerns_anybody(self, asked: tuple[Command | Notification, ...]) -> bool:
         """Tell whether any of it means something to anybody."""
         for each in asked:
             match each:
@@ -209,7 +209,7 @@ class Dispatcher:
         return await self._batches.has_pushed(request, request.head)
 
     async def _submit(
-        self, row: Waiting, requests: Mapping[str, Request | Command | Notice]
+        self, row: Waiting, requests: Mapping[str, Request | Command | Notification]
     ) -> Mark | None:
         try:
             for run_id, request in requests.items():
@@ -281,7 +281,7 @@ async def _route(row: Waiting) -> DeliveryWork | Ignored:
 
 def _number_requests(
     run_id: str, asked: DeliveryWork
-) -> Iterator[tuple[str, Request | Command | Notice]]:
+) -> Iterator[tuple[str, Request | Command | Notification]]:
     """Yield each request with its run id; several of one delivery are numbered."""
     if not isinstance(asked, tuple):
         yield run_id, asked

@@ -9,7 +9,7 @@ import structlog
 
 from agents.errors import RunError
 from agents.ports import Json
-from handlers.notifications import Notice
+from handlers.notifications import Notification
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ class NotificationRouter:
     def __init__(self, takers: Mapping[type[Any], NotificationHandler]) -> None:
         self._takers = takers
 
-    async def take(self, notice: Notice, ident: str) -> Json:
+    async def take(self, notice: Notification, ident: str) -> Json:
         """Have the notification handled; a final refusal of GitHub's is only recorded."""
         try:
             became = await self._takers[type(notice)].take(notice, ident)

@@ -19,7 +19,7 @@ from agents.requests import (
     Request,
     ResolveIssue,
 )
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from app.alerts.admission import AlertContext
 from app.git.worktree import GitSource
 from app.github.access.issue_facts import asker_role, issue_facts
@@ -59,7 +59,7 @@ class GitHubRun:
     github: GitHub
     reporter: GitHubReporter
     source: GitSource
-    ports: Ports
+    ports: RunPorts
     retry: Callable[[Steps, Reporter], RetryFromStage] | None
     """Keeps what an earlier run did, where that was asked for."""
     questions: OpenQuestions

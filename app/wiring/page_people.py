@@ -33,7 +33,7 @@ from handlers.access import approvals as answering
 from handlers.access import policy as access_policy
 from handlers.access import steering
 from handlers.access.issues import Refusal
-from handlers.access.steering import Standing
+from handlers.access.steering import LaneFacts
 
 MOST_KNOWN, KNOWN_SECONDS = 10_000, 60.0
 """Answers about who may read what, and for how long each is used."""
@@ -127,7 +127,7 @@ class GitHubPeople:
             most = self._bounds.run
             # The page holds what is granted, and looks whether another run is under way.
             again = command.verb == "retry"
-            standing = Standing(live=not again, ended=again, room=most, most=most)
+            standing = LaneFacts(live=not again, ended=again, room=most, most=most)
             refusal = steering.decide(command, facts, standing)
         if refusal is None and command.verb not in FREE:
             found = await read_policy(self._github, command.installation_id, command.repository)

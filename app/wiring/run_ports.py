@@ -14,7 +14,7 @@ from agents.requests import (
     Request,
     request_of,
 )
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from app.alerts.admission import AlertContext
 from app.alerts.earlier_runs import StoredEarlierRuns
 from app.attestation.attestor import TOLD, Attestor
@@ -90,7 +90,7 @@ class RunPortsFactory:
             github,
             reporter,
             source,
-            Ports(
+            RunPorts(
                 model=BaitedModel(parts.model, bait),
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
@@ -144,7 +144,7 @@ class RunPortsFactory:
             request,
             run_id,
             parts.redactor,
-            remember=partial(parts.runs.comment_is, run_id),
+            remember=partial(parts.runs.record_comment, run_id),
             comment_id=await parts.runs.comment_of(run_id),
             caution=build_caution(parts.sandbox),
             pages=parts.settings.pages_for_people,

@@ -57,7 +57,7 @@ from app.wiring.audited import record_replaced, record_settings, record_token
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
-from handlers.notifications import BoardTicked, Notice, PullClosed, Suspicion
+from handlers.notifications import BoardTicked, Notification, PullClosed, Suspicion
 
 log = structlog.get_logger()
 
@@ -307,7 +307,7 @@ def _make_takers(
     commands: CommandHandler,
     queue: RunQueue,
     closed: NotificationHandler,
-) -> dict[type[Notice], NotificationHandler]:
+) -> dict[type[Notification], NotificationHandler]:
     """Return what takes the notices that runs come of; `closed`: what hears of ends before."""
     database, policy = parts.database, partial(read_policy, github)
     return {

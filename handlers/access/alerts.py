@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.policy import POLICY_PATH, Remediation
-from agents.requests import Frozen, OnMerge, RemediateAlert, Told
+from agents.requests import AlertSummary, Frozen, OnMerge, RemediateAlert
 from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, refusal
 
 
@@ -43,7 +43,7 @@ def policy_wants(request: RemediateAlert, policy: Remediation) -> Refusal | None
     return _refuse_silently(policy_wants.__name__, text)
 
 
-def find_objection(told: Sequence[Told], policy: Remediation) -> str:
+def find_objection(told: Sequence[AlertSummary], policy: Remediation) -> str:
     """Return why none of these alerts is worth a run to the policy; empty where one is."""
     severe = [each for each in told if each.severity in policy.severities]
     if told and not severe:
@@ -89,7 +89,7 @@ def refuse_suspended(request: RemediateAlert) -> Refusal:
     return _refuse_silently("installation_active", text)
 
 
-def _for_development(told: Told) -> bool:
+def _for_development(told: AlertSummary) -> bool:
     return told.scope == "development"
 
 

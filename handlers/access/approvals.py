@@ -36,7 +36,7 @@ class AnsweredApproval(Frozen):
     """The branch has another head than when the approval was asked for."""
 
 
-class Facts(Frozen):
+class ApprovalFacts(Frozen):
     """What GitHub and the store say now, not when the delivery was signed."""
 
     role_name: str = ""
@@ -58,7 +58,7 @@ class Facts(Frozen):
     """Ids of what waits for an answer on the same issue or pull request."""
 
 
-def decide(command: Command, facts: Facts) -> Refusal | None:
+def decide(command: Command, facts: ApprovalFacts) -> Refusal | None:
     """Return the first rule that speaks against the answer, or None when it counts."""
     for rule in RULES:
         if text := rule(command, facts):
@@ -68,7 +68,7 @@ def decide(command: Command, facts: Facts) -> Refusal | None:
     return None
 
 
-def by_person(command: Command, facts: Facts) -> str | None:
+def by_person(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse bots: a person is to decide."""
     if not facts.asker_is_bot:
         return None
@@ -78,7 +78,7 @@ def by_person(command: Command, facts: Facts) -> str | None:
     )
 
 
-def by_hand(_command: Command, facts: Facts) -> str | None:
+def by_hand(_command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse what an app wrote in somebody's name: nobody can tell whether they know of it."""
     if not facts.through_app:
         return None
@@ -88,7 +88,7 @@ def by_hand(_command: Command, facts: Facts) -> str | None:
     )
 
 
-def may_answer(command: Command, facts: Facts) -> str | None:
+def may_answer(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse people who could not push themselves."""
     if may_write(facts.role_name, facts.permission):
         return None
@@ -99,7 +99,7 @@ def may_answer(command: Command, facts: Facts) -> str | None:
     )
 
 
-def unedited(command: Command, facts: Facts) -> str | None:
+def unedited(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse comments that were changed: what was decided must stand where it was decided."""
     if not facts.edited:
         return None
@@ -109,7 +109,7 @@ def unedited(command: Command, facts: Facts) -> str | None:
     )
 
 
-def one_answer(command: Command, facts: Facts) -> str | None:
+def one_answer(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse a comment that says both: it is likely a quotation of the question."""
     if not facts.contradicted:
         return None
@@ -119,7 +119,7 @@ def one_answer(command: Command, facts: Facts) -> str | None:
     )
 
 
-def one_approval(command: Command, facts: Facts) -> str | None:
+def one_approval(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse answers that name none, or more than one thing: each is decided for itself."""
     name = _id(command)
     if not name or name in {"all", "everything", "any"}:
@@ -136,7 +136,7 @@ def one_approval(command: Command, facts: Facts) -> str | None:
     return None
 
 
-def known_here(command: Command, facts: Facts) -> str | None:
+def known_here(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse ids that do not belong to this issue or pull request of this repository."""
     asked = facts.asked
     if asked is not None and facts.own_button and _belongs(command, asked):
@@ -147,7 +147,7 @@ def known_here(command: Command, facts: Facts) -> str | None:
     )
 
 
-def legible(command: Command, facts: Facts) -> str | None:
+def legible(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse when the stored record is damaged: nobody knows any more what would be approved."""
     if facts.asked is None or facts.asked.readable:
         return None
@@ -157,7 +157,7 @@ def legible(command: Command, facts: Facts) -> str | None:
     )
 
 
-def still_open(command: Command, facts: Facts) -> str | None:
+def still_open(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse when it was decided before; the same answer by the same person is no other one."""
     asked = facts.asked
     if asked is None or asked.state == "waiting" or _is_same(command, asked):
@@ -168,7 +168,7 @@ def still_open(command: Command, facts: Facts) -> str | None:
     )
 
 
-def head_unmoved(command: Command, facts: Facts) -> str | None:
+def head_unmoved(command: Command, facts: ApprovalFacts) -> str | None:
     """Refuse when the branch has moved: the call would act on what nobody was shown."""
     asked = facts.asked
     if asked is None or asked.state != "waiting" or not asked.moved:

@@ -27,7 +27,7 @@ class AskerFacts(Frozen):
     installation_suspended: bool = False
 
 
-class Facts(AskerFacts):
+class IssueFacts(AskerFacts):
     """What GitHub says of the asker and of the issue."""
 
     issue_open: bool = True
@@ -93,7 +93,7 @@ VERBS = {"address_review": "address", "update_branch": "update", "revert_change"
 """The verb of `/bot` that asks for each kind of request the first time."""
 
 
-def decide(request: ResolveIssue, facts: Facts) -> Refusal | None:
+def decide(request: ResolveIssue, facts: IssueFacts) -> Refusal | None:
     """Return the first rule that speaks against the request, or None when it may run."""
     for rule in RULES[request.via]:
         if text := rule(request, facts):
@@ -142,7 +142,7 @@ def asker_may_write(request: Request, facts: AskerFacts) -> str | None:
     )
 
 
-def still_issue(request: ResolveIssue, facts: Facts) -> str | None:
+def still_issue(request: ResolveIssue, facts: IssueFacts) -> str | None:
     """Refuse pull requests, which GitHub lists as issues too."""
     if not facts.is_pull_request:
         return None
@@ -152,7 +152,7 @@ def still_issue(request: ResolveIssue, facts: Facts) -> str | None:
     )
 
 
-def issue_open(request: ResolveIssue, facts: Facts) -> str | None:
+def issue_open(request: ResolveIssue, facts: IssueFacts) -> str | None:
     """Refuse issues that were closed in the meantime."""
     if facts.issue_open:
         return None
@@ -162,7 +162,7 @@ def issue_open(request: ResolveIssue, facts: Facts) -> str | None:
     )
 
 
-def label_on(request: ResolveIssue, facts: Facts) -> str | None:
+def label_on(request: ResolveIssue, facts: IssueFacts) -> str | None:
     """Refuse when the label was taken off: that is how people call a request back."""
     if request.label in facts.labels:
         return None
@@ -172,7 +172,7 @@ def label_on(request: ResolveIssue, facts: Facts) -> str | None:
     )
 
 
-def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
+def text_unchanged(request: ResolveIssue, facts: IssueFacts) -> str | None:
     """Refuse when somebody other than the asker has changed what the asker approved."""
     if not facts.edited or (facts.editor and facts.editor.id == request.asked_by.id):
         return None
@@ -209,7 +209,7 @@ def may_write(role_name: str, permission: str) -> bool:
     return role_name not in MAY_NOT_WRITE and permission in {"write", "admin"}
 
 
-Rule = Callable[[ResolveIssue, Facts], str | None]
+Rule = Callable[[ResolveIssue, IssueFacts], str | None]
 
 # The order in which people want to hear of it: who asked, then what about.
 BY_LABEL: tuple[Rule, ...] = (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from agents.requests import Command, Frozen, Verb
-from handlers.access.approvals import ABOUT_WHO, Facts
+from handlers.access.approvals import ABOUT_WHO, ApprovalFacts
 from handlers.access.issues import Refusal
 from handlers.command_parser import VERBS
 from handlers.issue_comment import UNREADABLE
@@ -29,7 +29,7 @@ BEGIN = (
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
 
-class Standing(Frozen):
+class LaneFacts(Frozen):
     """What the store says of the issue now."""
 
     live: bool = False
@@ -44,10 +44,10 @@ class Standing(Frozen):
     """Dollars that the operator lets one run spend."""
 
 
-Rule = Callable[[Command, Standing], str | None]
+Rule = Callable[[Command, LaneFacts], str | None]
 
 
-def decide(command: Command, facts: Facts, standing: Standing) -> Refusal | None:
+def decide(command: Command, facts: ApprovalFacts, standing: LaneFacts) -> Refusal | None:
     """Return the first rule that speaks against the command, or None when it counts."""
     who = ((rule.__name__, rule(command, facts)) for rule in ABOUT_WHO)
     what = ((rule.__name__, rule(command, standing)) for rule in RULES.get(command.verb, ()))
@@ -58,7 +58,7 @@ def decide(command: Command, facts: Facts, standing: Standing) -> Refusal | None
     return None
 
 
-def known_command(command: Command, _standing: Standing) -> str | None:
+def known_command(command: Command, _standing: LaneFacts) -> str | None:
     """Refuse words that mean nothing, and say what was likely meant."""
     word = command.words if _WORD.fullmatch(command.words) else ""
     close = get_close_matches(word.lower(), list(VERBS), n=1)
@@ -67,14 +67,14 @@ def known_command(command: Command, _standing: Standing) -> str | None:
     return f"{named} is no command.{meant} There are {COMMANDS}."
 
 
-def amount_readable(command: Command, _standing: Standing) -> str | None:
+def amount_readable(command: Command, _standing: LaneFacts) -> str | None:
     """Refuse a budget without an amount."""
     if command.usd is not None:
         return None
     return "it is not clear how many dollars more you mean. Write it like `/bot budget +$2`."
 
 
-def under_way(command: Command, standing: Standing) -> str | None:
+def under_way(command: Command, standing: LaneFacts) -> str | None:
     """Refuse to steer where no run is live."""
     if standing.live:
         return None
@@ -85,7 +85,7 @@ def under_way(command: Command, standing: Standing) -> str | None:
     )
 
 
-def room_left(_command: Command, standing: Standing) -> str | None:
+def room_left(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse more than the operator allows."""
     if standing.room > 0:
         return None
@@ -95,14 +95,14 @@ def room_left(_command: Command, standing: Standing) -> str | None:
     )
 
 
-def heard_of(_command: Command, standing: Standing) -> str | None:
+def heard_of(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse to tell of runs where there was none."""
     if standing.live or standing.ended:
         return None
     return f"Fettle has not worked on this, so there is nothing to tell. {BEGIN}"
 
 
-def author_known(command: Command, _standing: Standing) -> str | None:
+def author_known(command: Command, _standing: LaneFacts) -> str | None:
     """Refuse issues and pull requests whose author's account is gone."""
     shown = command.issue is not None or command.pull_request is not None
     if shown or command.via in ("button", "page"):  # they show none: the last run was shown it
@@ -113,7 +113,7 @@ def author_known(command: Command, _standing: Standing) -> str | None:
     )
 
 
-def on_pull_request(command: Command, _standing: Standing) -> str | None:
+def on_pull_request(command: Command, _standing: LaneFacts) -> str | None:
     """Refuse on an issue what takes a branch and its reviews."""
     if command.issue is None:
         return None
@@ -123,7 +123,7 @@ def on_pull_request(command: Command, _standing: Standing) -> str | None:
     )
 
 
-def nothing_under_way(_command: Command, standing: Standing) -> str | None:
+def nothing_under_way(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse a second run beside the first."""
     if not standing.live:
         return None
@@ -133,28 +133,28 @@ def nothing_under_way(_command: Command, standing: Standing) -> str | None:
     )
 
 
-def nothing_at_work(_command: Command, standing: Standing) -> str | None:
+def nothing_at_work(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse to take back what is still being done."""
     if not standing.live:
         return None
     return "a run is under way. Write `/bot cancel` first, and `/bot undo` once it has ended."
 
 
-def something_done(_command: Command, standing: Standing) -> str | None:
+def something_done(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse to take back where nothing was done."""
     if standing.ended:
         return None
     return f"no run has worked on this yet, so there is nothing to take back. {BEGIN}"
 
 
-def something_ended(_command: Command, standing: Standing) -> str | None:
+def something_ended(_command: Command, standing: LaneFacts) -> str | None:
     """Refuse to retry where no run has ended."""
     if standing.ended:
         return None
     return f"no run has worked on this yet, so there is none to take up again. {BEGIN}"
 
 
-def beginning_known(command: Command, standing: Standing) -> str | None:
+def beginning_known(command: Command, standing: LaneFacts) -> str | None:
     """Refuse to begin at a stage that the last run did not do."""
     names = dict.fromkeys(each.partition("/")[0] for each in standing.stages)
     if not command.stage or command.stage in (*names, *standing.stages):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from agents.requests import Severity, Told, folder_of_manifest
+from agents.requests import AlertSummary, Severity, folder_of_manifest
 from handlers.payloads.common import Account, Id, Installation, RepositoryView, Url, View
 
 MOST_PACKAGE = 300
@@ -73,10 +73,10 @@ class AlertView(View):
         return folder_of_manifest(self.ecosystem, self.dependency.manifest_path)
 
     @property
-    def severity_told(self) -> Told:
+    def severity_told(self) -> AlertSummary:
         """Return what the policy judges by: severity and scope."""
         severity, scope = self.security_vulnerability.severity, self.dependency.scope or ""
-        return Told(alert=self.number, severity=severity, scope=scope)
+        return AlertSummary(alert=self.number, severity=severity, scope=scope)
 
     @property
     def fault(self) -> str:

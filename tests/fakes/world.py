@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
-from agents.run import Ports, Run, StageContext, Standing
+from agents.run import Run, RunPorts, RunState, StageContext
 from tests.fakes.model import ListModel, MemoryJournal
 from tests.fakes.people import MemoryApprovals
 from tests.fakes.publishing import MemoryPublisher
@@ -99,7 +99,7 @@ class World:
             StageContext(
                 id="0006-run",
                 request=request,
-                ports=Ports(
+                ports=RunPorts(
                     model=self.model,
                     journal=self.journal,
                     source=self.source,
@@ -124,7 +124,7 @@ class World:
                 limits=self.limits,
                 clock=lambda: self.now,
                 wall=lambda: self.wall,
-                standing=Standing(tainted=self.tainted),
+                standing=RunState(tainted=self.tainted),
             )
         )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import handlers
-from agents.requests import RemediateAlert, Repository, Told, request_of
+from agents.requests import AlertSummary, RemediateAlert, Repository, request_of
 from handlers.ignored import Ignored
 from handlers.notifications import AlertClosed, notice_of
 
@@ -65,7 +65,7 @@ def test_an_open_alert_asks_for_its_package_to_be_mended(action):
     assert isinstance(found, RemediateAlert)
     assert (found.repository, found.installation_id, found.number) == (REPOSITORY, 4242, 0)
     assert (found.ecosystem, found.package, found.directory) == ("npm", "minimist", "web")
-    assert found.told == (Told(alert=7, severity="critical", scope="runtime"),)
+    assert found.told == (AlertSummary(alert=7, severity="critical", scope="runtime"),)
     assert (found.via, found.alerts, found.severities) == ("alert", (), ())
     assert found.repository_url == "https://github.com/octo/hello"
     assert found.unasked

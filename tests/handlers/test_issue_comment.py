@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 import handlers
-from agents.requests import Person, Shown
+from agents.requests import Person, ShownSubject
 from handlers.ignored import Ignored
 from handlers.issue_comment import UNREADABLE, digest
 
@@ -121,7 +121,7 @@ def test_a_retry_carries_the_issue_as_the_delivery_showed_it():
     issue = {**PAYLOAD["issue"], "body": "It fails.", "user": {"login": "jo", "id": 4}}
     [command] = route(comment=comment(body="/bot retry from implement"), issue=issue)
     assert command.stage == "implement"
-    assert command.issue == Shown(
+    assert command.issue == ShownSubject(
         title="t", body="It fails.", author=Person(id=4, login="jo"), url=URL
     )
 
@@ -135,7 +135,7 @@ def test_what_nobody_can_be_named_for_is_not_carried(issue, body):
 
 @pytest.mark.parametrize("verb", ["retry", "address", "update"])
 def test_what_asks_for_a_run_says_whether_it_stands_on_a_pull_request(verb):
-    shown = Shown(title="t", body="", author=Person(id=4, login="jo"), url=URL)
+    shown = ShownSubject(title="t", body="", author=Person(id=4, login="jo"), url=URL)
     author = {"user": {"login": "jo", "id": 4}}
     said = comment(body=f"/bot {verb}")
     [command] = route(comment=said, issue={**PULL, **author})

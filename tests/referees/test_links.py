@@ -10,7 +10,7 @@ import pytest
 from anthropic.types import ImageBlockParam
 from pydantic import TypeAdapter, ValidationError
 
-from agents.ports import NewSubIssue, Tracker
+from agents.ports import Issues, NewSubIssue
 from app.github.issues.adapter import GitHubIssues
 from tests.app.github.attachments.image_samples import gif, jpeg, png, webp
 from tests.referees.link_calls import make_link_calls
@@ -80,5 +80,5 @@ async def open_tracker(scene, issue):
     """Hold the tracker of a run on this issue."""
     async with open_client(scene) as us:
         run_id = f"{int(time.time() * 1e6):016x}-5e3f"
-        tracker: Tracker = GitHubIssues(us, request_for(scene, issue), run_id, REDACTOR, settle=0)
+        tracker: Issues = GitHubIssues(us, request_for(scene, issue), run_id, REDACTOR, settle=0)
         yield tracker

@@ -148,7 +148,7 @@ def _consists_of(ending: CheckEnding, names: Collection[str]) -> bool:
     """Return whether the run failed by some of these names, and by nothing else."""
     [told] = _comparable([ending])
     failed = {name for each in told.values() for name in each.names}
-    whole = all(_said_all(each) for each in told.values()) and not ending.stopped
+    whole = all(_is_complete(each) for each in told.values()) and not ending.stopped
     return whole and bool(failed) and failed <= {*names}
 
 
@@ -284,14 +284,14 @@ def _belongs(name: str, whole: str) -> bool:
 def _silent(red: Sequence[Told], now: Told) -> tuple[str, ...]:
     """Return a sentence where a program that always says how it ended says that no more."""
     for program in red[0] if red else ():
-        all_said = all(_said_all(each.get(program)) for each in red)
+        all_said = all(_is_complete(each.get(program)) for each in red)
         told = now.get(program)
         if all_said and not (told and told.ended):
             return (SILENT.format(name=program),)
     return ()
 
 
-def _said_all(told: ReportedFailures | None) -> bool:
+def _is_complete(told: ReportedFailures | None) -> bool:
     return bool(told and told.ended and told.whole)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.check_failures.lines import left_out, normalize_name
+from agents.analysis.check_failures.lines import is_truncated, normalize_name
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
@@ -39,7 +39,7 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
     names: list[str] = []
     tests: list[str] = []
     ran = sum(found[1] == "ok  " and "[no tests to run]" not in found[3] for found in packages)
-    early = left_out(lines)  # it says at its end which packages fail, but not how many tests
+    early = is_truncated(lines)  # it says at its end which packages fail, but not how many tests
     for line in lines:
         if found := _GO_TEST.match(line):
             tests.append(found[1])

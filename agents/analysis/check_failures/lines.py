@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")
 _LEFT_OUT = re.compile(r"\[\.\.\. \d+ bytes left out \.\.\.\]$")
 
 
-def left_out(lines: Sequence[str]) -> bool:
+def is_truncated(lines: Sequence[str]) -> bool:
     """Return whether the middle of the output was not kept."""
     return any(line.startswith("[... ") and _LEFT_OUT.match(line) for line in lines)
 

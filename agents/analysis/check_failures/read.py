@@ -7,7 +7,7 @@ import re
 from agents.analysis.check_failures import compiled, javascript, python
 from agents.analysis.check_failures import other_tools as others
 from agents.analysis.check_failures.findings import FINDINGS
-from agents.analysis.check_failures.lines import left_out, lines_of
+from agents.analysis.check_failures.lines import is_truncated, lines_of
 from agents.analysis.check_failures.reported import (
     FailuresByProgram,
     ReportedFailures,
@@ -50,7 +50,7 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
             found[each.name] = told
     if not found.keys() - {others.HOOKS} and (told := FINDINGS.read(lines)):
         found[FINDINGS.name] = told
-    cut = left_out(lines)
+    cut = is_truncated(lines)
     early = not exited or bool(_STOPS_EARLY.search(command))
     return FailuresByProgram(
         told={program: _limit_names(told, cut, early) for program, told in found.items()},

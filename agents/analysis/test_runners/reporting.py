@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from agents.analysis.check_failures.lines import left_out
+from agents.analysis.check_failures.lines import is_truncated
 from agents.analysis.test_runners.call import RunnerCall
 from agents.analysis.test_runners.registry import RUNNERS, list_left
 from agents.analysis.test_runners.runner import NOTHING, Additions, ReportKind
@@ -53,7 +53,7 @@ def split_files(output: str, mark: str) -> list[tuple[str, str]]:
 
     Paths in them are relative to the repository's root, as in the output for people.
     """
-    if left_out(output.splitlines()):
+    if is_truncated(output.splitlines()):
         return []
     _, *parts = output.split(f"\n{mark} ")
     named = [part.partition("\n") for part in parts]

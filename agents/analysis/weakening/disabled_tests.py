@@ -12,7 +12,7 @@ from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 
 
-def switched_off(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
+def find_disabled(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield the marks that are new: on tests that were there, or that leave out all others."""
     names = _names(suites)
     before = Counter((m.word, m.case) for suite in suites for m in find_marks(suite.before))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agents.analysis.weakening.bypassed_assertions import find_bypassed_assertions
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
-from agents.analysis.weakening.disabled_tests import find_silencers, switched_off
+from agents.analysis.weakening.disabled_tests import find_disabled, find_silencers
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings import Texts, find_loosened_settings, is_settings
 from agents.analysis.weakening.test_cases import select_tests
@@ -38,7 +38,7 @@ def find_weakening(diff: str, settings: Mapping[str, Texts] | None = None) -> tu
         *_find_deleted_tests(about, changes),
         *_data(changes),
         *find_weakened_tests(about),
-        *switched_off(about),
+        *find_disabled(about),
         *find_bypassed_assertions(about),
         *find_silencers(changes),
         *_settings(changes, settings or {}),

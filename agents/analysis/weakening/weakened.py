@@ -30,7 +30,7 @@ def find_weakened_tests(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     all_assertions = _balance(suites, lambda case: (a.text for a in case.asserted))
     all_rows = _balance(suites, lambda case: list_rows(case).elements())
     for suite in suites:
-        if not _told_as_a_whole(suite):
+        if not _summarize_file(suite):
             for case in suite.gone:
                 yield make_finding(suite.change.path, case.line, "removed", case.name)
         for before, after in suite.pairs:
@@ -40,7 +40,7 @@ def find_weakened_tests(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
             yield from _assertions(suite, before, after, all_assertions)
 
 
-def _told_as_a_whole(suite: ParsedSuite) -> bool:
+def _summarize_file(suite: ParsedSuite) -> bool:
     """Return whether the file is a test file that is deleted, of which people are told once."""
     return suite.change.new is None and is_test(suite.change.path)
 

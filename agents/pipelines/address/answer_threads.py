@@ -51,7 +51,7 @@ async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushRes
     replayed = _REPLAYED if landing.renamed else ""
     failed = _PARTLY.format(why=work.failure) if work.failure else ""
     notes = [note for note in (failed, replayed, asked, work.crafted.summary) if note]
-    url = await summed_up(run, work.with_landing(landing), ledger, notes)
+    url = await post_summary(run, work.with_landing(landing), ledger, notes)
     await remember(run, work, pushed=pushed, kept_back=bool(failed))
     run.summarize(ledger.counts(work.feedback))
     if failed:
@@ -71,7 +71,7 @@ async def _asked_again(run: StageContext, work: FeedbackWork) -> str:
     return _ASKED.format(logins=", ".join(f"`{each}`" for each in asked)) if asked else ""
 
 
-async def summed_up(
+async def post_summary(
     run: StageContext, work: FeedbackWork, ledger: Ledger, notes: Sequence[str] = ()
 ) -> str:
     """Post the table of all that was said; return its URL."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.address.answer_threads import remember, summed_up
+from agents.pipelines.address.answer_threads import post_summary, remember
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
@@ -34,7 +34,7 @@ async def keep_back(
         each.model_copy(update={"note": ""}) if each.note == why else each
         for each in ledger.entries
     )
-    comment = await summed_up(run, work, Ledger(entries=told), [why])
+    comment = await post_summary(run, work, Ledger(entries=told), [why])
     await remember(run, work, pushed="", kept_back=True)
     run.summarize("not pushed")
     return Outcome(kind="failed", text=why, url=comment)

@@ -5,7 +5,7 @@ No model writes it: the answers stand in the analysis.
 
 from __future__ import annotations
 
-from agents.pipelines.address.answer_threads import remember, summed_up
+from agents.pipelines.address.answer_threads import post_summary, remember
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
@@ -28,7 +28,7 @@ async def no_action_comment(run: StageContext, work: FeedbackWork) -> Outcome:
     """Answer without a change."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger)
-    url = await summed_up(run, work, ledger)
+    url = await post_summary(run, work, ledger)
     await remember(run, work, pushed="")
     run.summarize(ledger.counts(work.feedback))
     return Outcome(

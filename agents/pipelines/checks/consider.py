@@ -49,7 +49,7 @@ async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
     if why_not:
         run.summarize(why_not)
         return ChecksDue(covered=why_not)
-    stops = in_a_row(await reviewing_port(run).batches(), request.head) >= MOST
+    stops = count_attempts(await reviewing_port(run).batches(), request.head) >= MOST
     run.summarize("it was tried often enough" if stops else f"at {request.head[:10]}")
     return ChecksDue(stops=stops)
 
@@ -95,7 +95,7 @@ async def remember(
     await reviewing_port(run).dealt_with(batch)
 
 
-def in_a_row(batches: Sequence[Batch], head: str) -> int:
+def count_attempts(batches: Sequence[Batch], head: str) -> int:
     """Return how many of the newest pushes up to this head were made to mend checks."""
     by_push = {batch.pushed: batch for batch in batches if batch.kind == "checks" and batch.pushed}
     count = 0

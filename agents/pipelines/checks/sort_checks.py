@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import NotYet
 from agents.pipelines.checks.failures import Failures, sort
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.ports import Checking
+from agents.ports import CiChecks
 from agents.requests import FixChecks
 from agents.run import StageContext, stage
 
@@ -50,7 +50,7 @@ def _find_reason_for_silence(found: Failures) -> str:
     return _ABANDONED if found.abandoned else ""
 
 
-def checks_port(run: StageContext) -> Checking:
+def checks_port(run: StageContext) -> CiChecks:
     """Return the port of the checks."""
     port = run.ports.checking
     assert port is not None, "a run without it has ended before"

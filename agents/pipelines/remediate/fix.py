@@ -118,7 +118,7 @@ async def start_over(run: StageContext, work: Work) -> Work:
     """Take the fix back."""
     verdict = work.verdict
     assert verdict is not None, "only what was looked at is taken back"
-    back_to_base(run)
+    restore_base(run)
     if work.companions:
         return _without_companions(run, work, verdict)
     run.summarize(one_line(verdict.feedback, 120))
@@ -152,7 +152,7 @@ def _begin_again(work: Work, **more: object) -> Work:
     return Work.model_validate({name: getattr(work, name) for name in kept} | more)
 
 
-def back_to_base(run: StageContext) -> None:
+def restore_base(run: StageContext) -> None:
     """Stand where the run began, with the dependencies of then."""
     run.stands(start=run.base, head=run.base, foundation="")
     run.let_go()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agents.errors import RunError
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
-from agents.pipelines.remediate.fix import back_to_base
+from agents.pipelines.remediate.fix import restore_base
 from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Group,
@@ -131,7 +131,7 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
 @stage
 async def leave_it(run: StageContext, others: Others) -> Others:
     """Make a fix of our own after all."""
-    back_to_base(run)
+    restore_base(run)
     pull = others.adopted
     assert pull is not None, "one was taken up"
     why_not = _explain_unproved(pull, "checks that passed before fail with it.")

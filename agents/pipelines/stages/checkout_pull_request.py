@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import RunError
-from agents.ports import PullSnapshot, Reviewing
+from agents.ports import PullSnapshot, Reviews
 from agents.run import StageContext, stage
 
 _CLOSED = "#{number} was {state} before the work began, so nothing was done."
@@ -40,7 +40,7 @@ async def check_out(run: StageContext) -> PullSnapshot:
     return pull.model_copy(update={"head": head})
 
 
-def reviewing_port(run: StageContext) -> Reviewing:
+def reviewing_port(run: StageContext) -> Reviews:
     """Return the port of the run's pull request."""
     port = run.ports.reviewing
     assert port is not None, "a run on a pull request is given the port of its reviews"

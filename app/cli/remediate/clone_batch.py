@@ -10,7 +10,7 @@ from agents.errors import Cancelled, ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.requests import Repository
 from app.cli.progress import TerminalProgress
-from app.cli.remediate.seat import LONG, Seat
+from app.cli.remediate.seat import LONG, TerminalSession
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.terminal import say
 from app.clone.ask_person import CloneWaits
@@ -35,7 +35,7 @@ KEPT = "{text} Conversation and log are kept in `{folder}`."
 
 
 @dataclass
-class RemediatingClone(Seat):
+class RemediatingClone(TerminalSession):
     """One command of the operator, in a clone."""
 
     async def report(self, start: CloneStart, name: RepositoryName, scan: Scan) -> Report:

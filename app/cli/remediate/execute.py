@@ -12,7 +12,7 @@ from agents.requests import Severity
 from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.commands import Command, Options, RemediationArguments
 from app.cli.remediate.github_batch import Remediating
-from app.cli.remediate.seat import Wanted
+from app.cli.remediate.seat import SessionOptions
 from app.cli.remediate.show import show
 from app.cli.terminal import STOPPED, redactor_of, say
 from app.clone.preconditions import start_at
@@ -37,7 +37,7 @@ async def run(command: Command, said: RemediationArguments, options: Options) ->
     asked = _read_request(command, said, options)
     settings = load_settings(serving=False)
     redactor = redactor_of(settings)
-    wanted = Wanted(asked, said.model, machine_readable=said.shape == "json")
+    wanted = SessionOptions(asked, said.model, machine_readable=said.shape == "json")
     try:
         report = await _report(settings, redactor, wanted, said)
     except ConfigError:
@@ -50,7 +50,7 @@ async def run(command: Command, said: RemediationArguments, options: Options) ->
 
 
 async def _report(
-    settings: Settings, redactor: Redactor, wanted: Wanted, said: RemediationArguments
+    settings: Settings, redactor: Redactor, wanted: SessionOptions, said: RemediationArguments
 ) -> Report:
     place: RepositoryName | FoundClone | None = None
     if said.org is None and said.user is None:
@@ -115,7 +115,7 @@ def _folder(settings: Settings, command: Command, what: str) -> RepositoryName |
     return path
 
 
-def _here_alone(settings: Settings, wanted: Wanted) -> bool:
+def _here_alone(settings: Settings, wanted: SessionOptions) -> bool:
     """Return whether the clone is all there is: without an App, what to mend is in the file."""
     if wanted.asked.scan is None:
         return False

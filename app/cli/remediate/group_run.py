@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import RemediateAlert, request_of
-from app.cli.remediate.seat import Interrupted, Seat
+from app.cli.remediate.seat import Interrupted, TerminalSession
 from app.cli.resolve.work_on_issue import SHORT
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.terminal import say
-from app.operator.follow_run import Companion, Deserted
+from app.operator.follow_run import Companion, RunAbandoned
 from app.operator.remediation_report import GroupReport, left_alone, report_ended
 from app.operator.remediation_requests import is_same_request
 from app.operator.submit import hand_over, is_served
-from app.runs.follow import Follower, Seen
+from app.runs.follow import Follower, RunSnapshot
 from app.store.database import Database
 from app.store.runs import History, Lanes, Runs, StoredApprovals, StoredJournal
 
@@ -41,7 +41,7 @@ WAITS = (
 class GroupRuns:
     """Has one run after the other work on a group of alerts."""
 
-    seat: Seat
+    seat: TerminalSession
     database: Database
     ring: Callable[[], object] = lambda: None
     """Called when something was handed over that this process has to take."""
@@ -78,7 +78,7 @@ class GroupRuns:
         )
         try:
             seen = await self._stay(companion, run_id)
-        except Deserted:
+        except RunAbandoned:
             text = DESERTED.format(run=run_id[:SHORT])
             return left_alone(group, text, "infra_error").model_copy(update={"run": run_id})
         outcome = seen.run.outcome
@@ -91,7 +91,7 @@ class GroupRuns:
         progress.end("done" if done.result in ENDED else "failed")
         return done
 
-    async def _stay(self, companion: Companion, run_id: str) -> Seen:
+    async def _stay(self, companion: Companion, run_id: str) -> RunSnapshot:
         try:
             return await self.seat.unless_stopped(companion.stay())
         except Interrupted:

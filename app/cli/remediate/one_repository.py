@@ -9,7 +9,7 @@ from agents.errors import ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
-from app.cli.remediate.seat import LONG, Interrupted, Seat
+from app.cli.remediate.seat import LONG, Interrupted, TerminalSession
 from app.cli.terminal import say
 from app.github.alerts.adapter import NoAlerts
 from app.github.transport import GitHub
@@ -34,7 +34,7 @@ ARCHIVED = "It is archived, so nothing can be changed in it."
 class OneByOne:
     """Works on one repository after the other."""
 
-    seat: Seat
+    seat: TerminalSession
     github: GitHub
     runs: GroupRuns
     places: Places

@@ -25,7 +25,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SessionOptions:
     """What is asked for."""
 
     asked: RemediationOptions
@@ -36,12 +36,12 @@ class Wanted:
 
 
 @dataclass
-class Seat:
+class TerminalSession:
     """Where the person sits: what they want, what they see, and that they may leave."""
 
     settings: Settings
     redactor: Redactor
-    wanted: Wanted
+    wanted: SessionOptions
     here: bool = False
     """Whether this process does the work; else a server does."""
     stop: asyncio.Event = field(init=False)

@@ -26,14 +26,14 @@ from app.clone.log import logging_to
 from app.clone.result import exit_code, refer_to
 from app.config.settings import Settings
 from app.github.transport import GitHub
-from app.operator.follow_run import Companion, Deserted
+from app.operator.follow_run import Companion, RunAbandoned
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted, request_for, undo_for
 from app.operator.local_worker import require_own, work_here
 from app.operator.submit import hand_over, is_served
 from app.operator.take_back import take_back
 from app.records.approvals import StoredApproval
-from app.runs.follow import Follower, Seen
+from app.runs.follow import Follower, RunSnapshot
 from app.sandbox.path_permissions import make_data_folder
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -157,7 +157,7 @@ class AtTheTerminal:
                     say(HELD)
                 return STOPPED
             seen = staying.result()
-        except Deserted:
+        except RunAbandoned:
             say(DESERTED)
             return PERSON
         finally:
@@ -172,7 +172,7 @@ class AtTheTerminal:
 
     # --- how it ends ----------------------------------------------------------------------------
 
-    def _tell_end(self, seen: Seen, request: Request) -> int:
+    def _tell_end(self, seen: RunSnapshot, request: Request) -> int:
         outcome = seen.run.outcome
         code = code_of(request, outcome) if outcome is not None else 1
         self.progress.end("failed" if code == 1 else "done")
@@ -193,7 +193,7 @@ class AtTheTerminal:
         Console().print(Text(make_visible(refer_to(seen.run.id, *made))), soft_wrap=True)
         return code
 
-    def _tell_wait(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
+    def _tell_wait(self, seen: RunSnapshot, request: Request, asked: list[StoredApproval]) -> int:
         self.progress.end("stopped")
         if self.json:
             waits = {"waits_for": [each.id for each in asked] or ["an answer"], "url": request.url}
@@ -207,7 +207,7 @@ class AtTheTerminal:
             say(IDLE)
         return PERSON
 
-    def _describe(self, seen: Seen) -> dict[str, Any]:
+    def _describe(self, seen: RunSnapshot) -> dict[str, Any]:
         return describe_run(seen.run, self.redactor, short=seen.run.id[:SHORT], clone=False)
 
 

@@ -13,10 +13,10 @@ from agents.requests import Person, Request, ResolveIssue
 from app.github.access.roles import role_of
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound, Suspended
-from handlers.access.issues import Facts
+from handlers.access.issues import IssueFacts
 
 
-async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
+async def issue_facts(client: InstallationClient, request: ResolveIssue) -> IssueFacts:
     """Return the facts that hold now.
 
     Raises RunError when the issue is gone, or its number leads to another repository.
@@ -25,11 +25,11 @@ async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Fact
         about_asker = await asker_role(client, request)
         issue = await found_at(client, request, load_document("issue_facts"))
     except Suspended:
-        return Facts(installation_suspended=True)
+        return IssueFacts(installation_suspended=True)
     if issue["__typename"] != "Issue":
-        return Facts(**about_asker, is_pull_request=True)
+        return IssueFacts(**about_asker, is_pull_request=True)
     editors = _editors(issue, request)
-    return Facts(
+    return IssueFacts(
         **about_asker,
         issue_open=issue["state"] == "OPEN",
         labels=tuple(label["name"] for label in issue["labels"]["nodes"]),

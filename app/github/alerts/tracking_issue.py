@@ -17,7 +17,7 @@ import structlog
 
 from agents.errors import RunError, ToolError
 from agents.policy import Found, InvalidPolicy
-from agents.ports import Alerts, Asking
+from agents.ports import Alerts, ApprovalRequest
 from agents.remediation import PREFIX, rule_of
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
@@ -57,7 +57,7 @@ log = structlog.get_logger()
 class IssueNumbers(Protocol):
     """The stored runs, each with the issue on which it speaks."""
 
-    async def number_is(self, run_id: str, number: int) -> None:
+    async def record_number(self, run_id: str, number: int) -> None:
         """Remember the issue on which the run speaks to people."""
 
     async def place_of(self, request: Request) -> int:
@@ -146,7 +146,7 @@ class TrackingIssue(ConversationThread):
         found = await self._policy()
         return not isinstance(found, InvalidPolicy) and found.policy.remediation.tell_failures
 
-    async def redact_question(self, asking: Asking) -> Asking:
+    async def redact_question(self, asking: ApprovalRequest) -> ApprovalRequest:
         """Return the question without anything that the public must not learn.
 
         Raises ToolError where the question cannot be asked in public at all.
@@ -189,7 +189,7 @@ class TrackingIssue(ConversationThread):
     async def _set_number(self, number: int) -> None:
         if self.request.number != number:
             self.request = self._about.model_copy(update={"number": number})
-        await self._runs.number_is(self._run_id, number)
+        await self._runs.record_number(self._run_id, number)
 
     async def _find_known(self, client: InstallationClient) -> Issue | None:
         """Return the issue that is known, as it is now; None where it is gone, or another's."""

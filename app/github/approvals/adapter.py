@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from agents.errors import FettleError
-from agents.ports import Approval, Asking
+from agents.ports import Approval, ApprovalRequest
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
 from app.github.transport import ConversationThread, GitHub
@@ -36,7 +36,7 @@ class GitHubApprovals:
         self._comment = ApprovalComment(github, request, approvals, redactor)
         self._shown: dict[str, str] = {}
 
-    async def ask(self, asking: Asking) -> Approval:
+    async def ask(self, asking: ApprovalRequest) -> Approval:
         """Return the approval of this question; a new question is stored, then shown to people.
 
         A repeated call updates the comment, since people may decide elsewhere. A decision holds

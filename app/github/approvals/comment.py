@@ -67,7 +67,7 @@ class ApprovalComment:
         comments = MarkedComments(self._github, self._request, stored.run_id, settle=self._settle)
         posted = await comments.say(comment_key(stored.id), text)
         if posted.id != stored.comment_id:
-            await self._approvals.comment_is(stored.id, posted.id)
+            await self._approvals.record_comment(stored.id, posted.id)
         if posted.text != text:
             await comments.change(posted.id, comment_key(stored.id), text, yielding=False)
         if stored.branch is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.ports import Asking
+from agents.ports import ApprovalRequest
 from agents.requests import Request
 from agents.run import Outcome
 
@@ -26,7 +26,7 @@ class ConversationThread:
         del outcome
         return None
 
-    async def redact_question(self, asking: Asking) -> Asking:
+    async def redact_question(self, asking: ApprovalRequest) -> ApprovalRequest:
         """Return the question as people there may read it. Raises ToolError where they may not."""
         return asking
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select
 
-from agents.requests import RemediateAlert, Told
+from agents.requests import AlertSummary, RemediateAlert
 from app.store.database import Database
 from app.store.runs.lanes import LIVE
 from app.store.tables import runs, steers, told_alerts
@@ -37,13 +37,13 @@ class AlertRuns:
         """
         return await self._database.write(lambda c: _cover(c, ask_id, request))
 
-    async def list_told_alerts(self, run_id: str) -> tuple[Told, ...]:
+    async def list_told_alerts(self, run_id: str) -> tuple[AlertSummary, ...]:
         """Return the alerts that were added to the run beside its own."""
         mine = (told_alerts.c.run_id == run_id, told_alerts.c.alert != NO_MORE)
         columns = (told_alerts.c.alert, told_alerts.c.severity, told_alerts.c.scope)
         query = select(*columns).where(*mine).order_by(told_alerts.c.ask_id)
         rows = await self._database.read(lambda c: c.execute(query).mappings().all())
-        return tuple(Told.model_validate(dict(row)) for row in rows)
+        return tuple(AlertSummary.model_validate(dict(row)) for row in rows)
 
     async def close(self, run_id: str, *, seen: int) -> bool:
         """Let the run take no further alerts; False when more than `seen` were added meanwhile."""
@@ -93,7 +93,7 @@ def _close(connection: Connection, run_id: str, seen: int) -> bool:
     if (connection.scalar(select(func.count()).where(*mine)) or 0) > seen:
         return False
     if not _is_closed(connection, run_id):
-        _tell(connection, f"{run_id}!"[-100:], run_id, Told(alert=NO_MORE, severity="low"))
+        _tell(connection, f"{run_id}!"[-100:], run_id, AlertSummary(alert=NO_MORE, severity="low"))
     return True
 
 
@@ -109,7 +109,7 @@ def _is_closed(connection: Connection, run_id: str) -> bool:
     return connection.scalar(select(told_alerts.c.ask_id).where(*shut).limit(1)) is not None
 
 
-def _tell(connection: Connection, ask_id: str, run_id: str, told: Told) -> None:
+def _tell(connection: Connection, ask_id: str, run_id: str, told: AlertSummary) -> None:
     row = {"ask_id": ask_id, "run_id": run_id, "at": time.time(), **told.model_dump()}
     connection.execute(insert(told_alerts).values(row))
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.errors import RunError
-from agents.ports import Asking
+from agents.ports import ApprovalRequest
 from app.records.approvals import StoredApproval
 from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database, drop_unstorable
@@ -50,7 +50,7 @@ class StoredApprovals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask_once(self, run_id: str, asking: Asking) -> StoredApproval:
+    async def ask_once(self, run_id: str, asking: ApprovalRequest) -> StoredApproval:
         """Return the row of this question, inserted if it is new.
 
         Where the commit has moved since, the same call is another question: the old row becomes
@@ -58,7 +58,7 @@ class StoredApprovals:
         """
         return await self._database.write(lambda c: _insert_question(c, run_id, asking))
 
-    async def comment_is(self, ident: str, comment_id: int) -> None:
+    async def record_comment(self, ident: str, comment_id: int) -> None:
         """Remember the id of the comment that asks for this approval."""
         change = update(approvals).where(approvals.c.id == ident).values(comment_id=comment_id)
         await self._database.write(lambda c: c.execute(change))
@@ -179,7 +179,9 @@ def _describe_decision(approval: StoredApproval, verdict: Decision) -> Privilege
     )
 
 
-def _insert_question(connection: Connection, run_id: str, asking: Asking) -> StoredApproval:
+def _insert_question(
+    connection: Connection, run_id: str, asking: ApprovalRequest
+) -> StoredApproval:
     which = (
         approvals.c.run_id == run_id,
         approvals.c.session == asking.session,
@@ -199,7 +201,7 @@ def _insert_question(connection: Connection, run_id: str, asking: Asking) -> Sto
     return approval_in(connection.execute(approval_rows().where(*which)).one())
 
 
-def _insert(connection: Connection, run_id: str, asking: Asking) -> None:
+def _insert(connection: Connection, run_id: str, asking: ApprovalRequest) -> None:
     now = time.time()
     row = {
         **asking.model_dump(exclude={"days", "arguments", "reason", "branch_head"}),
@@ -220,7 +222,7 @@ def _insert(connection: Connection, run_id: str, asking: Asking) -> None:
             return
 
 
-def _idents(run_id: str, asking: Asking) -> Iterator[str]:
+def _idents(run_id: str, asking: ApprovalRequest) -> Iterator[str]:
     """Yield ids for this asking: the first that no other has is its own."""
     number = 0
     while True:
@@ -286,10 +288,10 @@ def approval_in(row: Row[Any]) -> StoredApproval:
     )
 
 
-def _to_asking(row: Row[Any]) -> Asking | None:
+def _to_asking(row: Row[Any]) -> ApprovalRequest | None:
     """Return what was asked; None when the row does not say it any more."""
     with suppress(ValueError, ValidationError):
-        asking = Asking(
+        asking = ApprovalRequest(
             call_id=row.call_id,
             session=row.session,
             stage=row.stage,

@@ -154,7 +154,7 @@ class Runs:
 
         return await self._database.write(end)
 
-    async def comment_is(self, run_id: str, comment_id: int) -> None:
+    async def record_comment(self, run_id: str, comment_id: int) -> None:
         """Remember the id of the run's progress comment."""
         await self._set(run_id, comment_id=comment_id)
 
@@ -168,7 +168,7 @@ class Runs:
         query = select(runs.c.moved_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query))
 
-    async def number_is(self, run_id: str, number: int) -> None:
+    async def record_number(self, run_id: str, number: int) -> None:
         """Record the issue on which the run speaks to people, where it began without one."""
         change = update(runs).where(runs.c.id == run_id, runs.c.number != number)
         await self._database.write(lambda c: c.execute(change.values(number=number)))

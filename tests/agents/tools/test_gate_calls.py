@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agents.errors import ToolError
-from agents.ports import Approval, Asking
+from agents.ports import Approval, ApprovalRequest
 from agents.text import apart
 from agents.tools.gate import call, judge, judge_apart
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
@@ -34,7 +34,7 @@ ASKED = {"path": "AGENTS.md", "content": "b"}
 
 
 def approval(arguments, *, state="approved", head="a1b2", name="write"):
-    asking = Asking(
+    asking = ApprovalRequest(
         call_id="1",
         session="implement/1",
         stage="implement/1",

@@ -11,7 +11,7 @@ import pytest
 from agents import tools
 from agents.errors import ToolError
 from agents.policy import Policy, Rule
-from agents.ports import Approval, Asking, CommandResult
+from agents.ports import Approval, ApprovalRequest, CommandResult
 from agents.tools.base import Capability
 from agents.tools.gate import call, judge
 
@@ -31,7 +31,7 @@ def tree(tree):
 
 
 def approve(arguments):
-    asking = Asking(
+    asking = ApprovalRequest(
         call_id="1", session="s", stage="implement/1", tool="bash", arguments=arguments,
         rule="r", reason="", head="",
     )  # fmt: skip

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from agents.requests import Person, Told
+from agents.requests import AlertSummary, Person
 from agents.run import Outcome
 from app.alerts.admission import AlertAdmission, RecentPolicies
 from app.github.policy.file import read_policy
@@ -44,7 +44,7 @@ def judged(alerted, access):
 
 
 def make_told(alert=1, severity="high", scope="runtime"):
-    return Told(alert=alert, severity=severity, scope=scope)
+    return AlertSummary(alert=alert, severity=severity, scope=scope)
 
 
 async def policy(alerted, text):

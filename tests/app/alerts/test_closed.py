@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Told
+from agents.requests import AlertSummary
 from app.alerts.closed import takers_of
 from app.simulator.github.state.alerts import Affected
 from app.store.alerts.remediations import Remediations
@@ -125,7 +125,9 @@ async def test_runs_that_came_after_it_and_what_people_asked_for_are_left_alone(
 async def test_an_alert_that_is_opened_again_is_not_left_to_the_run_that_ends(alerted, closed):
     alert = await alerted.alert()
     _, request = await alerted.create_run()
-    again = request.model_copy(update={"told": (Told(alert=1, severity="high"),), "via": "alert"})
+    again = request.model_copy(
+        update={"told": (AlertSummary(alert=1, severity="high"),), "via": "alert"}
+    )
     await alerted.server.fix_alert(alert)
     await closed(notice(alerted, state="fixed"))
     await alerted.server.reintroduce_alert(alert)
@@ -135,7 +137,9 @@ async def test_an_alert_that_is_opened_again_is_not_left_to_the_run_that_ends(al
 async def test_an_alert_that_is_left_to_the_run_just_then_keeps_it_going(alerted, closed):
     alert = await alerted.alert()
     run_id, request = await alerted.create_run()
-    again = request.model_copy(update={"told": (Told(alert=1, severity="high"),), "via": "alert"})
+    again = request.model_copy(
+        update={"told": (AlertSummary(alert=1, severity="high"),), "via": "alert"}
+    )
     await alerted.server.fix_alert(alert)
 
     async def reopen_alert():

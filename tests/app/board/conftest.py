@@ -54,7 +54,7 @@ class BoardScene:
         """Have a run ask for something; return the approval."""
         approvals = StoredApprovals(self.database)
         asked = await approvals.ask_once(RUN, make_asking())
-        await approvals.comment_is(asked.id, 77)
+        await approvals.record_comment(asked.id, 77)
         return await approvals.get(asked.id)
 
     async def store_fix(self, run_id, **outcome):

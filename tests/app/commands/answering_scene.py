@@ -10,7 +10,7 @@ import aiohttp.web
 import orjson
 
 import handlers
-from agents.ports import Asking
+from agents.ports import ApprovalRequest
 from agents.requests import Command
 from agents.run import Outcome
 from app.commands.handler import CommandHandler, SpendingBounds
@@ -30,7 +30,7 @@ RUN = "run-1"
 
 
 def make_asking(call_id="c1", **changes):
-    return Asking(
+    return ApprovalRequest(
         **{
             "call_id": call_id,
             "session": "implement/1",

@@ -40,7 +40,7 @@ async def status(office):
 async def test_at_work(office):
     runs = Runs(office.database)
     await runs.record_stage(RUN, "stage/check_quality/2~1")
-    await runs.comment_is(RUN, 77)
+    await runs.record_comment(RUN, 77)
     await append_answer(office, 0, "check_quality/2", ("bash", {}))
     await office.steers.insert(RUN, "k", kind="budget", usd=1.5, by="bob", via="comment")
     await runs.create("run-2", office.scene.request)

@@ -26,7 +26,7 @@ async def office(scene, database, aiohttp_server):
         scene.repository, bot(made), title="Fix", body="", head=BRANCH, base="main"
     )
     said = await comment(made, f"<!-- fettle run={RUN} key=progress -->\n**Done.** It is fixed.")
-    await Runs(database).comment_is(RUN, said.id)
+    await Runs(database).record_comment(RUN, said.id)
     return made
 
 

@@ -12,7 +12,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.regression_proof import prove
-from agents.run import Ports, Run, StageContext, Standing
+from agents.run import Run, RunPorts, RunState, StageContext
 from tests.app.git.conftest import git, write_files
 from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_resolve_issue
@@ -78,14 +78,14 @@ def at_head(estate):
         head = _commit(upstream, "head")
         git(upstream, "push", "-q", str(estate.upstream), "HEAD:main")
         await estate.mirror.fetch(estate.url, None)
-        ports = Ports(
+        ports = RunPorts(
             model=None,
             journal=None,
             source=Repositories(estate),
             publisher=None,
             reporter=RecordingReporter(),
         )
-        standing = Standing(trunk=base, base=base, start=base, head=head)
+        standing = RunState(trunk=base, base=base, start=base, head=head)
         limits = RunLimits(usd=1, turns=1, minutes=1)
         return Run(
             StageContext(

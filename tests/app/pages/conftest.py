@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from agents.requests import Told
+from agents.requests import AlertSummary
 from agents.run import Outcome
 from app.git import Mirrors
 from app.pages.ground import PageGround
@@ -93,7 +93,7 @@ class PagesScene:
     async def fix(self, ident, **outcome):
         """Store a run about two alerts that opened a pull request, and what it came to."""
         severities = enumerate(("low", "high"), start=3)
-        told = tuple(Told(alert=number, severity=each) for number, each in severities)
+        told = tuple(AlertSummary(alert=number, severity=each) for number, each in severities)
         about = build_remediate_alert(repository=REQUEST.repository, told=told)
         await Runs(self.database).create(ident, about)
         told = {"number": 9, "cancelled": False, "commit": "c" * 40, "found": {3: "a", 4: "b"}}

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
-from app.runs.follow import Follower, Waits, list_calls, stage_titles
+from app.runs.follow import Follower, WaitReason, list_calls, stage_titles
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
@@ -87,9 +87,9 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
 @pytest.mark.parametrize(
     ("record", "waits", "told"),
     [
-        ({"parked": ["k3f9"]}, Waits("approval", ("k3f9",)), ("report_parked", ("k3f9",))),
-        ({"paused_until": 9.0}, Waits("pause"), ("report_pause", "the model's server")),
-        ({"summary": "asked"}, Waits("answer"), ("report_pause", "an answer on the issue")),
+        ({"parked": ["k3f9"]}, WaitReason("approval", ("k3f9",)), ("report_parked", ("k3f9",))),
+        ({"paused_until": 9.0}, WaitReason("pause"), ("report_pause", "the model's server")),
+        ({"summary": "asked"}, WaitReason("answer"), ("report_pause", "an answer on the issue")),
     ],
 )
 async def test_what_it_waits_for_is_told_once_and_when_it_goes_on(scene, record, waits, told):

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from agents.errors import ConfigError
-from agents.ports import Asking, Turn, Usage
+from agents.ports import ApprovalRequest, Turn, Usage
 from agents.run import Outcome
 from app.config.settings import load_settings
 from app.runs.engine import Engine
@@ -102,7 +102,7 @@ async def fill(database):
     await store.create(RUN, REQUEST)
     turn = Turn(kind="answer", stage="s/1", content=[{"type": "text", "text": WORD}], usage=Usage())
     await StoredJournal(database, RUN).append("s/1", 0, turn)
-    asking = Asking(
+    asking = ApprovalRequest(
         call_id="c", session="s/1", stage="s/1", tool="bash", arguments={"command": WORD},
         rule="r", reason=WORD, head="0" * 40, days=1.0,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from agents.ports import Steer
 from agents.requests import (
     Person,
 )
-from agents.run import Outcome, Ports
+from agents.run import Outcome, RunPorts
 from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import Permit, UncachedInstallations
@@ -37,7 +37,7 @@ ROLES = {
     "renamed": (99, "write"),
 }
 
-PORTS = Ports(None, None, None, None, None)
+PORTS = RunPorts(None, None, None, None, None)
 
 
 class Client:

@@ -10,7 +10,7 @@ import pytest
 
 import handlers
 from agents.ports import Batch
-from agents.run import Ports
+from agents.run import RunPorts
 from app.github.approvals.expire import OpenQuestions
 from app.github.policy.file import read_policy
 from app.github.reporting.reporter import GitHubReporter
@@ -76,7 +76,7 @@ class GatedMachine:
             scene.github,
             reporter,
             source,
-            Ports(None, None, source, None, reporter),
+            RunPorts(None, None, source, None, reporter),
             None,
             OpenQuestions(scene.github, request, run_id, approvals, scene.redactor),
             Batches(self.database),

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.loop.budget import RunLimits
 from agents.policy import POLICY_PATH
 from agents.ports import Answer, Capabilities, CommandResult, SetupResult, Usage
-from agents.run import Ports
+from agents.run import RunPorts
 from app.clone.ask_person import CloneApprovals
 from app.observability.logging import configure_logging
 from app.runs.admission import Admission
@@ -113,7 +113,7 @@ class SilentOutlet:
 class ParkedEquipment:
     """What one run is given."""
 
-    ports: Ports
+    ports: RunPorts
 
     def wrap(self, steps, _reporter):
         """Return the steps."""
@@ -169,7 +169,7 @@ class Parked:
         source, silent = OneFileSource(), SilentOutlet()
         journal = StoredJournal(self.database, run_id)
         approvals = CloneApprovals(self.approvals, run_id)
-        return ParkedEquipment(Ports(Model(), journal, source, silent, silent, approvals))
+        return ParkedEquipment(RunPorts(Model(), journal, source, silent, silent, approvals))
 
     async def park(self, first, number):
         """Submit so many runs, and wait until all of them wait for people."""

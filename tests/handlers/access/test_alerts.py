@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.policy.parts import Remediation
-from agents.requests import Told
+from agents.requests import AlertSummary
 from handlers.access import alerts as access_alerts
 from handlers.access.alerts import AlertFacts
 from handlers.access.issues import AskerFacts
@@ -17,7 +17,7 @@ def request(*told, via="alert"):
 
 
 def alert(number=7, severity="high", scope="runtime"):
-    return Told(alert=number, severity=severity, scope=scope)
+    return AlertSummary(alert=number, severity=severity, scope=scope)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.access.approvals import RULES, AnsweredApproval, Facts, decide
+from handlers.access.approvals import RULES, AnsweredApproval, ApprovalFacts, decide
 from tests.fakes.requests import build_command
 
 COMMAND = build_command(verb="approve", approval="k3f9x2", comment_id=5, digest="d")
 ASKED = AnsweredApproval(repository_id=9, number=7, state="waiting", standing="waits for an answer")
-GOOD = Facts(role_name="write", permission="write", asked=ASKED, waiting=("k3f9x2", "q8d2aa"))
+GOOD = ApprovalFacts(
+    role_name="write", permission="write", asked=ASKED, waiting=("k3f9x2", "q8d2aa")
+)
 READER = {"role_name": "read", "permission": "read"}
 
 

@@ -40,7 +40,7 @@ def judge(request, who):
     """Return what the rules say of a request that nothing else speaks against."""
     match request:
         case ResolveIssue():
-            return issues.decide(request, issues.Facts(labels=(request.label,), **who))
+            return issues.decide(request, issues.IssueFacts(labels=(request.label,), **who))
         case RemediateAlert():
             return alerts.asked_by_people(request, issues.AskerFacts(**who))
     stands = {"review_state": "commented", "has_substance": True, "reviewed": True, "own": True}

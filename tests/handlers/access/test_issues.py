@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person
-from handlers.access.issues import BY_LABEL, RULES, Facts, decide, may_write
+from handlers.access.issues import BY_LABEL, RULES, IssueFacts, decide, may_write
 from tests.fakes.requests import MARA, build_resolve_issue
 
 REQUEST = build_resolve_issue()
-GOOD = Facts(role_name="write", permission="write", labels=("bug", "bot:resolve"))
+GOOD = IssueFacts(role_name="write", permission="write", labels=("bug", "bot:resolve"))
 SOMEONE = Person(id=9, login="someone")
 
 
@@ -75,7 +75,7 @@ def test_a_command_needs_all_but_the_label(rule):
 
 @pytest.mark.parametrize("rule", REFUSALS)
 def test_the_operator_needs_no_label_and_no_role_but_the_issue_must_stand(rule):
-    nobody = Facts(role_name="", permission="")
+    nobody = IssueFacts(role_name="", permission="")
     assert decide(BY_TERMINAL, nobody) is None
     refusal = decide(BY_TERMINAL, nobody.model_copy(update=REFUSALS[rule]))
     held = {"installation-active", "still-issue", "issue-open", "text-unchanged"}
@@ -86,7 +86,7 @@ def test_the_operator_needs_no_label_and_no_role_but_the_issue_must_stand(rule):
 
 
 def test_an_edit_by_an_unknown_editor_is_not_taken_for_the_operators():
-    refusal = decide(BY_TERMINAL, Facts(edited=True, editor=None))
+    refusal = decide(BY_TERMINAL, IssueFacts(edited=True, editor=None))
     assert refusal is not None
     assert refusal.rule == "text-unchanged"
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Person, Shown
-from handlers.access.approvals import ABOUT_WHO, Facts
-from handlers.access.steering import RULES, Standing, decide
+from agents.requests import Person, ShownSubject
+from handlers.access.approvals import ABOUT_WHO, ApprovalFacts
+from handlers.access.steering import RULES, LaneFacts, decide
 from handlers.issue_comment import UNREADABLE
 from tests.fakes.requests import build_command
 
-ISSUE = Shown(title="t", body="b", author=Person(id=4, login="jo"), url="https://example.org/12")
+ISSUE = ShownSubject(
+    title="t", body="b", author=Person(id=4, login="jo"), url="https://example.org/12"
+)
 COMMAND = build_command(verb="cancel", comment_id=5, digest="d", issue=ISSUE)
-GOOD = Facts(role_name="write", permission="write")
-LIVE = Standing(live=True, room=3.0, most=8.0)
-ENDED = Standing(ended=True, stages=("triage", "implement"))
-NOTHING = Standing()
+GOOD = ApprovalFacts(role_name="write", permission="write")
+LIVE = LaneFacts(live=True, room=3.0, most=8.0)
+ENDED = LaneFacts(ended=True, stages=("triage", "implement"))
+NOTHING = LaneFacts()
 
 
 def refuse_command(standing, facts=GOOD, **changes):
@@ -50,7 +52,7 @@ CASES = [
     ("under-way", {"verb": "budget", "usd": 2.0}, NOTHING, "the label `bot:resolve`"),
     ("under-way", {"verb": "cancel"}, ENDED, "write `/bot retry`"),
     ("under-way", {"verb": "go"}, NOTHING, "no run is under way"),
-    ("room-left", {"verb": "budget", "usd": 2.0}, Standing(live=True, most=8.0), "$8.00"),
+    ("room-left", {"verb": "budget", "usd": 2.0}, LaneFacts(live=True, most=8.0), "$8.00"),
     ("heard-of", {"verb": "status"}, NOTHING, "has not worked on this"),
     ("author-known", {"verb": "retry", "issue": None}, ENDED, "account of whoever opened this"),
     ("on-pull-request", {"verb": "address"}, LIVE, "this is an issue"),

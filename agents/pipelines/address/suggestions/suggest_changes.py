@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from agents.pipelines.address.answer_threads import remember, summarize_checks, summed_up
+from agents.pipelines.address.answer_threads import post_summary, remember, summarize_checks
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.suggestions.fork import diff_to_suggestions, format_body
@@ -40,7 +40,7 @@ async def suggest_changes(run: StageContext, work: FeedbackWork) -> Outcome:
     ]
     ledger = await answer(run, work, Ledger(entries=tuple(entries)))
     note = _SUGGESTED.format(url=url, why=work.pull.why_not)
-    await summed_up(run, work, ledger, [note])
+    await post_summary(run, work, ledger, [note])
     await remember(run, work, pushed="")
     run.summarize(f"{len(made)} suggestions")
     return Outcome(kind="comment", text=f"Suggested {len(made)} changes.", url=url)

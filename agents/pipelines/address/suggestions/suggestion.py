@@ -54,12 +54,12 @@ async def read_apart(body: str) -> tuple[Suggestion, ...]:
 async def is_alone(body: str) -> bool:
     """Return whether the comment surely says nothing beside its suggestions."""
     try:
-        return await run_apart(body, nothing_else, body)
+        return await run_apart(body, has_no_other_text, body)
     except Exhausted:
         return False
 
 
-def nothing_else(body: str) -> bool:
+def has_no_other_text(body: str) -> bool:
     """Return whether the comment says nothing beside its suggestions."""
     tokens = parse_blocks(body)
     return bool(tokens) and all(_suggests(token) for token in tokens)

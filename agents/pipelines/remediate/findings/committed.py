@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from agents.errors import ToolError
-from agents.ports import CommandResult, Kit, Network, Source
+from agents.ports import CommandResult, Kit, Network, RunRepository
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Committed:
     A lock file can be read so without a sandbox, and before dependencies are installed.
     """
 
-    source: Source
+    source: RunRepository
     commit_id: str
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from agents.analysis.languages.workspaces import is_member
 from agents.pipelines.remediate.ladder import Group, Unfit
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
-from agents.ports import Source
+from agents.ports import RunRepository
 
 PATHS = (".github/dependabot.yml", ".github/dependabot.yaml")
 _LIMIT = 100_000
@@ -56,7 +56,7 @@ class DependabotGroups:
 
 
 async def read_groups(
-    source: Source, commit: str, ecosystem: str, directory: str
+    source: RunRepository, commit: str, ecosystem: str, directory: str
 ) -> DependabotGroups:
     """Return the groups of the folder: none without a file that can be read."""
     _, text = await _read(source, commit)
@@ -90,7 +90,7 @@ def _words(value: object) -> list[str]:
     return [str(each).lower() for each in value] if isinstance(value, list) else []
 
 
-async def find_ignored(source: Source, commit: str, group: Group) -> tuple[str, str]:
+async def find_ignored(source: RunRepository, commit: str, group: Group) -> tuple[str, str]:
     """Return the file that says to ignore the group's package, and the name that it does so by.
 
     Both are empty where none does. An entry about some versions, or kinds of updates, alone does
@@ -101,7 +101,9 @@ async def find_ignored(source: Source, commit: str, group: Group) -> tuple[str, 
     return (path, name) if name else ("", "")
 
 
-async def list_ignored_versions(source: Source, commit: str, group: Group) -> tuple[str, ...]:
+async def list_ignored_versions(
+    source: RunRepository, commit: str, group: Group
+) -> tuple[str, ...]:
     """Return the ranges of the package's versions that are to be ignored.
 
     They hold for security updates, too; kinds of updates (`update-types`) hold for version updates
@@ -111,7 +113,7 @@ async def list_ignored_versions(source: Source, commit: str, group: Group) -> tu
     return tuple(await asyncio.to_thread(_list_ranges, text, group))
 
 
-async def _read(source: Source, commit: str) -> tuple[str, str]:
+async def _read(source: RunRepository, commit: str) -> tuple[str, str]:
     """Return the file's path and text; both empty where there is none that can be read."""
     for path in PATHS:
         data = await source.show(commit, path)

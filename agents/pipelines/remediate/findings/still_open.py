@@ -14,7 +14,7 @@ from agents.pipelines.remediate.ladder import (
     Unfit,
     ecosystem_of,
 )
-from agents.ports import Source
+from agents.ports import RunRepository
 from agents.requests import RemediateAlert
 from agents.text import one_line
 from agents.text import publish as safe
@@ -42,7 +42,7 @@ _UNKNOWN = "its kind is not known"
 
 
 async def why_still_open(
-    source: Source, request: RemediateAlert, base: str, advisories: Sequence[Advisory]
+    source: RunRepository, request: RemediateAlert, base: str, advisories: Sequence[Advisory]
 ) -> str:
     """Return why these alerts are open, for the pull request; `base`: what it was merged into."""
     default = request.repository.default_branch
@@ -58,7 +58,7 @@ async def why_still_open(
 
 
 async def _list_what_is_there(
-    source: Source, request: RemediateAlert, advisories: Sequence[Advisory]
+    source: RunRepository, request: RemediateAlert, advisories: Sequence[Advisory]
 ) -> str:
     """Return what is there of each package, in the order of the alerts."""
     commit = await source.fetch()
@@ -71,7 +71,7 @@ async def _list_what_is_there(
 
 
 async def _what_is_there(
-    source: Source, commit: str, request: RemediateAlert, advisories: Sequence[Advisory]
+    source: RunRepository, commit: str, request: RemediateAlert, advisories: Sequence[Advisory]
 ) -> str:
     group = Group(
         repository=request.repository.full_name,

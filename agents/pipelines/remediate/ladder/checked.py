@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agents.pipelines.remediate.ladder.ecosystem import Proving
-from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.values import Delta, Move
@@ -26,7 +26,7 @@ class Checked:
 
 
 def check(
-    footing: Footing, after: Locked, changed: Collection[str], named: Collection[str]
+    footing: ClimbContext, after: Locked, changed: Collection[str], named: Collection[str]
 ) -> Checked:
     """Compare lock file and files with what they were; `named` are the packages meant to move."""
     moves = list_moves(footing.ecosystem.scheme, footing.before, after, {footing.name, *named})
@@ -86,7 +86,7 @@ def integrity(before: Locked, after: Locked) -> Iterator[str]:
             yield f"{entry.name} {entry.version} has no hash in the lock file."
 
 
-def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
+def _files(footing: ClimbContext, changed: Collection[str]) -> Iterator[str]:
     strange = sorted(set(changed) - footing.ecosystem.files)
     if strange:
         yield f"Files other than manifests and lock files changed: {_join_names(strange)}."
@@ -94,13 +94,13 @@ def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
         yield "No file changed."
 
 
-def _vulnerable(footing: Footing, after: Locked) -> Iterator[str]:
+def _vulnerable(footing: ClimbContext, after: Locked) -> Iterator[str]:
     left = footing.list_vulnerable(after)
     if left:
         yield f"{footing.name} {_join_names(left)} is still in a vulnerable range."
 
 
-def _too_far(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
+def _too_far(footing: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
     scheme = footing.ecosystem.scheme
     for move in moves:
         way = f"{move.name} from {_join_names(move.old)} to {_join_names(move.new)}"
@@ -113,7 +113,7 @@ def _too_far(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
             yield f"It would move {way}: another major version."
 
 
-def _churn(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
+def _churn(footing: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
     forced = [move.name for move in moves if move.forced]
     if len(forced) > footing.terms.churn:
         yield (
@@ -123,7 +123,7 @@ def _churn(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
 
 
 def _evidence(
-    footing: Footing, after: Locked, changed: Collection[str], moves: Collection[Move]
+    footing: ClimbContext, after: Locked, changed: Collection[str], moves: Collection[Move]
 ) -> tuple[str, ...]:
     versions = _join_names([copy.version for copy in after.copies(footing.name)]) or "gone"
     others, locks = [move.name for move in moves if move.forced], footing.ecosystem.locks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.prove import prove
-from agents.pipelines.remediate.ladder.rungs import RUNGS, Moved, Rung
+from agents.pipelines.remediate.ladder.rungs import RUNGS, LevelResult, Rung
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
     Fix,
@@ -50,7 +50,12 @@ def to_refusal(unfit: Unfit, steps: Sequence[Step] = ()) -> Refusal:
 
 
 async def attempt(
-    footing: Footing, level: Level, rung: Rung, steps: list[Step], *, since: Footing | None = None
+    footing: ClimbContext,
+    level: Level,
+    rung: Rung,
+    steps: list[Step],
+    *,
+    since: ClimbContext | None = None,
 ) -> Fix | None:
     """Try one rung; None, and the files as they were, when it does not hold.
 
@@ -70,7 +75,7 @@ async def attempt(
     return fix.model_copy(update={"steps": tuple(steps)})
 
 
-async def verify_fix(footing: Footing, level: Level, moved: Moved) -> Fix:
+async def verify_fix(footing: ClimbContext, level: Level, moved: LevelResult) -> Fix:
     """Return the fix if all checks by code hold. Raises Stuck with each that does not."""
     proof = await prove(footing, moved.named)
     return Fix(

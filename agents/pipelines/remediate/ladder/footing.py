@@ -16,7 +16,7 @@ REJECTED = 5
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialMove:
     """A move that gets every copy out of the ranges."""
 
     changes: tuple[str, ...]
@@ -26,7 +26,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Footing:
+class ClimbContext:
     """One climb's circumstances; nothing of them changes from rung to rung."""
 
     tree: WorkTree
@@ -63,7 +63,7 @@ class Footing:
 
     async def try_to_move(
         self, pins: Mapping[str, str], free: Sequence[str] = (), *, widen: bool | None = None
-    ) -> Tried | None:
+    ) -> TrialMove | None:
         """Return what moving so makes, if every copy gets out of the ranges; None if it does not.
 
         The files are put back.
@@ -76,7 +76,7 @@ class Footing:
             return None
         finally:
             await self.put_back()
-        return Tried(tuple(changes), made) if made else None
+        return TrialMove(tuple(changes), made) if made else None
 
     def list_vulnerable(self, locked: Locked) -> list[str]:
         """Return the versions of the package that are still vulnerable."""

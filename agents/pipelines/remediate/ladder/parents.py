@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.pipelines.remediate.ladder.ecosystem import Informed, find_other_index
-from agents.pipelines.remediate.ladder.footing import REJECTED, Footing, Tried
+from agents.pipelines.remediate.ladder.footing import REJECTED, ClimbContext, TrialMove
 from agents.pipelines.remediate.ladder.values import Stuck
 
 MOST_PARENTS = 6
@@ -26,11 +26,11 @@ class ParentMoves:
     """Which packages have to move, and to which releases."""
 
     releases: Mapping[str, str]
-    made: Tried | None
+    made: TrialMove | None
     """What moving them makes, if that was the last that was tried."""
 
 
-async def find_parents_to_move(footing: Footing) -> ParentMoves:
+async def find_parents_to_move(footing: ClimbContext) -> ParentMoves:
     """Return which packages have to move to which releases. Raises Stuck when none do."""
     parents = footing.before.parents(footing.name)
     if not footing.before.tells_needs:
@@ -47,13 +47,13 @@ async def find_parents_to_move(footing: Footing) -> ParentMoves:
     return ParentMoves(found, search.made if search.tried == found else None)
 
 
-def list_ancestors(footing: Footing, parents: Mapping[str, str]) -> tuple[str, ...]:
+def list_ancestors(footing: ClimbContext, parents: Mapping[str, str]) -> tuple[str, ...]:
     """Return who may move along: what holds the parents back themselves."""
     names = [name for parent in parents for name in footing.before.ancestors(parent)]
     return tuple(dict.fromkeys(name for name in names if name not in parents))
 
 
-async def _require_configured_indexes(footing: Footing, parents: Collection[str]) -> None:
+async def _require_configured_indexes(footing: ClimbContext, parents: Collection[str]) -> None:
     """Raise Stuck where a package that may have to move comes from an index not configured here.
 
     The public index must not even learn the names of private packages.
@@ -65,7 +65,7 @@ async def _require_configured_indexes(footing: Footing, parents: Collection[str]
             raise Stuck(other)
 
 
-async def _list_admitting(footing: Footing, name: str) -> Collection[str] | None:
+async def _list_admitting(footing: ClimbContext, name: str) -> Collection[str] | None:
     """Return the releases of a parent that say of themselves that they admit the fix.
 
     None where the index does not tell: the resolver is asked about each then.
@@ -79,7 +79,7 @@ async def _list_admitting(footing: Footing, name: str) -> Collection[str] | None
         return None
 
 
-async def _releases(footing: Footing, name: str) -> list[str]:
+async def _releases(footing: ClimbContext, name: str) -> list[str]:
     """Return the releases that a parent could move to, oldest first."""
     scheme = footing.ecosystem.scheme
     old = scheme.order(copy.version for copy in footing.before.copies(name))
@@ -95,7 +95,7 @@ async def _releases(footing: Footing, name: str) -> list[str]:
     return await _without_rejected(footing, name, newer)
 
 
-async def _without_rejected(footing: Footing, name: str, newer: list[str]) -> list[str]:
+async def _without_rejected(footing: ClimbContext, name: str, newer: list[str]) -> list[str]:
     """Leave out the newest releases that must not be taken; the others are asked about later."""
     for _ in range(REJECTED):
         if not newer or not await footing.ecosystem.objection(footing.tree, name, newer[-1]):
@@ -108,13 +108,13 @@ async def _without_rejected(footing: Footing, name: str, newer: list[str]) -> li
 class _Search:
     """Asks the resolver which releases are enough."""
 
-    footing: Footing
+    footing: ClimbContext
     releases: Mapping[str, Sequence[str]]
     admitting: Mapping[str, Collection[str] | None]
     tries: int = field(default=0)
     tried: Mapping[str, str] = field(default_factory=dict)
     """What was tried last."""
-    made: Tried | None = None
+    made: TrialMove | None = None
     """What that made, if it was enough."""
 
     async def smallest(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from agents.pipelines.remediate.ladder.checked import LISTED, check
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Proving, find_young
-from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Move, Stuck, Terms
 from agents.ports import WorkTree
@@ -30,7 +30,7 @@ class Proof(Frozen):
     """Whether the repository's own requirements are all as they were."""
 
 
-async def prove(footing: Footing, named: Collection[str]) -> Proof:
+async def prove(footing: ClimbContext, named: Collection[str]) -> Proof:
     """Check the files as they are. Raises Stuck with each check that does not hold."""
     ecosystem, tree = footing.ecosystem, footing.tree
     after = await ecosystem.read(tree)
@@ -85,5 +85,5 @@ async def judge(
     await tree.restore(start)
     before = await ecosystem.read(tree)
     await tree.restore(result)
-    footing = Footing(tree, ecosystem, group, terms, name, ranges, before, (), start)
+    footing = ClimbContext(tree, ecosystem, group, terms, name, ranges, before, (), start)
     return await prove(footing, {name, *(own.name for own in before.own)})

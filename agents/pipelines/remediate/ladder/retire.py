@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agents.pipelines.remediate.ladder.climb import attempt, to_refusal, verify_fix
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.rungs import RUNGS, Moved
+from agents.pipelines.remediate.ladder.rungs import RUNGS, LevelResult
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
     Fix,
@@ -61,7 +61,7 @@ async def do_without(
         await ecosystem.relock(tree, {})
         after = await ecosystem.read(tree)
         if not since.list_vulnerable(after):
-            fix = await _as_it_is(since, steps)
+            fix = await _fix_without_override(since, steps)
             needed = _CANNOT.format(why=steps[-1].why if steps else "")
         else:
             fix = await _climb_without_override(since, again(gone), steps)
@@ -79,17 +79,17 @@ async def do_without(
 
 async def _survey_with_override(
     tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms, start: str
-) -> Footing:
+) -> ClimbContext:
     """Return the files with the override: what everything is held against."""
     name = ecosystem.name_of(group.package)
     ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
     before = await ecosystem.read(tree)
-    return Footing(tree, ecosystem, group, terms, name, ranges, before, (), start)
+    return ClimbContext(tree, ecosystem, group, terms, name, ranges, before, (), start)
 
 
-async def _as_it_is(since: Footing, steps: list[Step]) -> Fix | None:
+async def _fix_without_override(since: ClimbContext, steps: list[Step]) -> Fix | None:
     """Return the fix where nothing but the override had to go."""
-    moved = Moved(frozenset({since.name}), _TAKEN_OUT)
+    moved = LevelResult(frozenset({since.name}), _TAKEN_OUT)
     try:
         fix = await verify_fix(since, Level.FLOAT, moved)
     except Stuck as stuck:
@@ -100,11 +100,11 @@ async def _as_it_is(since: Footing, steps: list[Step]) -> Fix | None:
 
 
 async def _climb_without_override(
-    since: Footing, ecosystem: Ecosystem, steps: list[Step]
+    since: ClimbContext, ecosystem: Ecosystem, steps: list[Step]
 ) -> Fix | None:
     """Climb from the files without the override, as far as an override."""
     footing = await survey(since.tree, ecosystem, since.group, since.terms)
-    held = Footing(
+    held = ClimbContext(
         since.tree, ecosystem, since.group, since.terms, since.name, since.ranges,
         since.before, footing.targets, since.start,
     )  # fmt: skip
@@ -116,7 +116,7 @@ async def _climb_without_override(
     return None
 
 
-def _explain_need(since: Footing, after: Locked) -> str:
+def _explain_need(since: ClimbContext, after: Locked) -> str:
     """Return who would bring a vulnerable copy back, for people."""
     said = [
         text

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.parents import find_parents_to_move, list_ancestors
 from agents.pipelines.remediate.ladder.values import Level, Stuck
 from agents.requests import Overruled
@@ -19,7 +19,7 @@ _REASON = "{ids}overrules other packages; look at it again by {until:%Y-%m-%d}"
 
 
 @dataclass(frozen=True)
-class Moved:
+class LevelResult:
     """What a rung did."""
 
     named: frozenset[str]
@@ -30,25 +30,27 @@ class Moved:
     """The override that it made, if it did."""
 
 
-async def float_lock(footing: Footing) -> Moved:
+async def float_lock(footing: ClimbContext) -> LevelResult:
     """Level 0: move the lock file within every requirement."""
     if not footing.ecosystem.locks:
         raise Stuck(_UNLOCKED)
     await footing.move(footing.pins)
-    return Moved(frozenset(footing.pins), "Moved the lock file alone; no requirement changed.")
+    return LevelResult(
+        frozenset(footing.pins), "Moved the lock file alone; no requirement changed."
+    )
 
 
-async def bump(footing: Footing) -> Moved:
+async def bump(footing: ClimbContext) -> LevelResult:
     """Level 1: move the repository's own pin or floor."""
     return await _own(footing, widen=False)
 
 
-async def widen(footing: Footing) -> Moved:
+async def widen(footing: ClimbContext) -> LevelResult:
     """Level 2: move the repository's own upper bound."""
     return await _own(footing, widen=True)
 
 
-async def parent(footing: Footing) -> Moved:
+async def parent(footing: ClimbContext) -> LevelResult:
     """Level 3: move others to the smallest releases that admit the fix."""
     if not footing.ecosystem.locks:
         raise Stuck(_UNLOCKED)
@@ -61,10 +63,10 @@ async def parent(footing: Footing) -> Moved:
         changes = await footing.move(pins, list_ancestors(footing, parents), widen=True)
     moves = ", ".join(f"{name} to {version}" for name, version in parents.items())
     words = [f"Moved {moves}, the smallest that admits the fix", *changes]
-    return Moved(frozenset(pins), f"{'; '.join(words)}.")
+    return LevelResult(frozenset(pins), f"{'; '.join(words)}.")
 
 
-async def override(footing: Footing) -> Moved:
+async def override(footing: ClimbContext) -> LevelResult:
     """Level 4: overrule what other packages ask for, for as long as need be."""
     if not footing.terms.overrides:
         raise Stuck(_NO_OVERRIDES)
@@ -75,10 +77,12 @@ async def override(footing: Footing) -> Moved:
     await footing.move(footing.pins)
     versions = tuple((target.old, target.new) for target in footing.targets)
     made = Overruled(versions=versions, reason=reason, until=until)
-    return Moved(frozenset(footing.pins), f"Added an override, to be looked at by {until}.", made)
+    return LevelResult(
+        frozenset(footing.pins), f"Added an override, to be looked at by {until}.", made
+    )
 
 
-async def _own(footing: Footing, *, widen: bool) -> Moved:
+async def _own(footing: ClimbContext, *, widen: bool) -> LevelResult:
     if not footing.before.find_requirements(footing.name):
         raise Stuck(_NOT_OWN.format(name=footing.name))
     pins: Mapping[str, str] = footing.pins
@@ -88,10 +92,10 @@ async def _own(footing: Footing, *, widen: bool) -> Moved:
     if not changes:
         raise Stuck(_ADMITTED)
     await footing.ecosystem.relock(footing.tree, pins)
-    return Moved(frozenset(pins), f"{'; '.join(changes)}.")
+    return LevelResult(frozenset(pins), f"{'; '.join(changes)}.")
 
 
-Rung = Callable[[Footing], Awaitable[Moved]]
+Rung = Callable[[ClimbContext], Awaitable[LevelResult]]
 RUNGS: Mapping[Level, Rung] = {
     Level.FLOAT: float_lock,
     Level.BUMP: bump,

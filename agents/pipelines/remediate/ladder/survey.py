@@ -11,7 +11,7 @@ from agents.pipelines.remediate.ladder.ecosystem import (
     find_other_index,
     find_young,
 )
-from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
+from agents.pipelines.remediate.ladder.footing import REJECTED, ClimbContext
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Group, Target, Terms, Unfit
@@ -31,7 +31,7 @@ _UNWANTED = (
 _MAJORS = " and of the same major version; {version} is of another"
 
 
-async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Footing:
+async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> ClimbContext:
     """Return what every rung stands on. Raises Unfit or Stuck."""
     name = ecosystem.name_of(group.package)
     ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
@@ -50,7 +50,7 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     if isinstance(ecosystem, Aimed):
         ecosystem.aim(targets)
     await tree.restore(start)
-    return Footing(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)
+    return ClimbContext(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)
 
 
 def vulnerable(ecosystem: Ecosystem, locked: Locked, name: str, ranges: Ranges) -> tuple[Copy, ...]:

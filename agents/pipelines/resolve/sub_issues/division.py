@@ -68,7 +68,7 @@ async def held_up(run: StageContext, order: Order) -> Outcome:
 @stage
 async def set_aside(run: StageContext, part: SubIssueWork, before: str) -> SetAsideWork | None:
     """Leave out what is not done."""
-    _back_to_the_engineer_before(run, part)
+    _restore_engineer(run, part)
     if run.head == before:
         run.summarize("nothing was made")
         return None
@@ -79,7 +79,7 @@ async def set_aside(run: StageContext, part: SubIssueWork, before: str) -> SetAs
     return SetAsideWork(branch=branch, url=url)
 
 
-def _back_to_the_engineer_before(run: StageContext, part: SubIssueWork) -> None:
+def _restore_engineer(run: StageContext, part: SubIssueWork) -> None:
     """Have later stages go on with whoever made what stays: the other one believes it is there."""
     number = part.assignment.number - 1
     if number:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.checks.consider import in_a_row
+from agents.pipelines.checks.consider import count_attempts
 from agents.pipelines.checks.failures import Failures, sort
 from agents.ports import Batch, ForeignCheck
 
@@ -72,16 +72,16 @@ def batch(head, pushed="", kind="checks"):
 
 
 def test_pushes_that_mend_checks_are_counted_back_from_the_head():
-    assert in_a_row([], "c") == 0
-    assert in_a_row([batch("a", "b"), batch("b", "c")], "c") == 2
-    assert in_a_row([batch("a", "b"), batch("b", "c")], "b") == 1
-    assert in_a_row([batch("a", "b"), batch("b")], "b") == 1
+    assert count_attempts([], "c") == 0
+    assert count_attempts([batch("a", "b"), batch("b", "c")], "c") == 2
+    assert count_attempts([batch("a", "b"), batch("b", "c")], "b") == 1
+    assert count_attempts([batch("a", "b"), batch("b")], "b") == 1
 
 
 def test_what_others_pushed_in_between_begins_the_count_anew():
-    assert in_a_row([batch("a", "b"), batch("x", "c")], "c") == 1
-    assert in_a_row([batch("a", "b"), batch("b", "c", "reviews"), batch("c", "d")], "d") == 1
+    assert count_attempts([batch("a", "b"), batch("x", "c")], "c") == 1
+    assert count_attempts([batch("a", "b"), batch("b", "c", "reviews"), batch("c", "d")], "d") == 1
 
 
 def test_a_ring_of_batches_comes_to_an_end():
-    assert in_a_row([batch("a", "b"), batch("b", "a")], "a") == 2
+    assert count_attempts([batch("a", "b"), batch("b", "a")], "a") == 2

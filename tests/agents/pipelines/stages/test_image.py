@@ -7,9 +7,9 @@ from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import format_setup_remarks
 from agents.policy import POLICY_PATH, parse_policy
 from agents.ports import RunImage, SetupProposal, SetupResult
-from agents.run import Standing
+from agents.run import RunState
 from agents.run.environment import find_image
-from agents.run.state import Record
+from agents.run.state import StageRecord
 
 CI, OTHER = "ghcr.io/acme/ci:1", "ghcr.io/acme/other:1"
 ID = "5e" * 32
@@ -106,7 +106,7 @@ async def test_a_run_keeps_its_image_over_kills_moved_tags_and_a_moved_branch(be
 
 async def test_a_run_that_began_without_stays_on_the_machine(begin, make_world, request_):
     """What an earlier version recorded of a stage says nothing of images."""
-    record = Record.model_validate({"standing": {"trunk": "a" * 40, "base": "a" * 40}})
+    record = StageRecord.model_validate({"standing": {"trunk": "a" * 40, "base": "a" * 40}})
     world = make_world({DEVCONTAINER: NAMED}, [])
     run = world.run(request_).context
     run.stands(**record.standing.model_dump(include={"trunk", "base"}))
@@ -128,4 +128,4 @@ async def test_what_the_branch_of_a_pull_request_names_does_not_count(make_world
 def test_a_proposal_of_before_says_nothing_of_images():
     assert SetupProposal.model_validate({"reason": "x"}).image == ""
     assert SetupResult.model_validate({"source": "x"}).image is None
-    assert Standing.model_validate({}).image is None
+    assert RunState.model_validate({}).image is None

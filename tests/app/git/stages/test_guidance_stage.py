@@ -11,7 +11,7 @@ from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy
 from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence, SetupResult
 from agents.requests import ProposeGuidance
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
 from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
@@ -90,7 +90,7 @@ def propose(estate, make):  # noqa: F811 - the fixture
             StageContext(
                 id="0006-run",
                 request=request,
-                ports=Ports(
+                ports=RunPorts(
                     model=model,
                     journal=MemoryJournal(),
                     source=SetUpFirst(make(run_id="0006-run")),

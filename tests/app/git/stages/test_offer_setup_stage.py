@@ -9,7 +9,7 @@ from agents.pipelines.registry import PIPELINES
 from agents.policy import PinnedPolicy, PolicyOrigin
 from agents.ports import SetupProposal
 from agents.requests import OfferSetup
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
 from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
@@ -48,7 +48,7 @@ def offer(estate, make):  # noqa: F811 - the fixture
         Somebody(estate).commits("main", files or {"a.txt": "a"}, "Set up")
         request, pipeline = build_offer_setup(), PIPELINES[OfferSetup]
         publisher, memory, model = Publisher(estate), KnownSetup(proposal), ListModel([])
-        ports = Ports(
+        ports = RunPorts(
             model=model,
             journal=MemoryJournal(),
             source=make(run_id="0006-run"),

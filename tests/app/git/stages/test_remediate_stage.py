@@ -13,7 +13,7 @@ from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
 from agents.remediation import result_of
 from agents.requests import RemediateAlert
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
@@ -71,7 +71,7 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
             StageContext(
                 id="0007-run",
                 request=request,
-                ports=Ports(
+                ports=RunPorts(
                     model=ListModel(list(answers)),
                     journal=MemoryJournal(),
                     source=make(run_id="0007-run"),

@@ -8,7 +8,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
 from agents.ports import PullRequest
 from agents.requests import RevertChange
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
 from tests.app.git.stages.test_update_stage import Somebody, tip_of
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
@@ -100,7 +100,7 @@ def revert(estate, make):  # noqa: F811 - the fixture
             StageContext(
                 id="0006-run",
                 request=request,
-                ports=Ports(
+                ports=RunPorts(
                     model=ListModel([]),
                     journal=MemoryJournal(),
                     source=make(run_id="0006-run"),

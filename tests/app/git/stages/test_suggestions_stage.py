@@ -11,7 +11,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 from agents.ports import Feedback, Thread, ThreadComment
 from agents.requests import Person
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
 from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import MARA, build_resolve_issue
@@ -65,7 +65,7 @@ async def start(estate):
 @pytest.fixture
 def begin(estate, start):
     def make():
-        ports = Ports(
+        ports = RunPorts(
             model=None,
             journal=None,
             source=MirrorSource(estate, start),

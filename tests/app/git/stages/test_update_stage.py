@@ -8,7 +8,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
 from agents.ports import PullSnapshot
 from agents.requests import UpdateBranch
-from agents.run import Ports, Run, StageContext
+from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git, write_files
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.model import ListModel, MemoryJournal, use
@@ -104,7 +104,7 @@ def update(estate, make):  # noqa: F811 - the fixture
             StageContext(
                 id="0006-run",
                 request=request,
-                ports=Ports(
+                ports=RunPorts(
                     model=ListModel(list(answers)),
                     journal=MemoryJournal(),
                     source=make(run_id="0006-run"),

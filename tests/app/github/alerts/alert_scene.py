@@ -119,7 +119,7 @@ class AlertScene:
 
     async def _reporter(self, run_id: str, request: Any, place: TrackingIssue) -> GitHubReporter:
         async def remember(number: int) -> None:
-            await self.runs.comment_is(run_id, number)
+            await self.runs.record_comment(run_id, number)
 
         return GitHubReporter(
             self.scene.github,

@@ -79,7 +79,7 @@ async def test_a_lost_answer_opens_no_second_issue(alerted):
 async def test_without_its_store_it_finds_the_issue_by_its_marker(alerted):
     run = await alerted.make_speaking()
     await run.ask(major())
-    await alerted.runs.number_is(run.run_id, 0)
+    await alerted.runs.record_number(run.run_id, 0)
     await (await alerted.make_speaking("9999")).ask(major())
     assert len(alerted.issues()) == 1
 

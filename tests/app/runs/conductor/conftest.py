@@ -14,9 +14,9 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
 from agents.policy import PinnedPolicy
-from agents.ports import Asking
-from agents.requests import Asked, ResolveIssue
-from agents.run import Outcome, Ports, stage
+from agents.ports import ApprovalRequest
+from agents.requests import RequestBase, ResolveIssue
+from agents.run import Outcome, RunPorts, stage
 from app.runs.admission import Admission
 from app.runs.conductor import RunConductor
 from app.runs.engine import Engine
@@ -60,7 +60,7 @@ class Approvals:
 class FailingEquipment:
     """What a run is given here; errors in `finishing` are raised, one for each finish."""
 
-    ports: Ports
+    ports: RunPorts
     admission: object = None
     finishing: list = field(default_factory=list)
     ends: list = field(default_factory=list)
@@ -101,7 +101,7 @@ class EngineQueue:
     engine: Engine
 
     async def submit(self, run_id, request):
-        if isinstance(request, Asked):
+        if isinstance(request, RequestBase):
             await self.runs.create(run_id, request)
         queued = self.engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))
         await asyncio.create_task(queued, context=Context())
@@ -167,7 +167,7 @@ class GatedMachine:
         approvals = Approvals(self.approvals, run_id)
         steering = RunSteering(self.steers, self.bells, run_id)
         reporter = RecordingReporter()
-        ports = Ports(self.model, Journal(), None, None, reporter, approvals, steering=steering)
+        ports = RunPorts(self.model, Journal(), None, None, reporter, approvals, steering=steering)
         self.given.append(FailingEquipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
@@ -178,7 +178,7 @@ class GatedMachine:
             told = self.works.pop(0) if self.works and run.id == "0001-run" else "done"
             if isinstance(told, BaseException):
                 raise told
-            if isinstance(told, Asking):
+            if isinstance(told, ApprovalRequest):
                 return await self.ask(run, told)
             if callable(told):
                 return await told()
@@ -276,4 +276,4 @@ def make_asking(**changes):
         "reason": "It deploys.",
         "head": "a" * 40,
     }
-    return Asking(**{**about, **changes})
+    return ApprovalRequest(**{**about, **changes})

@@ -30,7 +30,7 @@ def runs(database):
 async def test_the_place_of_the_newest_run_about_the_package_is_known(runs):
     await runs.create("0001", build_remediate_alert())
     assert await runs.place_of(build_remediate_alert()) == 0
-    await runs.number_is("0001", 12)
+    await runs.record_number("0001", 12)
     await runs.create("0002", build_remediate_alert())
     assert await runs.place_of(build_remediate_alert()) == 12
     for other in (
@@ -54,7 +54,7 @@ async def test_what_is_said_on_its_issue_is_meant_for_it_and_nothing_else(runs, 
     await runs.create("0001", build_remediate_alert())
     await runs.create("0002", build_resolve_issue(number=12))
     assert [each.id for each in await lanes.live(build_command(number=12))] == ["0002"]
-    await runs.number_is("0001", 12)
+    await runs.record_number("0001", 12)
     assert {each.id for each in await lanes.live(build_command(number=12))} == {"0001", "0002"}
     assert [each.id for each in await lanes.live(build_command(number=12, via="label"))] == ["0002"]
     assert not await lanes.busy(build_command(number=13))
@@ -72,7 +72,7 @@ async def test_it_is_not_taken_for_a_run_of_the_issue_by_who_looks_for_missed_la
 ):
     sweeps = Sweeps(database, "a")
     await runs.create("0001", build_remediate_alert())
-    await runs.number_is("0001", 12)
+    await runs.record_number("0001", 12)
     assert await sweeps.run_since(LIB.id, 12, time.time() - 60) is None
     assert not await sweeps.busy("octo/lib", 12)
     await runs.create("0002", build_resolve_issue(number=12))

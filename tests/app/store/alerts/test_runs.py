@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from agents.requests import Overruled, Retire, Told
+from agents.requests import AlertSummary, Overruled, Retire
 from agents.run import Outcome
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
@@ -24,7 +24,7 @@ def request(alert=1, *, package="minimist", directory="web", via="alert", severi
         ecosystem="npm",
         package=package,
         directory=directory,
-        told=(Told(alert=alert, severity=severity),),
+        told=(AlertSummary(alert=alert, severity=severity),),
         via=via,
     )
 

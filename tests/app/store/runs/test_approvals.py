@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from agents.errors import RunError
-from agents.ports import Asking
+from agents.ports import ApprovalRequest
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.runs.approvals import ALPHABET, DAY, StoredApprovals
@@ -46,7 +46,7 @@ def make_asking(**changes):
         "reason": "It throws away changes.",
         "head": "a" * 40,
     }
-    return Asking(**{**about, **changes})
+    return ApprovalRequest(**{**about, **changes})
 
 
 async def spoil(store, change, **values):

@@ -122,7 +122,7 @@ async def test_a_run_that_waits_is_not_to_blame_for_restarts(runs, store):
 async def test_the_progress_comment_is_remembered(runs):
     await runs.create("1", wish())
     assert await runs.comment_of("1") is None
-    await runs.comment_is("1", 2**40)
+    await runs.record_comment("1", 2**40)
     assert await runs.comment_of("1") == 2**40
     assert await runs.comment_of("unknown") is None
     assert await runs.outcome("unknown") is None

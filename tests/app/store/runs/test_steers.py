@@ -163,7 +163,7 @@ async def test_what_is_under_way_and_what_has_ended(store):
     assert not await lanes.busy(wish(number=8))
     assert not await lanes.busy(wish(repository=build_repository(id=5)))
     assert await lanes.find_ended(wish()) is None
-    await Runs(store).comment_is("0001-run", 5)
+    await Runs(store).record_comment("0001-run", 5)
     await end(store, "0001-run", "cancelled")
     await end(store, "0002-run", "refused")
     assert not await lanes.busy(wish())

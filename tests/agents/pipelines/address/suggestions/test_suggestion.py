@@ -9,7 +9,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
     find_place,
     find_trouble,
-    nothing_else,
+    has_no_other_text,
     read_suggestions,
 )
 from agents.text.markdown import block
@@ -91,7 +91,7 @@ def test_what_is_unclear_is_doubted_and_never_applied(words, body, doubt):
     ],
 )
 def test_whether_there_is_anything_else_in_it_is_told_strictly(body, alone):
-    assert nothing_else(body) is alone
+    assert has_no_other_text(body) is alone
 
 
 def test_it_replaces_the_line_of_the_thread(words):
@@ -197,4 +197,4 @@ def test_nothing_in_a_block_ends_it(text):
     (back,) = read_suggestions(block(made))
 
     assert back.lines == tuple(text.split("\n"))
-    assert nothing_else(block(made))
+    assert has_no_other_text(block(made))

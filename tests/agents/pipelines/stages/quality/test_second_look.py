@@ -20,7 +20,7 @@ from agents.pipelines.stages.quality import (
 )
 from agents.policy import POLICY_PATH
 from agents.ports import SetupCommand, SetupProposal, SetupResult
-from agents.run import Standing
+from agents.run import RunState
 from tests.fakes.model import Killed, use
 
 CHECK = "python -m pytest"
@@ -284,7 +284,7 @@ async def test_a_hostile_cause_cannot_break_out_of_words(scene):
 
 
 def test_records_of_older_versions_are_read():
-    assert Standing.model_validate({"trunk": "a"}).setup is None
+    assert RunState.model_validate({"trunk": "a"}).setup is None
     assert SetupResult.model_validate({"source": "s"}).proposal is None
 
 
