@@ -191,7 +191,7 @@ async def test_a_manifest_whose_tool_found_no_solution_is_never_published(scene,
     place.world.alerts.advisories = (alert(ecosystem="maven", manifest="pom.xml"),)
     results = iter([make_setup("mvn --batch-mode test")])
 
-    async def set_up(base, policy, image=None):
+    async def set_up(base, policy, image=None, *, own=False):
         place.world.source.bases.append(base)
         return next(results, make_setup(*setup, code=1))
 

@@ -36,7 +36,7 @@ from tests.patience import PATIENCE
 
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4"],
-    "sqlparse": ["0.4.4", "0.5.0"],
+    "sqlparse": ["1.4.4", "1.5.0"],
     "stuck": ["1.0.0"],
 }
 CHECK = "test -f lock.json\n"
@@ -44,13 +44,13 @@ FILES = {
     ".github/fettle.yml": "quality: [{name: unit, run: 'sh check.sh'}]\nsetup: {run: []}\n",
     "check.sh": CHECK,
     "app.py": "import jinja2\n",
-    "lock.json": lock(jinja2="3.1.3", sqlparse="0.4.4", stuck="1.0.0"),
+    "lock.json": lock(jinja2="3.1.3", sqlparse="1.4.4", stuck="1.0.0"),
     "wants.json": "{}",
 }
 JINJA, SQLPARSE, STUCK = "GHSA-h75v-3vvj-5mfj", "GHSA-2m57-hf25-phgg", "GHSA-aaaa-bbbb-cccc"
 ABOUT = {
     "jinja2": (JINJA, "< 3.1.4", "3.1.4", "high"),
-    "sqlparse": (SQLPARSE, "< 0.5.0", "0.5.0", "high"),
+    "sqlparse": (SQLPARSE, "< 1.5.0", "1.5.0", "high"),
     "stuck": (STUCK, "<= 1.0.0", None, "critical"),
 }
 

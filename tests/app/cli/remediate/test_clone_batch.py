@@ -102,7 +102,7 @@ async def test_what_a_scan_found_is_mended_in_a_clone_without_github_and_without
     group = done.groups["jinja2"]
     assert (group["result"], group["level"], group["url"]) == ("fixed", 0, "")
     assert json.loads(git(clone, "show", f"{group['branch']}:lock.json")) == {
-        "versions": {"jinja2": "3.1.4", "sqlparse": "0.4.4", "stuck": "1.0.0"}
+        "versions": {"jinja2": "3.1.4", "sqlparse": "1.4.4", "stuck": "1.0.0"}
     }
     assert snapshot(clone) == before
     [kept] = (shop.server.data / "clones").iterdir()
@@ -121,7 +121,7 @@ async def test_packages_of_one_lock_file_become_one_branch_unless_one_is_chosen(
     assert (third["result"], third["branch"]) == ("fixed", second["branch"])
     assert third["text"].startswith("It went along with jinja2")
     moved = json.loads(git(clone, "show", f"{second['branch']}:lock.json"))["versions"]
-    assert moved == {"jinja2": "3.1.4", "sqlparse": "0.5.0", "stuck": "1.0.0"}
+    assert moved == {"jinja2": "3.1.4", "sqlparse": "1.5.0", "stuck": "1.0.0"}
     assert len(git(clone, "rev-list", f"HEAD..{second['branch']}").split()) == 2
 
     chosen = await shop.run("remediate", str(clone), from_scan=file, packages=["sqlparse"])

@@ -73,7 +73,7 @@ async def test_each_group_is_mended_one_after_the_other(shop):
     assert done.code == 0, done.err
     assert {pull.issue.title for pull in shop.pulls("shop")} == {
         "Update jinja2 from 3.1.3 to 3.1.4",
-        "Update sqlparse from 0.4.4 to 0.5.0",
+        "Update sqlparse from 1.4.4 to 1.5.0",
     }
 
 
@@ -257,7 +257,7 @@ async def test_a_scan_of_another_repository_is_refused(shop):
 
 
 async def test_a_server_at_work_takes_the_runs(shop):
-    files = {"requirements.txt": "sqlparse==0.4.4\n", ".github/fettle.yml": "{}\n"}
+    files = {"requirements.txt": "sqlparse==1.4.4\n", ".github/fettle.yml": "{}\n"}
     repository = await shop.repository("shop", [], files)
     await shop.alert(repository, "sqlparse", manifest="requirements.txt")
     await shop.install()
