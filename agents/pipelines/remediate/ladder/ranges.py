@@ -24,7 +24,7 @@ from agents.ports import Advisory
 LONGEST = 100  # characters of a version: comparing numbers of a million digits takes minutes
 
 
-_BREAKING_BEFORE_1 = ("pypi", "npm", "cargo")
+_BREAKING_BEFORE_1 = ("npm", "cargo")
 _YEARS = range(1990, 2100)
 _BOUND = re.compile(r"(<=|>=|<|>|=|!=)\s*(\S+)")
 
@@ -113,8 +113,8 @@ class Scheme:
     def breaks(self, old: str, new: str) -> bool:
         """Return whether a step before 1.0 may break what uses it, as majors do.
 
-        Of npm and Cargo the first number that is not 0 says so, and Python's packages mostly
-        follow: semver.org/#spec-item-4. Go's modules stay before 1.0 for good.
+        Of npm and Cargo the first number that is not 0 says so: semver.org/#spec-item-4. Python
+        has no such rule (PEP 440), and Go's modules stay before 1.0 for good.
         """
         one, other = self.release(old), self.release(new)
         if self.name not in _BREAKING_BEFORE_1 or len(one) < 3 or len(other) < 3:
