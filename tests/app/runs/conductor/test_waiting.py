@@ -147,7 +147,8 @@ async def test_what_nobody_answers_ends_the_run_with_a_report(machine, wish):
         WakeupPoller(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
     outcome = await machine.end()
-    assert (outcome.kind, outcome.text) == ("failed", "Nobody answered.")
+    said = "Nobody answered. `/bot retry from work/1` goes on where it stopped."
+    assert (outcome.kind, outcome.text) == ("failed", said)
     assert machine.ends == [outcome]
     waking.cancel()
 
