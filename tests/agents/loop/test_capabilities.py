@@ -14,7 +14,7 @@ from agents.loop.prices import ModelPrice, PriceList
 from agents.loop.transcript import Transcript
 from agents.loop.turns import calls_of
 from agents.ports import Capabilities, Query, Turn
-from app.simulator.model import LocalModel, ModelLimits, load_script
+from app.simulator.model import ModelLimits
 from tests.fakes.model import MemoryJournal
 
 SCRIPT = """
@@ -66,15 +66,6 @@ MATRIX = {
 
 
 FREE = PriceList({"house-model": ModelPrice(input=0, output=0)})
-
-
-@pytest.fixture
-async def local(tmp_path):
-    path = tmp_path / "script.yml"
-    path.write_text(SCRIPT)
-    server = await LocalModel.start(load_script(path))
-    yield server
-    await server.stop()
 
 
 def query(model: str, can: Capabilities, *more: dict) -> Query:

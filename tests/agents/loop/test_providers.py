@@ -24,7 +24,6 @@ from agents.loop.access import BedrockAccess, VertexAccess
 from agents.loop.model import ClaudeModel
 from agents.loop.model_names import find_known
 from agents.ports import Query
-from app.simulator.model import LocalModel, load_script
 
 pytestmark = pytest.mark.slow
 
@@ -40,15 +39,6 @@ SCRIPT = """
   turns:
     - say: "yes"
 """
-
-
-@pytest.fixture
-async def claude(tmp_path):
-    path = tmp_path / "script.yml"
-    path.write_text(SCRIPT)
-    server = await LocalModel.start(load_script(path))
-    yield server
-    await server.stop()
 
 
 def ask(model):
@@ -69,7 +59,7 @@ async def serve(*routes):
         await runner.cleanup()
 
 
-async def pass_on(claude, request, model):
+async def pass_on(local, request, model):
     """Have the local model answer what a cloud was asked; return its server-sent events' data."""
     body = json.loads(await request.text())
     assert body.pop("anthropic_version")
@@ -77,7 +67,7 @@ async def pass_on(claude, request, model):
     headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
     whole = {**body, "model": model, "stream": True}
     async with aiohttp.ClientSession() as session:
-        url = f"{claude.url}/v1/messages"
+        url = f"{local.url}/v1/messages"
         async with session.post(url, json=whole, headers=headers) as answer:
             text = await answer.text()
             assert answer.status == 200, text
@@ -112,7 +102,7 @@ def is_signed(request, body: bytes, secret: str) -> bool:
     return claimed.endswith(signer.signature(text, again))
 
 
-async def test_bedrock_is_asked_with_a_signature_that_aws_accepts(claude):
+async def test_bedrock_is_asked_with_a_signature_that_aws_accepts(local):
     seen = SimpleNamespace(paths=[])
 
     async def invoke(request):
@@ -120,7 +110,7 @@ async def test_bedrock_is_asked_with_a_signature_that_aws_accepts(claude):
         if not is_signed(request, await request.read(), SECRET):
             text = {"message": f"The signature of {SECRET} does not match."}
             return web.json_response(text, status=403)
-        events = await pass_on(claude, request, NAME)
+        events = await pass_on(local, request, NAME)
         return web.Response(
             body=b"".join(map(frame, events)), content_type="application/vnd.amazon.eventstream"
         )
@@ -209,12 +199,12 @@ async def test_clouds_say_before_a_run_that_a_model_cannot_be_asked(
         await model.close()
 
 
-async def test_bedrock_takes_a_bearer_token_instead(claude):
+async def test_bedrock_takes_a_bearer_token_instead(local):
     tokens = []
 
     async def invoke(request):
         tokens.append(request.headers["Authorization"])
-        events = await pass_on(claude, request, NAME)
+        events = await pass_on(local, request, NAME)
         return web.Response(body=b"".join(map(frame, events)))
 
     async with serve(web.post("/model/{model}/invoke-with-response-stream", invoke)) as url:
@@ -226,7 +216,7 @@ async def test_bedrock_takes_a_bearer_token_instead(claude):
 
 
 async def test_vertex_is_asked_with_a_token_that_google_gave_for_a_signed_claim(
-    claude, tmp_path, monkeypatch
+    local, tmp_path, monkeypatch
 ):
     key, pem = make_key()
     name, paths = "claude-opus-5-5@20260922", []
@@ -239,7 +229,7 @@ async def test_vertex_is_asked_with_a_token_that_google_gave_for_a_signed_claim(
     async def predict(request):
         paths.append(request.path)
         assert request.headers["Authorization"] == "Bearer g"
-        events = await pass_on(claude, request, name)
+        events = await pass_on(local, request, name)
         kinds = [f"event: {json.loads(data)['type']}\ndata: {data}\n\n" for data in events]
         return web.Response(text="".join(kinds), content_type="text/event-stream")
 

@@ -13,7 +13,7 @@ from agents.loop.turns import to_messages
 from agents.pipelines.registry import PIPELINES
 from agents.ports import Turn
 from agents.requests import ResolveIssue
-from app.simulator.model import LocalModel, ModelLimits, load_script
+from app.simulator.model import ModelLimits
 from tests.fakes.model import MemoryJournal
 
 MODEL = "claude-opus-5-5"
@@ -28,15 +28,6 @@ SCRIPT = """
 """
 SMALL = 12_000  # tokens
 RESULT = "one line of the file\n" * 150
-
-
-@pytest.fixture
-async def local(tmp_path):
-    path = tmp_path / "script.yml"
-    path.write_text(SCRIPT)
-    server = await LocalModel.start(load_script(path))
-    yield server
-    await server.stop()
 
 
 @pytest.fixture

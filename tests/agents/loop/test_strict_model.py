@@ -7,7 +7,6 @@ import pytest
 from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.loop.prices import ModelPrice, PriceList
-from app.simulator.model import LocalModel, load_script
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
 FREE = PriceList(
@@ -23,15 +22,6 @@ SCRIPT = """
         - submit_triage: {decision: decline, kind: bug, reasoning: r, detail: d}
       repeat: 3
 """
-
-
-@pytest.fixture
-async def local(tmp_path):
-    path = tmp_path / "script.yml"
-    path.write_text(SCRIPT)
-    server = await LocalModel.start(load_script(path))
-    yield server
-    await server.stop()
 
 
 @pytest.fixture
