@@ -5,21 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ModelRefused, RunError, TransientError
-from agents.loop.budget import RunLimits
 from agents.loop.no_model import NONE
-from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy
 from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence, SetupResult
-from agents.requests import ProposeGuidance
-from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
+from tests.app.git.stages.conftest import RUN, run_pipeline
 from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
-from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
-from tests.fakes.model import ListModel, MemoryJournal, use
-from tests.fakes.reporter import RecordingReporter
+from tests.fakes.model import ListModel, use
 from tests.fakes.requests import build_propose_guidance
-from tests.fakes.world import MemorySteps
 
 POLICY = "budget: {usd: 3}  # enough\n"
 FILES = {".github/fettle.yml": POLICY, "AGENTS.md": "# How we work\n\nRun the tests.\n"}
@@ -71,11 +65,10 @@ class SetUpFirst:
 
 
 @pytest.fixture
-def propose(estate, make):  # noqa: F811 - the fixture
+def propose(estate, make):
     async def run(evidence, *submissions, declined=(), files=FILES):
         somebody = Somebody(estate)
         somebody.commits("main", files, "Set up")
-        request, pipeline = build_propose_guidance(), PIPELINES[ProposeGuidance]
         publisher, records = Publisher(estate), Records(evidence, declined)
         answers = [
             each
@@ -86,25 +79,13 @@ def propose(estate, make):  # noqa: F811 - the fixture
             for each in submissions
         ]
         model = ListModel(answers)
-        the_run = Run(
-            StageContext(
-                id="0006-run",
-                request=request,
-                ports=RunPorts(
-                    model=model,
-                    journal=MemoryJournal(),
-                    source=SetUpFirst(make(run_id="0006-run")),
-                    publisher=publisher,
-                    reporter=RecordingReporter(),
-                    guidance=records,
-                ),
-                steps=MemorySteps(),
-                conversations=pipeline.conversations,
-                models={"strong": "big", "judge": "wise", "fast": "small"},
-                limits=RunLimits(usd=5, turns=100, minutes=60),
-            )
+        outcome = await run_pipeline(
+            build_propose_guidance(),
+            model=model,
+            source=SetUpFirst(make(run_id=RUN)),
+            publisher=publisher,
+            guidance=records,
         )
-        outcome = await pipeline.work(the_run, request)
         return outcome, publisher, records, model
 
     return run
@@ -211,7 +192,7 @@ async def test_a_secret_that_was_said_is_not_written_down(propose):
     assert publisher.opened == []
 
 
-async def test_no_other_commit_may_hold_the_policy(estate, make):  # noqa: F811 - the fixture
+async def test_no_other_commit_may_hold_the_policy(estate, make):
     """Approved or not, by whatever a model asked for."""
     somebody = Somebody(estate)
     somebody.commits("main", FILES, "Set up")

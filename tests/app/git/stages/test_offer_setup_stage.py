@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agents.loop.budget import RunLimits
-from agents.pipelines.registry import PIPELINES
 from agents.policy import PinnedPolicy, PolicyOrigin
 from agents.ports import SetupProposal
-from agents.requests import OfferSetup
-from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
+from tests.app.git.stages.conftest import RUN, run_pipeline
 from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
-from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
-from tests.fakes.model import ListModel, MemoryJournal
-from tests.fakes.reporter import RecordingReporter
+from tests.fakes.model import ListModel
 from tests.fakes.requests import build_offer_setup
-from tests.fakes.world import MemorySteps
 
 PATH = ".github/fettle.yml"
 GOOD = SetupProposal(
@@ -43,30 +37,18 @@ class KnownSetup:
 
 
 @pytest.fixture
-def offer(estate, make):  # noqa: F811 - the fixture
+def offer(estate, make):
     async def run(proposal=GOOD, files=None, given=None):
         Somebody(estate).commits("main", files or {"a.txt": "a"}, "Set up")
-        request, pipeline = build_offer_setup(), PIPELINES[OfferSetup]
         publisher, memory, model = Publisher(estate), KnownSetup(proposal), ListModel([])
-        ports = RunPorts(
+        outcome = await run_pipeline(
+            build_offer_setup(),
+            given=given,
             model=model,
-            journal=MemoryJournal(),
-            source=make(run_id="0006-run"),
+            source=make(run_id=RUN),
             publisher=publisher,
-            reporter=RecordingReporter(),
             setups=memory,
         )
-        context = StageContext(
-            id="0006-run",
-            request=request,
-            ports=ports,
-            given=given,
-            steps=MemorySteps(),
-            conversations=pipeline.conversations,
-            models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=RunLimits(usd=5, turns=100, minutes=60),
-        )
-        outcome = await pipeline.work(Run(context), request)
         assert model.asked == [], "code alone writes it"
         return outcome, publisher, memory
 

@@ -6,24 +6,18 @@ import json
 
 import pytest
 
-from agents.loop.budget import RunLimits
-from agents.pipelines.registry import PIPELINES
 from agents.pipelines.remediate.ladder import finders
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
 from agents.remediation import result_of
-from agents.requests import RemediateAlert
-from agents.run import Run, RunPorts, StageContext
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
+from tests.app.git.stages.conftest import run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody
-from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.alerts import MemoryAlerts
-from tests.fakes.model import ListModel, MemoryJournal, use
-from tests.fakes.reporter import RecordingReporter
+from tests.fakes.model import ListModel, use
 from tests.fakes.requests import build_remediate_alert, build_repository
-from tests.fakes.world import MemorySteps
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
 FILES = {
@@ -55,7 +49,7 @@ class OpeningPublisher:
 
 
 @pytest.fixture
-def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
+def remediate(estate, make, monkeypatch):
     somebody = Somebody(estate)
     monkeypatch.setattr(finders, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
 
@@ -66,26 +60,15 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
         request = build_remediate_alert(
             repository=build_repository(name="shop"),
         )
-        pipeline = PIPELINES[RemediateAlert]
-        the_run = Run(
-            StageContext(
-                id="0007-run",
-                request=request,
-                ports=RunPorts(
-                    model=ListModel(list(answers)),
-                    journal=MemoryJournal(),
-                    source=make(run_id="0007-run"),
-                    publisher=publisher,
-                    reporter=RecordingReporter(),
-                    alerts=alerts,
-                ),
-                steps=MemorySteps(),
-                conversations=pipeline.conversations,
-                models={"strong": "big", "judge": "wise", "fast": "small"},
-                limits=RunLimits(usd=5, turns=100, minutes=60),
-            )
+        outcome = await run_pipeline(
+            request,
+            run_id="0007-run",
+            model=ListModel(list(answers)),
+            source=make(run_id="0007-run"),
+            publisher=publisher,
+            alerts=alerts,
         )
-        return await pipeline.work(the_run, request), publisher, alerts
+        return outcome, publisher, alerts
 
     return run
 

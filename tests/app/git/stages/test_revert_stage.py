@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agents.loop.budget import RunLimits
-from agents.pipelines.registry import PIPELINES
 from agents.ports import PullRequest
-from agents.requests import RevertChange
-from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git
+from tests.app.git.stages.conftest import RUN, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody, tip_of
-from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
-from tests.fakes.model import ListModel, MemoryJournal
-from tests.fakes.reporter import RecordingReporter
+from tests.fakes.model import ListModel
 from tests.fakes.requests import build_revert_change
-from tests.fakes.world import MemorySteps
 
 FILES = {
     ".github/fettle.yml": (
@@ -92,28 +86,14 @@ class Merging:
 
 
 @pytest.fixture
-def revert(estate, make):  # noqa: F811 - the fixture
+def revert(estate, make):
     async def run(merged, **more):
-        request, pipeline = build_revert_change(merged=merged, **more), PIPELINES[RevertChange]
+        request = build_revert_change(merged=merged, **more)
         publisher = Publisher(estate)
-        the_run = Run(
-            StageContext(
-                id="0006-run",
-                request=request,
-                ports=RunPorts(
-                    model=ListModel([]),
-                    journal=MemoryJournal(),
-                    source=make(run_id="0006-run"),
-                    publisher=publisher,
-                    reporter=RecordingReporter(),
-                ),
-                steps=MemorySteps(),
-                conversations=pipeline.conversations,
-                models={"strong": "big", "judge": "wise", "fast": "small"},
-                limits=RunLimits(usd=5, turns=100, minutes=60),
-            )
+        outcome = await run_pipeline(
+            request, model=ListModel([]), source=make(run_id=RUN), publisher=publisher
         )
-        return await pipeline.work(the_run, request), publisher
+        return outcome, publisher
 
     return run
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agents.loop.budget import RunLimits
-from agents.pipelines.registry import PIPELINES
 from agents.ports import PullSnapshot
-from agents.requests import UpdateBranch
-from agents.run import Run, RunPorts, StageContext
 from tests.app.git.conftest import git, write_files
-from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
-from tests.fakes.model import ListModel, MemoryJournal, use
+from tests.app.git.stages.conftest import RUN, run_pipeline
+from tests.fakes.model import ListModel, use
 from tests.fakes.people import MemoryApprovals
 from tests.fakes.pull_requests import MemoryReviewing
-from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_update_branch
-from tests.fakes.world import MemorySteps
 
 BRANCH = "bot/31-add"
 FILES = {
@@ -79,7 +73,7 @@ def somebody(estate):
 
 
 @pytest.fixture
-def update(estate, make):  # noqa: F811 - the fixture
+def update(estate, make):
     async def run(answers, before=lambda: None):
         request = build_update_branch()
         pull = PullSnapshot(
@@ -99,27 +93,15 @@ def update(estate, make):  # noqa: F811 - the fixture
         reviewing = Reviewing(pull)
         reviewing.estate = estate
         publisher = CommentingPublisher(estate, before)
-        pipeline = PIPELINES[UpdateBranch]
-        the_run = Run(
-            StageContext(
-                id="0006-run",
-                request=request,
-                ports=RunPorts(
-                    model=ListModel(list(answers)),
-                    journal=MemoryJournal(),
-                    source=make(run_id="0006-run"),
-                    publisher=publisher,
-                    reporter=RecordingReporter(),
-                    approvals=MemoryApprovals(),
-                    reviewing=reviewing,
-                ),
-                steps=MemorySteps(),
-                conversations=pipeline.conversations,
-                models={"strong": "big", "judge": "wise", "fast": "small"},
-                limits=RunLimits(usd=5, turns=100, minutes=60),
-            )
+        outcome = await run_pipeline(
+            request,
+            model=ListModel(list(answers)),
+            source=make(run_id=RUN),
+            publisher=publisher,
+            approvals=MemoryApprovals(),
+            reviewing=reviewing,
         )
-        return await pipeline.work(the_run, request), publisher
+        return outcome, publisher
 
     return run
 
