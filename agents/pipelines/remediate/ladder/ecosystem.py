@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Protocol, runtime_checkable
@@ -120,6 +121,26 @@ class WithoutOverrides:
     async def without_override(self, *_: object) -> Sequence[str]:
         """Say that none was made."""
         raise Stuck(self.no_overrides)
+
+
+class DatedReleases:
+    """The part of an Ecosystem whose index says of each version since when it is there."""
+
+    def __init__(self) -> None:
+        self._days: dict[str, dict[str, str]] = {}
+        """By package and version, as `2026-01-31`; `available` fills it in."""
+
+    @abstractmethod
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index offers, and note their days."""
+
+    async def find_young(
+        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
+    ) -> Collection[tuple[str, str]]:
+        """Return those that the index does not show to be published on that day or before."""
+        for name in {name for name, _ in releases} - self._days.keys():
+            await self.available(tree, name)
+        return list_young(releases, self._days, newest)
 
 
 @runtime_checkable

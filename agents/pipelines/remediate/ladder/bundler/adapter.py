@@ -5,14 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 
 from univers.versions import RubygemsVersion
 
 from agents.pipelines.remediate.ladder.bundler import lock as locks
 from agents.pipelines.remediate.ladder.bundler import requirements
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
+from agents.pipelines.remediate.ladder.ecosystem import DatedReleases, WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -88,7 +87,7 @@ def find(paths: frozenset[str], group: Group) -> Bundler | None:
     return Bundler(directory) if known and there <= paths else None
 
 
-class Bundler(WithoutOverrides):
+class Bundler(DatedReleases, WithoutOverrides):
     """The port Ecosystem for one `Gemfile.lock`.
 
     A Gemfile is a program. It is never run: Bundler gets one that we wrote, which asks for what
@@ -102,11 +101,11 @@ class Bundler(WithoutOverrides):
     scheme: Scheme = Scheme("gem", RubygemsVersion)
 
     def __init__(self, directory: str, *, seconds: float = 300) -> None:
+        super().__init__()
         self._directory = directory
         self._seconds = seconds
         self._lock = posixpath.join(directory, "Gemfile.lock")
         self._gemfile = posixpath.join(directory, "Gemfile")
-        self._days: dict[str, dict[str, str]] = {}
 
     @property
     def files(self) -> frozenset[str]:
@@ -135,14 +134,6 @@ class Bundler(WithoutOverrides):
             days[version] = max(days.get(version, ""), day)
         self._days[package] = days
         return list(days)
-
-    async def find_young(
-        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
-    ) -> Collection[tuple[str, str]]:
-        """Return those that the index does not show to be published on that day or before."""
-        for name in {name for name, _ in releases} - self._days.keys():
-            await self.available(tree, name)
-        return list_young(releases, self._days, newest)
 
     async def find_other_index(self, tree: WorkTree, locked: Locked, package: str) -> str:
         """Return the host of the lock file's index where that cannot be asked here.

@@ -6,8 +6,7 @@ import asyncio
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from univers.versions import SemverVersion
@@ -21,7 +20,7 @@ from agents.pipelines.remediate.ladder.cargo.sources import (
     read_replacement,
     write_config,
 )
-from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides, list_young
+from agents.pipelines.remediate.ladder.ecosystem import DatedReleases, WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_toml
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -108,7 +107,7 @@ def _list_manifests(paths: frozenset[str], folder: str) -> tuple[str, ...]:
     )
 
 
-class Cargo(WithoutOverrides):
+class Cargo(DatedReleases, WithoutOverrides):
     """The port Ecosystem for one `Cargo.lock`."""
 
     tool = "Cargo"
@@ -118,13 +117,13 @@ class Cargo(WithoutOverrides):
     scheme: Scheme = Scheme("cargo", SemverVersion, requirement=requirements.admits)
 
     def __init__(self, directory: str, manifests: tuple[str, ...], *, seconds: float = 300) -> None:
+        super().__init__()
         self._directory = directory
         self._manifests = manifests
         self._seconds = seconds
         self._lock = posixpath.join(directory, "Cargo.lock")
         self._targets: Mapping[tuple[str, str], str] = {}
         self._sums: dict[str, dict[str, str]] = {}
-        self._days: dict[str, dict[str, str]] = {}
 
     @property
     def files(self) -> frozenset[str]:
@@ -188,14 +187,6 @@ class Cargo(WithoutOverrides):
     async def objection(self, *_: object) -> str:
         """Return that nothing speaks against a version: what was yanked is not offered."""
         return ""
-
-    async def find_young(
-        self, tree: WorkTree, releases: Collection[tuple[str, str]], newest: date
-    ) -> Collection[tuple[str, str]]:
-        """Return those that the index does not show to be published on that day or before."""
-        for name in {name for name, _ in releases} - self._days.keys():
-            await self.available(tree, name)
-        return list_young(releases, self._days, newest)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
