@@ -1,6 +1,4 @@
-"""Reports for programs: what pytest and Surefire write, and what a hostile one can do."""
-
-import sys
+"""Reports for programs in JUnit's form: what Surefire writes, and what a hostile one can do."""
 
 import pytest
 
@@ -8,24 +6,6 @@ from agents.analysis.check_failures import compare, read_failures
 from agents.analysis.test_runners.junit import read_junit
 from tests.agents.analysis.check_failures.test_compare import Ran
 
-TESTS = """
-import pytest
-
-def test_good():
-    pass
-
-def test_bad():
-    assert 0
-
-@pytest.mark.skip
-def test_left_out():
-    pass
-
-class TestThings:
-    @pytest.mark.parametrize("word", ["a b", "c - d"])
-    def test_word(self, word):
-        assert word == "a b"
-"""
 SUREFIRE = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="org.example.SumTest" tests="3" errors="1" skipped="1" failures="1">
   <testcase name="adds" classname="org.example.SumTest" time="0.01"/>
@@ -38,36 +18,6 @@ LAUGHS = """<?xml version="1.0"?>
 <!DOCTYPE lolz [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
 <testsuite><testcase classname="t" name="&b;"/></testsuite>
 """
-
-
-def test_what_pytest_writes_names_what_fails_and_counts_what_ran(play, tmp_path):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "test_some.py").write_text(TESTS)
-    (tmp_path / "test_lost.py").write_text("import nothing_of_that_name")
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider"
-    ran = play(command)
-    go_on = play(f"{command} --continue-on-collection-errors")
-    report = go_on.failures.reports["pytest"]
-
-    assert ran.failures.told["pytest"].early
-    assert ran.failures.ran == 0
-    assert (go_on.failures.ran, report.unread) == (4, ("test_lost.py",))
-    assert set(report.names) == {
-        "test_lost.py (all of it)",
-        "deep/test_some.py::test_bad",
-        "deep/test_some.py::TestThings::test_word[c - d]",
-    }
-    assert report.names.keys() == go_on.failures.told["pytest"].names.keys()
-
-
-def test_tests_are_selected_by_the_names_of_the_report(play, tmp_path):
-    (tmp_path / "test_some.py").write_text(TESTS)
-    ran = play(f"{sys.executable} -m pytest -q -p no:cacheprovider")
-    names = sorted(ran.failures.reports["pytest"].names)
-    alone = play(f"{sys.executable} -m pytest -q -p no:cacheprovider", ran.select(names))
-
-    assert "2 failed in" in alone.output
-    assert alone.failures.ran == 2
 
 
 def test_what_surefire_writes_is_read_document_by_document():

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -96,6 +97,26 @@ REAL = {
 }
 
 
+PYTESTS = """
+import pytest
+
+def test_good():
+    pass
+
+def test_bad():
+    assert 0
+
+@pytest.mark.skip
+def test_left_out():
+    pass
+
+class TestThings:
+    @pytest.mark.parametrize("word", ["a b", "c - d"])
+    def test_word(self, word):
+        assert word == "a b"
+"""
+
+
 class FolderTree:
     """The part of the port WorkTree that a check needs, in a folder without a sandbox."""
 
@@ -153,6 +174,28 @@ async def test_a_real_runner_says_what_failed_and_runs_one_of_it_alone(tool, lay
     alone = await run_check(tree, "c", check, (), afresh.join(chosen))
     [best] = alone.failures.best.values()
     assert (name in best.names, best.ran) == (True, 1), alone.output
+
+
+async def test_pytest_reports_what_it_ran_and_what_it_could_not_collect(lay):
+    tree = lay({"deep/test_some.py": PYTESTS, "test_lost.py": "import nothing_of_that_name"})
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+    check = RepositoryCheck(name="tests", run=command, timeout=300)
+
+    ended = await run_check(tree, "c", check, ())
+    report = ended.failures.reports["pytest"]
+    bad = {
+        "deep/test_some.py::test_bad",
+        "deep/test_some.py::TestThings::test_word[c - d]",
+    }
+    assert (ended.failures.ran, report.unread) == (4, ("test_lost.py",))
+    assert set(report.names) == {"test_lost.py (all of it)", *bad}
+    assert report.names.keys() == ended.failures.told["pytest"].names.keys()
+
+    (tree.folder / "test_lost.py").unlink()
+    chosen = select_tests(ended.failures, sorted(bad), await find_call(tree, "c", command))
+    alone = await run_check(tree, "c", check, (), chosen)
+    assert "2 failed in" in alone.output
+    assert alone.failures.ran == 2
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="this machine has no go")
