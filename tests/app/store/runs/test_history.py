@@ -90,7 +90,8 @@ async def test_steps_are_those_that_the_engine_recorded(history, sql, steps):
     first, second = await history.steps("run-1")
     assert (first.name, first.started_at, first.ended_at) == ("stage/a/1", 1.0, 2.0)
     assert first.record is None
-    assert (second.ended_at, second.record) == (2.5, {"error": "no way"})
+    kept = {"error": "no way", "error_kind": "StepGivenUp"}
+    assert (second.ended_at, second.record) == (2.5, kept)
 
 
 @pytest.mark.parametrize(
