@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -155,6 +155,13 @@ class RunWorkspace:
         setup = self._policy.setup.model_copy(update={"run": found.commands})
         return self._policy.model_copy(update={"setup": setup})
 
+    async def read_texts(self, commit: str, paths: Iterable[str]) -> dict[str, str]:
+        """Return the texts of files as a commit has them; empty ones where it has none."""
+        show = self.ports.source.show
+        return {
+            path: (await show(commit, path) or b"").decode("utf-8", "replace") for path in paths
+        }
+
     async def find_known_packages(self) -> KnownPackages:
         """Return the packages that the default branch names, which need no person's yes."""
         source, trunk = self.ports.source, self.trunk
@@ -162,10 +169,7 @@ class RunWorkspace:
             return KnownPackages()
         if self._known is None:
             paths = await asyncio.to_thread(list_known_paths, await source.files(trunk))
-            texts = {
-                path: (await source.show(trunk, path) or b"").decode("utf-8", "replace")
-                for path in paths
-            }
+            texts = await self.read_texts(trunk, paths)
             self._known = await asyncio.to_thread(read_known_packages, trunk, texts)
         return self._known
 

@@ -12,7 +12,7 @@ from agents.pipelines.address.suggestions.choice import (
     find_contradictions,
     select_suggestions,
 )
-from agents.pipelines.address.suggestions.decision import Asked, find_asked
+from agents.pipelines.address.suggestions.decision import AnsweredQuestion, find_answered_questions
 from agents.pipelines.address.suggestions.replaced import replace_lines
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
@@ -60,7 +60,7 @@ class Applied(Frozen):
             }
         )
 
-    def with_decisions(self, asked: Iterable[Asked]) -> Applied:
+    def with_decisions(self, asked: Iterable[AnsweredQuestion]) -> Applied:
         """Return it with all threads settled that were asked the same, where one was decided."""
         settled, partly, decided = dict(self.settled), dict(self.partly), dict[str, str]()
         left = dict(self.left)
@@ -92,7 +92,7 @@ async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
     """Apply what reviewers suggested."""
     strangers = (await run.policy()).address.outsiders
     offers = await select_suggestions(feedback.waiting, strangers=strangers)
-    asked = await find_asked(feedback.threads, strangers=strangers)
+    asked = await find_answered_questions(feedback.threads, strangers=strangers)
     decided = {each.thread.id: each.decided for each in asked if each.decided}
     taken = {each.thread.id: each for each in decided.values()}
     candidates = (*taken.values(), *offers.single)

@@ -30,7 +30,7 @@ _TAKEN = "{by} [decided]({url}) that {author}'s suggestion is the one to take."
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredQuestion:
     """A thread in which Fettle asked which suggestion is to stand, and somebody has answered."""
 
     thread: Thread
@@ -81,7 +81,9 @@ class Asked:
         )
 
 
-async def find_asked(threads: Sequence[Thread], *, strangers: bool) -> list[Asked]:
+async def find_answered_questions(
+    threads: Sequence[Thread], *, strangers: bool
+) -> list[AnsweredQuestion]:
     """Return the answers to such questions that nobody has dealt with."""
     asking = [thread for thread in threads if _has_asked(thread)]
     answered = [each for each in asking if not each.ours_is_last]
@@ -95,7 +97,7 @@ async def find_asked(threads: Sequence[Thread], *, strangers: bool) -> list[Aske
             mine = [each for each in offers if each.thread.id == thread.id]
             rivals = [each for each in offers if any(contradict(one, each) for one in mine)]
             if rivals:
-                found.append(Asked(thread, answer, (*mine, *rivals)))
+                found.append(AnsweredQuestion(thread, answer, (*mine, *rivals)))
     return found
 
 

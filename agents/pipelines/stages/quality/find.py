@@ -74,9 +74,7 @@ async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...],
     """
     source = run.ports.source
     read = await asyncio.to_thread(list_service_paths, await source.files(run.base))
-    texts = {
-        path: (await source.show(run.base, path) or b"").decode(errors="replace") for path in read
-    }
+    texts = await run.read_texts(run.base, read)
     found = await asyncio.to_thread(find_services, texts)
     starting: list[Service] = []
     reasons = list(found.unknown)
@@ -120,10 +118,7 @@ async def _files(run: StageContext) -> RepositoryFiles:
     source = run.ports.source
     paths = frozenset(await source.files(run.base))
     read = [*await asyncio.to_thread(list_read_paths, paths), *list_ci_paths(paths)]
-    texts = {
-        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace") for path in read
-    }
-    return RepositoryFiles(paths, texts)
+    return RepositoryFiles(paths, await run.read_texts(run.base, read))
 
 
 async def _available(tree: WorkTree, candidate: SuggestedCheck) -> bool:

@@ -81,12 +81,9 @@ def _list_commands(plan: InstallPlan) -> list[tuple[str, ...]]:
 
 
 async def _plan(run: StageContext, commit: str) -> InstallPlan:
-    source = run.ports.source
-    paths = frozenset(await source.files(commit))
+    paths = frozenset(await run.ports.source.files(commit))
     read = await asyncio.to_thread(list_read_paths, paths)
-    texts = {path: (await source.show(commit, path) or b"").decode("utf-8", "replace")
-             for path in read}  # fmt: skip
-    files = RepositoryFiles(paths, texts)
+    files = RepositoryFiles(paths, await run.read_texts(commit, read))
     return await asyncio.to_thread(make_plan, files, await run.policy())
 
 
@@ -145,8 +142,7 @@ async def _list_new_packages(
     for at in (run.foundation, commit):
         paths = list_known_paths(await source.files(at))
         read = [path for path in paths if at != commit or path in manifests]
-        texts = {path: (await source.show(at, path) or b"").decode("utf-8", "replace")
-                 for path in read}  # fmt: skip
+        texts = await run.read_texts(at, read)
         known.append(await asyncio.to_thread(read_known_packages, at, texts))
     *before, after = known
     new = [name for tool, name in sorted(after.names)
