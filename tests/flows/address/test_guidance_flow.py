@@ -10,7 +10,7 @@ from app.store.tables import runs
 from tests.flows.address.reviewed import make_changes, open_reviewed, script, sort, word_update
 from tests.flows.conftest import PATIENCE
 from tests.flows.resolve.test_stack_flow import read_subject
-from tests.flows.resolve.test_undo_flow import said
+from tests.flows.resolve.test_undo_flow import wait_for
 from tests.flows.scripted import bash, part
 
 LINE = "Loop over values themselves and not over their numbers."
@@ -80,7 +80,7 @@ async def test_repeated_remarks_become_one_proposal_and_a_closed_one_stays_close
         assert subject["name"] == f"octo-org/calc#{proposal.issue.number}"
 
         await place.say("mara", "/bot undo", issue=proposal.issue)
-        told = await said(place, proposal.issue, "what the last run did is taken back")
+        told = await wait_for(place, proposal.issue, "what the last run did is taken back")
         assert f"#{proposal.issue.number} is closed" in told
         await asyncio.sleep(3)  # as long as several looks by the clock take
         assert await list_kinds(place) == kinds

@@ -9,7 +9,7 @@ import pytest
 
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import CALC
-from tests.flows.resolve.test_undo_flow import said
+from tests.flows.resolve.test_undo_flow import wait_for
 
 SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
 
@@ -58,7 +58,7 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
         assert rest_referee.problems(called) == []
 
         await place.say("mara", "/bot undo", issue=lower.issue)
-        told = await said(place, lower.issue, "what the last run did is taken back")
+        told = await wait_for(place, lower.issue, "what the last run did is taken back")
         assert f"#{top.issue.number} is closed" in told
         assert f"#{lower.issue.number} is closed" in told
         assert {each.issue.state for each in (lower, top)} == {"closed"}
@@ -73,7 +73,7 @@ async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(ma
         await place.github.merge_pull(lower, place.people["mara"])
 
         await place.say("mara", "/bot undo")
-        told = await said(place, place.issue, "what the last run did is taken back")
+        told = await wait_for(place, place.issue, "what the last run did is taken back")
         assert f"#{lower.issue.number} is merged already" in told
         assert top.issue.state == "closed"
 
