@@ -10,8 +10,8 @@ from agents.errors import Parked, ToolError, Unanswered
 from agents.loop.turns import OUTSIDE, calls_of, heard_outsiders, last_tree, submits
 from agents.ports import Approval, ApprovalRequest, Approvals, Block, Ruling, Turn
 from agents.text import one_line, printable
-from agents.tools import gate
 from agents.tools.base import Bench, Effect
+from agents.tools.gate import gate
 from agents.tools.mcp import PREFIX, find_manner
 
 Word = Approval | ToolError | None

@@ -25,8 +25,8 @@ from agents.loop.turns import (
     submits,
 )
 from agents.ports import Block, Reporter, Ruling, Steer, Turn
-from agents.tools import gate
 from agents.tools.base import Bench, Effect
+from agents.tools.gate import gate
 
 CUT = "[Fettle: Your answer was cut off at its limit. Go on where it stopped, in smaller parts.]"
 

@@ -46,7 +46,7 @@ from agents.run.state import RunState, StageRecord
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
-from agents.tools.grant import PlanGrant
+from agents.tools.gate.grant import PlanGrant
 
 S = TypeVar("S", bound=Submission)
 

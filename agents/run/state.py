@@ -34,7 +34,7 @@ from agents.ports import (
     Web,
 )
 from agents.requests import Frozen
-from agents.tools.grant import PlanGrant
+from agents.tools.gate.grant import PlanGrant
 
 
 class Outcome(Frozen):

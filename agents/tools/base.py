@@ -16,7 +16,7 @@ from agents.ports import Network, RepositoryReads, Toolsets, Web, WorkTree
 from agents.tools.schema import describe, find_unusable, tool_schema
 
 if TYPE_CHECKING:  # its rules know the tools
-    from agents.tools.grant import PlanGrant
+    from agents.tools.gate.grant import PlanGrant
 
 
 class Effect(Enum):

@@ -15,7 +15,7 @@ from agents.policy import Policy
 from agents.ports import Page
 from agents.text import printable, quote
 from agents.tools.base import Bench, Effect, Tool
-from agents.tools.rules_policy import owners_word
+from agents.tools.gate.policy_rules import owners_word
 from agents.tools.url import LONGEST, parse_target
 
 SHORT = 100  # characters of an address that can hardly carry anything out

@@ -17,7 +17,7 @@ from agents.pipelines.stages.known_facts import KnownFacts
 from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext, stage
 from agents.text import one_line
-from agents.tools.grant import PACKAGE, PlanGrant, is_bounded
+from agents.tools.gate.grant import PACKAGE, PlanGrant, is_bounded
 
 RISK = 160  # characters of it in a report
 MOST_NEEDS, LONGEST_PATTERN = 8, 200

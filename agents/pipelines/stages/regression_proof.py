@@ -29,8 +29,8 @@ from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import one_line
-from agents.tools import gate
 from agents.tools.base import Bench
+from agents.tools.gate import gate
 
 COMMANDS = 5  # of the engineers, the newest first
 TIMEOUT = 600.0  # seconds for each run

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from agents.policy import Policy, is_for_people_alone
-from agents.tools.rules import Finding
+from agents.tools.gate.rules import Finding
 from agents.tools.shell import places
 from agents.tools.shell.changes import Change, changes
 from agents.tools.shell.command import Command

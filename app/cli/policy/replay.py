@@ -16,16 +16,16 @@ from agents.loop.turns import calls_of, heard_outsiders, submits
 from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy, parse_policy, rule_lines
 from agents.ports import Manner, Turn
-from agents.tools import gate
 from agents.tools.base import Capability, Tool
+from agents.tools.gate import gate
+from agents.tools.gate.objections import Circumstances
+from agents.tools.gate.rules import source_lines
 from agents.tools.mcp import Mcp, tool_class
-from agents.tools.objections import Circumstances
 from agents.tools.registry import tool_named
-from agents.tools.rules import source_lines
 
 Change = Literal["same", "weaker", "stricter", "other rule"]
 
-RULES_FILE = "agents/tools/rules.py"
+RULES_FILE = "agents/tools/gate/rules.py"
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 _WORST = Manner(only_reads=False, outside=True)  # of other servers' tools nothing is recorded
 

@@ -49,7 +49,7 @@ ACTS = {
     "quality[].run": f"{HERE}::test_quality_is_what_it_says",
     "quality[].timeout": "tests/app/git/stages/test_quality_stage.py"
     "::test_a_check_ends_when_the_policy_says",
-    "protected_paths": "tests/agents/tools/test_gate.py"
+    "protected_paths": "tests/agents/tools/gate/test_gate.py"
     "::test_the_repository_says_what_is_protected",
     "budget.usd": A_BUDGET,
     "budget.usd_per_day": A_BUDGET,
@@ -75,7 +75,7 @@ ACTS = {
     "mcp[].stages": f"{TOOLSETS}::test_another_stage_may_not_call_what_this_one_may",
     "approvals.days": "tests/flows/approvals/test_approvals.py"
     "::test_when_nobody_answers_the_run_ends_and_says_so",
-    "approvals.dependencies": "tests/agents/tools/test_known_installs.py"
+    "approvals.dependencies": "tests/agents/tools/gate/test_known_installs.py"
     "::test_the_policy_says_whether_people_are_asked_for_new_dependencies",
     "answers.days": "tests/agents/pipelines/resolve/triage/test_comment_draft.py"
     "::test_owners_say_how_long_it_waits",

@@ -10,8 +10,8 @@ from agents.errors import BudgetExceeded
 from agents.loop.budget import RunLimits, Spent
 from agents.policy import POLICY_PATH, parse_policy
 from agents.run.naming import to_conventional
+from agents.tools.gate.policy_rules import owners_word
 from agents.tools.registry import tool_named
-from agents.tools.rules_policy import owners_word
 from tests.agents.pipelines.resolve.test_pipeline import (
     CHECK,
     FILES,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agents.ports import CommandResult
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 
 
 async def bash(bench, command, **more):

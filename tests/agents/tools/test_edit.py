@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.errors import ToolError
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 from tests.gears import examples
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agents.errors import ToolError
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 
 
 class Forge:

@@ -13,7 +13,7 @@ from agents.errors import ToolError
 from agents.policy import Policy, Rule
 from agents.ports import Approval, ApprovalRequest, CommandResult
 from agents.tools.base import Capability
-from agents.tools.gate import call, judge
+from agents.tools.gate.gate import call, judge
 
 INSTALL = {"command": "pip install tinypkg"}
 
@@ -111,6 +111,6 @@ def test_nothing_else_asks_for_it():
     assert find_files(r"""["']indexes["']""") == {
         "pipelines/stages/quality/recover.py",  # names of the default branch's manifests alone
         "ports/repository.py",
-        "tools/gate.py",
+        "tools/gate/gate.py",
     }
     assert find_files(r"""\btree\.ask\(""") == {f"pipelines/remediate/ladder/{n}" for n in ladder}

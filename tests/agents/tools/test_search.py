@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from agents.errors import ToolError
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agents.errors import ToolError
 from agents.policy import Policy, Rule, Web
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 from agents.tools.webfetch import Webfetch, is_listed
 from tests.fakes.external import MemoryWeb
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ToolError
-from agents.tools.gate import call
+from agents.tools.gate.gate import call
 
 
 async def write(bench, path, content):

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from agents.policy import POLICY_PATH
-from agents.tools.grant import PlanGrant
+from agents.tools.gate.grant import PlanGrant
 
 FILES = {
     "lib.py": "x = 1\n",

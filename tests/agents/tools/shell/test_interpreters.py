@@ -7,8 +7,8 @@ import pytest
 from agents.policy import Policy
 from agents.tools.base import Capability
 from agents.tools.bash import Bash
-from agents.tools.gate import ALLOW, decide
-from agents.tools.objections import Circumstances
+from agents.tools.gate.gate import ALLOW, decide
+from agents.tools.gate.objections import Circumstances
 from agents.tools.shell.judge import judge
 from agents.tools.shell.script import read
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agents.policy import Policy
-from agents.tools.rules import RULES
+from agents.tools.gate.rules import RULES
 from agents.tools.shell.judge import judge
 from agents.tools.shell.script import read
 

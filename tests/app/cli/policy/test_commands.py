@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.ports import Turn
-from agents.tools.rules import RULES, source_lines
+from agents.tools.gate.rules import RULES, source_lines
 from app.cli import main
 from app.cli.policy.replay import RULES_FILE
 from app.store.database import Database

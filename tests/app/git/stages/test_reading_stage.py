@@ -8,8 +8,8 @@ import pytest
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.tools import gate
 from agents.tools.base import Bench, Capability
+from agents.tools.gate import gate
 
 HOSTILE = [
     "echo a >> src/a.py; touch new; mkdir deep; chmod 777 README.md; exit 0",

@@ -7,8 +7,8 @@ import pytest
 from agents.pipelines.resolve.decision.log import find_log
 from agents.pipelines.resolve.decision.record_decision import log_alone
 from agents.policy import Policy
-from agents.tools import gate
 from agents.tools.base import Bench, Capability
+from agents.tools.gate import gate
 
 WRITE = "mkdir -p docs/decisions; echo 'No decimals.' > docs/decisions/0001-no-decimals.md"
 ELSEWHERE = [

@@ -5,7 +5,7 @@ import pytest
 from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.policy import Policy
 from agents.ports import SetupCommand, SetupResult
-from agents.tools.grant import PlanGrant
+from agents.tools.gate.grant import PlanGrant
 
 SETUP = SetupResult(source="found in the repository's files")
 BROKEN = SetupResult(

@@ -10,7 +10,7 @@ from agents.analysis.known_packages import KnownPackages
 from agents.analysis.python_packages import normalize
 from agents.policy import is_for_people_alone, matches_path
 from agents.requests import Frozen
-from agents.tools.rules import Finding
+from agents.tools.gate.rules import Finding
 
 PROTECTED = "path/protected"
 PACKAGE = re.compile(

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from agents.policy import Policy, Rule, Toolset
 from agents.ports import Manner
-from agents.tools import gate
-from agents.tools import objections as circumstances
 from agents.tools.base import Capability, Effect
+from agents.tools.gate import gate
+from agents.tools.gate import objections as circumstances
 from agents.tools.mcp import tool_class
 from agents.tools.registry import tool_named
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from agents.policy import Policy
 from agents.ports import Manner
 from agents.tools.base import Capability, Effect, Tool
+from agents.tools.gate.rules import Finding
 from agents.tools.mcp import is_permitted
 from agents.tools.paths import is_unprintable, leaves, names_git
-from agents.tools.rules import Finding
 from agents.tools.shell.judge import judge, report_protected
 from agents.tools.shell.script import read
 from agents.tools.webfetch import is_listed

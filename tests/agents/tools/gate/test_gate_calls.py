@@ -9,7 +9,7 @@ import pytest
 from agents.errors import ToolError
 from agents.ports import Approval, ApprovalRequest
 from agents.text import apart
-from agents.tools.gate import call, judge, judge_apart
+from agents.tools.gate.gate import call, judge, judge_apart
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 from tests.fakes.external import MemoryToolsets, MemoryWeb
 

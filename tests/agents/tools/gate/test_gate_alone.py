@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from agents.tools import gate
 from agents.tools.base import Tool
+from agents.tools.gate import gate
 from agents.tools.registry import TOOLS
 
-AGENTS = Path(gate.__file__).parents[1]
+AGENTS = Path(gate.__file__).parents[2]
 MODULES = {
     path.relative_to(AGENTS.parent).as_posix(): ast.parse(path.read_text("utf-8"))
     for path in sorted(AGENTS.rglob("*.py"))
@@ -38,7 +38,7 @@ def test_only_the_gate_runs_a_tool():
         and part.func.attr == "run"
         and ast.unparse(part.func.value).split(".")[-1] not in OTHERS_THAT_RUN
     }
-    assert runs == {("agents/tools/gate.py", "tool.run")}, "tools run through gate.call"
+    assert runs == {("agents/tools/gate/gate.py", "tool.run")}, "tools run through gate.call"
 
 
 def test_only_a_tool_calls_other_servers_and_only_the_gate_runs_it():
@@ -65,8 +65,8 @@ def test_nobody_else_holds_a_tool():
     }
     makers = {f"agents/tools/{tool.name}.py" for tool in TOOLS}
     makers |= {"agents/tools/registry.py", "agents/tools/mcp.py"}
-    judges = {"agents/tools/objections.py", "agents/tools/rules_policy.py"}
-    assert holders - makers - judges == {"agents/tools/gate.py", "agents/loop/conversation.py"}
+    judges = {"agents/tools/gate/objections.py", "agents/tools/gate/policy_rules.py"}
+    assert holders - makers - judges == {"agents/tools/gate/gate.py", "agents/loop/conversation.py"}
     conversation = MODULES["agents/loop/conversation.py"]  # hands their definitions to the model
     assert {part.attr for part in find_parts(conversation, ast.Attribute)}.isdisjoint({"run"})
 

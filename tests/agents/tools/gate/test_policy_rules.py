@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.policy import Policy, Rule
+from agents.tools.gate.policy_rules import may_match, owners_word
 from agents.tools.mcp import tool_class
 from agents.tools.registry import tool_named
-from agents.tools.rules_policy import may_match, owners_word
 from agents.tools.shell.variables import UNKNOWN
 
 

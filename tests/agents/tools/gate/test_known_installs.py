@@ -11,7 +11,7 @@ from agents.errors import ToolError
 from agents.policy import Policy, Rule, parse_policy
 from agents.ports import CommandResult
 from agents.tools.base import Capability
-from agents.tools.gate import call, judge
+from agents.tools.gate.gate import call, judge
 
 KNOWN = read_known_packages(
     "base",

@@ -24,11 +24,11 @@ from agents.ports import Approval, ApprovalRequest, Network
 from agents.text import printable, truncate
 from agents.text.apart import SHORT, Exhausted, run_apart, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
+from agents.tools.gate.objections import Circumstances, list_objections
+from agents.tools.gate.policy_rules import owners_word
+from agents.tools.gate.rules import Decision, Finding
 from agents.tools.mcp import Mcp, find_manner, tool_class
-from agents.tools.objections import Circumstances, list_objections
 from agents.tools.registry import TOOLS, tool_named
-from agents.tools.rules import Decision, Finding
-from agents.tools.rules_policy import owners_word
 from agents.tools.schema import describe_faults
 from agents.tools.shell.known_install import KnownInstall, find_known_install
 

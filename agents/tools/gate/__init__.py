@@ -1,0 +1,1 @@
+"""Which call runs, which is asked for, and which is refused."""
