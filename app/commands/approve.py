@@ -28,21 +28,21 @@ class ApprovalCommands:
     """Carries out `/bot approve` and `/bot deny`, and clicks on the buttons."""
 
     approvals: StoredApprovals
-    telling: CommandReplies
+    replies: CommandReplies
     policy: PolicyOf
 
-    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
+    async def obey(self, context: CommandContext) -> dict[str, str]:
         """Decide, or explain why not; return the result for the record."""
-        command = inquiry.command
+        command = context.command
         stored = await self.approvals.get(command.approval)
-        facts = await inquiry.about_approval(stored, await self.approvals.list_waiting())
+        facts = await context.about_approval(stored, await self.approvals.list_waiting())
         refusal = answering.decide(command, facts) or await self._by_policy(command, facts)
         if refusal is None and stored is not None:
             stored, refusal = await self._decide(command, facts, stored)
         elif refusal is not None and refusal.rule == "head-unmoved" and stored is not None:
             await self.approvals.void(stored.id, MOVED)
             stored = await self.approvals.get(stored.id)
-        await self._tell(inquiry, stored, refusal)
+        await self._tell(context, stored, refusal)
         if refusal is not None:
             return {"refused": refusal.rule}
         return {"decided": VERDICTS[command.verb], "approval": command.approval}
@@ -75,15 +75,15 @@ class ApprovalCommands:
         return answered.approval, answering.decide(command, now)
 
     async def _tell(
-        self, inquiry: CommandContext, stored: StoredApproval | None, refusal: Refusal | None
+        self, context: CommandContext, stored: StoredApproval | None, refusal: Refusal | None
     ) -> None:
         """React to the comment, say why if it was refused, and keep the question current."""
-        command = inquiry.command
+        command = context.command
         face = PUZZLED if refusal else FACES[command.verb]
-        await self.telling.react(inquiry.client, command, face)
+        await self.replies.react(context.client, command, face)
         if refusal is not None:
             await self._refuse(command, stored, refusal)
-        if refusal is not None and await self.telling.obeyed_before(command):
+        if refusal is not None and await self.replies.obeyed_before(command):
             return  # a lost server has shown what came of it
         if stored is not None and (refusal is None or refusal.rule in OUTDATED):
             await if_possible(self._show(command, stored))
@@ -97,11 +97,11 @@ class ApprovalCommands:
             if stored is None or stored.repository_id != command.repository.id:
                 return
             place = command.model_copy(update={"number": stored.number})
-        await self.telling.refuse(place, refusal)
+        await self.replies.refuse(place, refusal)
 
     async def _show(self, command: Command, stored: StoredApproval) -> None:
-        telling, about = self.telling, command.model_copy(update={"number": stored.number})
+        replies, about = self.replies, command.model_copy(update={"number": stored.number})
         shown = ApprovalComment(
-            telling.github, about, self.approvals, telling.redactor, settle=telling.settle
+            replies.github, about, self.approvals, replies.redactor, settle=replies.settle
         )
         await shown.show(stored)

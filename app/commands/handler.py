@@ -64,13 +64,13 @@ class CommandHandler:
         self._lanes = lanes = Lanes(database)
         spending = RunAllowance(steers, self._policy, bounds.run, bounds.day)
         restored_at = Recoveries(database).restored_at
-        self._telling = telling = CommandReplies(github, redactor, settle, restored_at)
-        self._answers = ApprovalCommands(StoredApprovals(database), telling, self._policy)
-        self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
-        self._asking = RunStarter(Runs(database), lanes, history, telling, submit)
+        self._replies = replies = CommandReplies(github, redactor, settle, restored_at)
+        self._answers = ApprovalCommands(StoredApprovals(database), replies, self._policy)
+        self._steers = SteeringCommands(steers, lanes, spending, replies, self._policy)
+        self._asking = RunStarter(Runs(database), lanes, history, replies, submit)
         self._succession = RunSuccession(Runs(database), lanes, steers, self._policy)
-        self._undo = RunUndo(database, lanes, telling, submit)
-        self._look = RunInspector(database, lanes, spending, telling)
+        self._undo = RunUndo(database, lanes, replies, submit)
+        self._look = RunInspector(database, lanes, spending, replies)
 
     async def obey(self, command: Command, ident: str) -> Json:
         """Carry out the command, or refuse it politely; return the result for the record.
@@ -93,36 +93,36 @@ class CommandHandler:
         client = await self._github.installation(
             command.installation_id, command.repository.id, Profile.REPORT
         )
-        inquiry = CommandContext(client, await self._github.identity(client), command, ident)
+        context = CommandContext(client, await self._github.identity(client), command, ident)
         if command.via in ("label", "issue", "pull_request"):
-            return await self._steers.call_back(inquiry)
+            return await self._steers.call_back(context)
         if command.via == "relabel":
-            return await self._succession.obey(inquiry)
-        read = await inquiry.read()
+            return await self._succession.obey(context)
+        read = await context.read()
         if read is None:
             return {"withdrawn": "the comment was removed"}
         return await self._execute(read)
 
-    async def _execute(self, inquiry: CommandContext) -> dict[str, str]:
-        match inquiry.command.verb:
+    async def _execute(self, context: CommandContext) -> dict[str, str]:
+        match context.command.verb:
             case "approve" | "deny":
-                return await self._answers.obey(inquiry)
+                return await self._answers.obey(context)
             case "status" | "why":
-                return await self._look.obey(inquiry)
+                return await self._look.obey(context)
             case "retry" | "address" | "update":
-                return await self._asking.obey(inquiry)
+                return await self._asking.obey(context)
             case "undo":
-                return await self._undo.obey(inquiry)
+                return await self._undo.obey(context)
             case "unknown":
-                return await self._puzzle(inquiry)
+                return await self._puzzle(context)
             case _:
-                return await self._steers.obey(inquiry)
+                return await self._steers.obey(context)
 
-    async def _puzzle(self, inquiry: CommandContext) -> dict[str, str]:
+    async def _puzzle(self, context: CommandContext) -> dict[str, str]:
         """Say what there is, to somebody who may have it done."""
-        refusal = steering.decide(inquiry.command, await inquiry.about_asker(), LaneFacts())
+        refusal = steering.decide(context.command, await context.about_asker(), LaneFacts())
         assert refusal is not None
         if refusal.rule not in SILENT:
-            await self._telling.react(inquiry.client, inquiry.command, PUZZLED)
-            await self._telling.refuse(inquiry.command, refusal)
+            await self._replies.react(context.client, context.command, PUZZLED)
+            await self._replies.refuse(context.command, refusal)
         return {"refused": refusal.rule}

@@ -37,22 +37,22 @@ class RunInspector:
     database: Database
     lanes: Lanes
     spending: RunAllowance
-    telling: CommandReplies
+    replies: CommandReplies
 
-    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
+    async def obey(self, context: CommandContext) -> dict[str, str]:
         """Answer, or explain why not; return the result for the record."""
-        command = inquiry.command
-        facts = await inquiry.about_asker()
-        live = await inquiry.list_live(self.lanes)
+        command = context.command
+        facts = await context.about_asker()
+        live = await context.list_live(self.lanes)
         # The one at work is the oldest: those that were asked for later wait for it.
         run = live[-1] if live else await self.lanes.find_ended(command)
         refusal = steering.decide(command, facts, LaneFacts(live=bool(live), ended=run is not None))
         if refusal is not None or run is None:
             assert refusal is not None
-            await self.telling.react(inquiry.client, command, PUZZLED)
-            await self.telling.refuse(command, refusal)
+            await self.replies.react(context.client, command, PUZZLED)
+            await self.replies.refuse(command, refusal)
             return {"refused": refusal.rule}
-        await self.telling.react(inquiry.client, command, DONE)
+        await self.replies.react(context.client, command, DONE)
         kept = await History(self.database).run(run.id)
         assert kept is not None
         discreet = run.kind == ABOUT_ALERTS and not command.repository.private
@@ -63,7 +63,7 @@ class RunInspector:
             text = await self._status(command, kept, run, len(live) - 1)
         else:
             text = await self._explain(command, kept, discreet=discreet)
-        await self.telling.say(command, f"{command.verb}-{command.comment_id}", text)
+        await self.replies.say(command, f"{command.verb}-{command.comment_id}", text)
         return {"told": run.id}
 
     async def _status(self, command: Command, kept: KeptRun, run: LaneRun, behind: int) -> str:
@@ -78,7 +78,7 @@ class RunInspector:
             silent_since=await find_silent_since(self.database, run.id),
             place=await self._find_place(kept),
         )
-        return status_text(status, self._issue(command), self.telling.for_command(command))
+        return status_text(status, self._issue(command), self.replies.for_command(command))
 
     async def _find_place(self, run: KeptRun) -> tuple[int, float | None] | None:
         if run.state != "queued":
@@ -102,8 +102,8 @@ class RunInspector:
             approvals=approvals,
             steers=steers,
         )
-        return why_text(reasons, self.telling.for_command(command))
+        return why_text(reasons, self.replies.for_command(command))
 
     def _issue(self, command: Command) -> str:
-        web = self.telling.github.urls.web
+        web = self.replies.github.urls.web
         return f"{web}/{command.repository.full_name}/issues/{command.number}"

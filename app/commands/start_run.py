@@ -44,34 +44,34 @@ class RunStarter:
     runs: Runs
     lanes: Lanes
     history: History
-    telling: CommandReplies
+    replies: CommandReplies
     submit: Submit
 
-    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
+    async def obey(self, context: CommandContext) -> dict[str, str]:
         """Start the run, or explain why not; return the result for the record."""
-        command = inquiry.command
-        run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
+        command = context.command
+        run_id = f"{context.ident}-{'again' if command.verb == 'retry' else command.verb}"
         if await self.lanes.has_run(run_id):  # asked for before a crash
             await self.submit(run_id, request_of(await self.runs.request(run_id)))
-        elif (refusal := await self._start(inquiry, run_id)) is not None:
-            await self.telling.react(inquiry.client, command, PUZZLED)
-            await self.telling.refuse(command, refusal)
+        elif (refusal := await self._start(context, run_id)) is not None:
+            await self.replies.react(context.client, command, PUZZLED)
+            await self.replies.refuse(command, refusal)
             return {"refused": refusal.rule}
-        await self.telling.react(inquiry.client, command, DONE)
+        await self.replies.react(context.client, command, DONE)
         return {"asked": run_id}
 
-    async def _start(self, inquiry: CommandContext, run_id: str) -> Refusal | None:
-        command, facts = inquiry.command, await inquiry.about_asker()
+    async def _start(self, context: CommandContext, run_id: str) -> Refusal | None:
+        command, facts = context.command, await context.about_asker()
         last = await self._last(command) if command.verb == "retry" else None
         standing = LaneFacts(
-            live=bool(await inquiry.list_live(self.lanes)),
+            live=bool(await context.list_live(self.lanes)),
             ended=last is not None,
             stages=await self._stages(last) if last and command.stage else (),
         )
         refusal = steering.decide(command, facts, standing)
         if refusal is not None:
             return refusal
-        if not await inquiry.own_button():
+        if not await context.own_button():
             return Refusal(rule="button-ours", text=NOT_OUR_BUTTON)
         try:
             request = await self._request(command, last)

@@ -49,49 +49,49 @@ class SteeringCommands:
     steers: StoredSteers
     lanes: Lanes
     spending: RunAllowance
-    telling: CommandReplies
+    replies: CommandReplies
     policy: PolicyOf
 
-    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
+    async def obey(self, context: CommandContext) -> dict[str, str]:
         """Steer the run, or explain why not; return the result for the record.
 
         Only runs that were asked for before the command are meant.
         """
-        command = inquiry.command
-        if (told := await self.steers.find_told_run(_key(inquiry))) is not None:  # before a crash
-            await self._confirm(inquiry, told)
+        command = context.command
+        if (told := await self.steers.find_told_run(_key(context))) is not None:  # before a crash
+            await self._confirm(context, told)
             return {"steered": told}
-        live = await inquiry.list_live(self.lanes, before=inquiry.ident)
+        live = await context.list_live(self.lanes, before=context.ident)
         if command.verb == "remark" and not live:
             return NO_RUN
-        facts = await inquiry.about_asker()
-        standing = await self._load_standing(inquiry, live)
+        facts = await context.about_asker()
+        standing = await self._load_standing(context, live)
         refusal = steering.decide(command, facts, standing)
         refusal = refusal or await self._by_policy(command, facts)
         if refusal is None and not await self._store_steer(
-            inquiry, live, _role(facts), standing.room
+            context, live, _role(facts), standing.room
         ):
             refusal = steering.decide(command, facts, LaneFacts(ended=True))
         if refusal is not None:
-            await self._refuse(inquiry, refusal, live)
+            await self._refuse(context, refusal, live)
             return {"refused": refusal.rule}
-        await self._confirm(inquiry, live[0].id)
+        await self._confirm(context, live[0].id)
         return {"steered": live[0].id}
 
-    async def call_back(self, inquiry: CommandContext) -> dict[str, str]:
+    async def call_back(self, context: CommandContext) -> dict[str, str]:
         """Cancel runs whose label was removed, or whose issue or pull request was closed.
 
         Deliveries may come late and in any order, so the present state on GitHub decides.
         """
-        command = inquiry.command
-        live = await inquiry.list_live(self.lanes, before=inquiry.ident)
+        command = context.command
+        live = await context.list_live(self.lanes, before=context.ident)
         if not live:
             return NO_RUN
-        if command.asked_by.id == inquiry.own.bot.id:
+        if command.asked_by.id == context.own.bot.id:
             return {"dropped": "it was our own doing"}
-        if reason := await _stands(inquiry):
+        if reason := await _find_renewed_wish(context):
             return {"dropped": reason}
-        return {"steered": live[0].id} if await self._store_steer(inquiry, live, "", 0) else NO_RUN
+        return {"steered": live[0].id} if await self._store_steer(context, live, "", 0) else NO_RUN
 
     async def _by_policy(self, command: Command, facts: ApprovalFacts) -> Refusal | None:
         if command.verb not in BY_POLICY:
@@ -99,8 +99,8 @@ class SteeringCommands:
         found = await self.policy(command)
         return access_policy.decide_command(command, found, facts.role_name, facts.permission)
 
-    async def _load_standing(self, inquiry: CommandContext, live: list[LaneRun]) -> LaneFacts:
-        command = inquiry.command
+    async def _load_standing(self, context: CommandContext, live: list[LaneRun]) -> LaneFacts:
+        command = context.command
         if not live:
             return LaneFacts(ended=await self.lanes.find_ended(command) is not None)
         if command.verb != "budget":
@@ -109,16 +109,16 @@ class SteeringCommands:
         return LaneFacts(live=True, room=allowance.room, most=allowance.most)
 
     async def _store_steer(
-        self, inquiry: CommandContext, live: list[LaneRun], role: str, room: float
+        self, context: CommandContext, live: list[LaneRun], role: str, room: float
     ) -> bool:
         """Keep it for the newest run, a cancel for all; return whether any hears of it."""
-        command, via = inquiry.command, inquiry.command.via
+        command, via = context.command, context.command.via
         assert via != "button"
         assert via != "board"
         meant = live if command.verb == "cancel" else live[:1]
         return await self.steers.insert(
             [run.id for run in meant],
-            _key(inquiry),
+            _key(context),
             kind=KINDS[command.verb],
             via=via,
             by=command.asked_by.login,
@@ -129,48 +129,48 @@ class SteeringCommands:
             url=command.url,
         )
 
-    async def _confirm(self, inquiry: CommandContext, run_id: str) -> None:
-        command = inquiry.command
+    async def _confirm(self, context: CommandContext, run_id: str) -> None:
+        command = context.command
         face = SEEN if command.verb == "remark" else DONE
-        await self.telling.react(inquiry.client, command, face)
+        await self.replies.react(context.client, command, face)
         if command.usd is None:
             return
-        before = await self.spending.compute(command, run_id, besides=_key(inquiry))
+        before = await self.spending.compute(command, run_id, besides=_key(context))
         if command.usd > before.room:
             text = CAPPED.format(
                 login=command.asked_by.login, usd=before.room, asked=command.usd, most=before.most
             )
-            await self.telling.say(command, f"budget-{command.comment_id}", text)
+            await self.replies.say(command, f"budget-{command.comment_id}", text)
 
-    async def _refuse(self, inquiry: CommandContext, refusal: Refusal, live: list[LaneRun]) -> None:
-        command = inquiry.command
+    async def _refuse(self, context: CommandContext, refusal: Refusal, live: list[LaneRun]) -> None:
+        command = context.command
         if command.verb == "remark" and refusal.rule in TOLD:
-            await self.telling.react(inquiry.client, command, PUZZLED)
-            await self.telling.refuse(command, refusal, about=live[0].id)
+            await self.replies.react(context.client, command, PUZZLED)
+            await self.replies.refuse(command, refusal, about=live[0].id)
         elif command.verb != "remark":
-            await self.telling.react(inquiry.client, command, PUZZLED)
+            await self.replies.react(context.client, command, PUZZLED)
             last = await self.lanes.find_ended(command) if refusal.rule == "under-way" else None
-            await self.telling.refuse(command, refusal, about=last.id if last else "")
+            await self.replies.refuse(command, refusal, about=last.id if last else "")
         elif refusal.rule == "unedited":
-            await self.telling.react(inquiry.client, command, PUZZLED)
+            await self.replies.react(context.client, command, PUZZLED)
 
 
-async def _stands(inquiry: CommandContext) -> str:
+async def _find_renewed_wish(context: CommandContext) -> str:
     """Return why the work goes on all the same; empty when it does not."""
-    command = inquiry.command
+    command = context.command
     where = {
         "owner": command.repository.owner,
         "repo": command.repository.name,
         "number": str(command.number),
     }
     try:
-        issue = await inquiry.client.getitem(ISSUE, where)
+        issue = await context.client.getitem(ISSUE, where)
     except NotFound:
         return ""
     if command.via != "label":
         return UNDONE if issue["state"] == "open" else ""
     on_pull = "pull_request" in issue
-    if on_pull and inquiry.own.is_author(issue):
+    if on_pull and context.own.is_author(issue):
         return "it is Fettle's own pull request, which needs no label"
     wanted = ADDRESS_LABEL if on_pull else RESOLVE_LABEL
     return UNDONE if any(label["name"] == wanted for label in issue["labels"]) else ""
@@ -180,8 +180,8 @@ def _role(facts: ApprovalFacts) -> str:
     return facts.role_name or facts.permission
 
 
-def _key(inquiry: CommandContext) -> str:
+def _key(context: CommandContext) -> str:
     """Return what tells this from all else that was said: the same key counts once."""
-    command = inquiry.command
-    said = (command.comment_id or inquiry.ident, command.verb, command.words, command.usd)
+    command = context.command
+    said = (command.comment_id or context.ident, command.verb, command.words, command.usd)
     return f"{command.via}-{hashlib.sha256(repr(said).encode()).hexdigest()[:32]}"

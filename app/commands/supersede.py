@@ -23,20 +23,20 @@ class RunSuccession:
     steers: StoredSteers
     policy: PolicyOf
 
-    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
+    async def obey(self, context: CommandContext) -> dict[str, str]:
         """Cancel the older runs if the newer one may begin; return the result for the record.
 
         Nobody is told anything here: why it may not begin, the newer run says itself.
         """
-        run_id = inquiry.ident.removesuffix(ANEW)
+        run_id = context.ident.removesuffix(ANEW)
         request = request_of(await self.runs.request(run_id))
         older = await self.lanes.live(request, before=run_id)
         if not older or not isinstance(request, ResolveIssue):
             return {"dropped": "no older run is under way"}
-        facts = await issue_facts(inquiry.client, request)
+        facts = await issue_facts(context.client, request)
         refusal = access.decide(request, facts)
         if refusal is None:
-            found = await self.policy(inquiry.command)
+            found = await self.policy(context.command)
             named = {} if isinstance(found, InvalidPolicy) else found.policy.models.named
             # Which models there may be is between owners and operator, and nobody's right.
             refusal = access_policy.decide(request, found, facts, frozenset(named.values()))
