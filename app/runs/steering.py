@@ -49,14 +49,14 @@ class RunSteering:
     def __init__(
         self,
         stored: StoredSteers,
-        bells: SteerSignals,
+        signals: SteerSignals,
         run_id: str,
         *,
         look_seconds: float = LOOK_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._stored = stored
-        self._bells = bells
+        self._signals = signals
         self._run_id = run_id
         self._look_seconds = look_seconds
         self._retry_seconds = retry_seconds
@@ -67,7 +67,7 @@ class RunSteering:
 
     async def wait_for_cancel(self) -> Steer:
         """Wait until somebody cancels the run, and return who; at once if somebody has."""
-        with self._bells.bell(self._run_id) as bell:
+        with self._signals.bell(self._run_id) as bell:
             while True:
                 bell.clear()
                 try:

@@ -65,7 +65,7 @@ class Readiness:
 
 
 def build_server(
-    intake: WebhookReceiver,
+    receiver: WebhookReceiver,
     inbox: Inbox,
     database: Database,
     metrics: Metrics,
@@ -79,7 +79,7 @@ def build_server(
     `body_bytes`: of all bodies that may be in memory at once. `keys`: the public keys of what this
     instance signs, for verifiers.
     """
-    door = _WebhookEndpoint(intake, inbox, metrics, BodyRoom(body_bytes))
+    endpoint = _WebhookEndpoint(receiver, inbox, metrics, BodyRoom(body_bytes))
     watch = _HealthEndpoints(database, metrics, readiness)
     metrics.depth.set_function(lambda: inbox.depth)
     metrics.disk.set_function(lambda: shutil.disk_usage(readiness.data_dir).free)
@@ -87,7 +87,7 @@ def build_server(
     application.cleanup_ctx.append(partial(_watch_loop, metrics))
     application.add_routes(
         [
-            web.post("/webhook", door.webhook),
+            web.post("/webhook", endpoint.webhook),
             web.get("/healthz", watch.healthz),
             web.get("/readyz", watch.readyz),
             web.get("/metrics", watch.metrics),
@@ -167,10 +167,10 @@ class _WebhookEndpoint:
     """Answers deliveries, and never with a 500."""
 
     def __init__(
-        self, intake: WebhookReceiver, inbox: Inbox, metrics: Metrics, room: BodyRoom
+        self, receiver: WebhookReceiver, inbox: Inbox, metrics: Metrics, room: BodyRoom
     ) -> None:
         self._room = room
-        self._intake = intake
+        self._receiver = receiver
         self._inbox = inbox
         self._count = metrics.count
         self._blame = metrics.blame["sender"]
@@ -203,7 +203,7 @@ class _WebhookEndpoint:
     async def _take(self, request: web.Request) -> ImmediateAnswer:
         head = read_head(request.headers)
         with self._room.reserve() as take:
-            admitted = self._intake.decide(head, await _body(request, take))
+            admitted = self._receiver.decide(head, await _body(request, take))
             if isinstance(admitted, ImmediateAnswer):
                 return admitted
             taken = await self._inbox.take(admitted)

@@ -62,7 +62,7 @@ class RunPortsFactory:
         self._parts = parts
         self._github = github
         self._identity = identity
-        self.bells = SteerSignals()
+        self.signals = SteerSignals()
         self._steers = StoredSteers(parts.database)
         self._about_alerts = AlertContext.from_database(parts.database, github)
 
@@ -108,7 +108,7 @@ class RunPortsFactory:
                 tracker=None if alerts or guiding else self._tracker(run_id, request),
                 reviewing=self._make_reviews(run_id, request),
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
-                steering=RunSteering(self._steers, self.bells, run_id),
+                steering=RunSteering(self._steers, self.signals, run_id),
                 alerts=alerts,
                 actions=GitHubActionReleases(github, request) if alerts else None,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),

@@ -235,7 +235,7 @@ async def work(
     dispatching = asyncio.create_task(_dispatch_while_held(dispatcher, engine))
     reaper = Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days))
     keeping = asyncio.create_task(reaper.run())
-    waking = asyncio.create_task(_make_wakeup(parts, engine, queue, runs.bells).run())
+    waking = asyncio.create_task(_make_wakeup(parts, engine, queue, runs.signals).run())
     queueing = asyncio.create_task(queue.run())
     labelling = asyncio.create_task(life.labels.run())
     try:
@@ -284,12 +284,12 @@ def _make_places(parts: SharedResources) -> RunPlaces:
 
 
 def _make_wakeup(
-    parts: SharedResources, engine: Engine, queue: RunQueue, bells: SteerSignals
+    parts: SharedResources, engine: Engine, queue: RunQueue, signals: SteerSignals
 ) -> WakeupPoller:
     """Return what tells runs and the queue that people have decided or spoken."""
 
     def ring(run_id: str) -> None:
-        bells.ring(run_id)
+        signals.ring(run_id)
         queue.ring()
 
     return WakeupPoller(

@@ -1,4 +1,4 @@
-"""Deliveries as GitHub makes them, the intake's real server on loopback, a sandbox that held."""
+"""Deliveries as GitHub makes them, the receiver's real server on loopback, a sandbox that held."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def serve(database, tmp_path):
         identity, metrics, readiness = OwnIdentity(), Metrics(), Readiness(tmp_path)
         inbox = Inbox(database, limit=limit)
         await inbox.open()
-        intake = WebhookReceiver(secrets, identity)
-        application = build_server(intake, inbox, database, metrics, readiness)
+        receiver = WebhookReceiver(secrets, identity)
+        application = build_server(receiver, inbox, database, metrics, readiness)
         runner = await start_server(application, "127.0.0.1", 0)
         port = runner.addresses[0][1]
         try:

@@ -54,7 +54,7 @@ class Office:
     store: StoredApprovals
     approvals: GitHubApprovals
     desk: CommandHandler
-    intake: WebhookReceiver
+    receiver: WebhookReceiver
     steers: StoredSteers
     asked: list = field(default_factory=list)
     """The runs that were asked for by commands, each with its id."""
@@ -70,7 +70,7 @@ class Office:
 
     async def take(self, request):
         """Do with a delivery what the server does, at once."""
-        admitted = self.intake.admit(request.headers, await request.read())
+        admitted = self.receiver.admit(request.headers, await request.read())
         if not isinstance(admitted, Delivery):
             self.dropped.append(admitted.outcome)
             return aiohttp.web.Response(status=admitted.status)
@@ -160,12 +160,12 @@ async def open_office(scene, database, aiohttp_server, **pulled):
         asked.append((run_id, request))
 
     desk = CommandHandler(scene.github, database, scene.redactor, submit, bounds=bounds, settle=0)
-    intake, steers = (
+    receiver, steers = (
         WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id)),
         StoredSteers(database),
     )
     office = Office(
-        scene, database, store, approvals, desk, intake, steers, pulled=pulled, asked=asked
+        scene, database, store, approvals, desk, receiver, steers, pulled=pulled, asked=asked
     )
     application = aiohttp.web.Application()
     application.router.add_post("/webhook", office.take)

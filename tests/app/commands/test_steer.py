@@ -156,7 +156,7 @@ async def test_a_bot_may_call_back(office):
 async def test_our_own_doing_cancels_nothing(office):
     scene = office.scene
     scene.people["fettle"] = scene.server.world.apps[scene.app.app_id].bot
-    office.intake._identity.bot_id = None  # just started: who we are is not known at the door yet
+    office.receiver._identity.bot_id = None  # just started: who we are is not known at the door yet
     await office.unlabel("fettle")
 
     assert office.became[-1][1] == {"dropped": "it was our own doing"}

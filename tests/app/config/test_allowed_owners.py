@@ -89,12 +89,12 @@ def test_attack_nothing_else_in_a_payload_lets_it_in(payload):
 
 
 def test_the_door_tells_them_apart_and_looks_at_the_signature_first(sender):
-    intake = WebhookReceiver([sender.secret], OwnIdentity(), owners=AllowedOwners(["octo"]))
-    assert isinstance(intake.admit(*sender.make()), Delivery)
+    receiver = WebhookReceiver([sender.secret], OwnIdentity(), owners=AllowedOwners(["octo"]))
+    assert isinstance(receiver.admit(*sender.make()), Delivery)
     payload = sender.payload()
     payload["repository"]["owner"] = {"login": "eve", "id": 66}
-    answer = intake.admit(*sender.make(payload))
+    answer = receiver.admit(*sender.make(payload))
     assert (answer.status, answer.outcome) == (204, "foreign")
     headers, body = sender.make(payload, secret="another")
     with pytest.raises(Exception, match="signature"):
-        intake.admit(headers, body)
+        receiver.admit(headers, body)

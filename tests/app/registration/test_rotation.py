@@ -158,24 +158,24 @@ async def test_killed_between_dropping_and_noting_it(data):
 
 def test_a_stranger_causes_no_reading(data, app, sender):
     watch = watch_of(data, app.private_key)
-    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
+    receiver = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     new = begin(data)
     headers, body = sender.make(secret=new)
-    assert intake.admit(headers, body).event == "issues"
+    assert receiver.admit(headers, body).event == "issues"
     (app_folder(data) / "FETTLE_WEBHOOK_SECRETS").chmod(0)  # a look at its content would tell
     with pytest.raises(DeliveryError):
-        intake.admit(*sender.make(secret="a guess"))
-    assert intake.admit(*sender.make(secret=OLD))
+        receiver.admit(*sender.make(secret="a guess"))
+    assert receiver.admit(*sender.make(secret=OLD))
 
 
 def test_a_file_that_others_may_read_changes_nothing(data, app, sender):
     watch = watch_of(data, app.private_key)
-    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
+    receiver = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     new = begin(data)
     (app_folder(data) / "FETTLE_WEBHOOK_SECRETS").chmod(0o644)
     with pytest.raises(DeliveryError):
-        intake.admit(*sender.make(secret=new))
-    assert intake.admit(*sender.make(secret=OLD))
+        receiver.admit(*sender.make(secret=new))
+    assert receiver.admit(*sender.make(secret=OLD))
 
 
 def test_a_server_with_secrets_of_its_own_does_not_look(data, app):
@@ -187,7 +187,7 @@ def test_a_server_with_secrets_of_its_own_does_not_look(data, app):
 async def test_what_is_dropped_is_refused_soon(data, app, sender):
     redactor = Redactor()
     watch = watch_of(data, app.private_key, redactor)
-    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
+    receiver = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     await rotate(data, tell_nobody, window=0.0, now=1000.0)
     new = secrets_in(data)[0]
     recorded = []
@@ -195,16 +195,16 @@ async def test_what_is_dropped_is_refused_soon(data, app, sender):
     async def record(name):
         recorded.append(name)
 
-    looking = asyncio.create_task(watch.run(intake, lambda: None, record))
+    looking = asyncio.create_task(watch.run(receiver, lambda: None, record))
     async with asyncio.timeout(PATIENCE):
         while rotation_in(data) is not None:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
     looking.cancel()
     await asyncio.wait([looking])
-    assert intake.admit(*sender.make(secret=new))
+    assert receiver.admit(*sender.make(secret=new))
     with pytest.raises(DeliveryError):
-        intake.admit(*sender.make(secret=OLD))
+        receiver.admit(*sender.make(secret=OLD))
     assert new not in redactor.clean(f"it is {new}")
     assert set(recorded) == {"FETTLE_WEBHOOK_SECRETS"}
 
@@ -235,10 +235,10 @@ async def wait_for_end(process, stdin=b""):
 async def door(data, app, github, database, tmp_path):
     """The real server, which GitHub delivers to."""
     watch = watch_of(data, app.private_key)
-    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
+    receiver = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     inbox = Inbox(database, limit=10_000)
     await inbox.open()
-    application = build_server(intake, inbox, database, Metrics(), Readiness(tmp_path))
+    application = build_server(receiver, inbox, database, Metrics(), Readiness(tmp_path))
     runner = await start_server(application, "127.0.0.1", 0)
     github.world.apps[app.app_id].webhook_url = f"http://127.0.0.1:{runner.addresses[0][1]}/webhook"
     yield runner

@@ -31,9 +31,9 @@ class Counted:
         return found
 
 
-def wait_for_cancel(steers, bells, run_id):
+def wait_for_cancel(steers, signals, run_id):
     """Have somebody wait who never looks without being rung for."""
-    steering = RunSteering(steers, bells, run_id, look_seconds=10 * PATIENCE, retry_seconds=0.01)
+    steering = RunSteering(steers, signals, run_id, look_seconds=10 * PATIENCE, retry_seconds=0.01)
     return asyncio.create_task(steering.wait_for_cancel())
 
 
@@ -70,10 +70,10 @@ async def test_a_cancel_that_was_before_is_heard_at_once(steers):
 
 
 async def test_what_another_process_cancels_rings_here(store, steers):
-    bells, woken, counted = SteerSignals(), [], Counted(stored=steers)
-    waking = WakeupPoller(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
+    signals, woken, counted = SteerSignals(), [], Counted(stored=steers)
+    waking = WakeupPoller(StoredApprovals(store), woken.append, steers=steers, ring=signals.ring)
     looking = asyncio.create_task(waking.run())
-    heard, other = (wait_for_cancel(counted, bells, run_id) for run_id in ("run-1", "run-2"))
+    heard, other = (wait_for_cancel(counted, signals, run_id) for run_id in ("run-1", "run-2"))
     await wait_until(lambda: counted.asked == 2)
     elsewhere = Database(str(store.engine.url))
     await StoredSteers(elsewhere).insert("run-1", "k1", kind="cancel", **BOB)
@@ -88,11 +88,11 @@ async def test_what_another_process_cancels_rings_here(store, steers):
 
 
 async def test_other_steers_do_not_cancel(steers):
-    bells, counted = SteerSignals(), Counted(stored=steers)
-    heard = wait_for_cancel(counted, bells, "run-1")
+    signals, counted = SteerSignals(), Counted(stored=steers)
+    heard = wait_for_cancel(counted, signals, "run-1")
     await wait_until(lambda: counted.asked == 1)
     await steers.insert("run-1", "k1", kind="go", **BOB)
-    bells.ring("run-1")
+    signals.ring("run-1")
     await wait_until(lambda: counted.asked == 2)
     assert not heard.done()
     heard.cancel()
@@ -100,28 +100,28 @@ async def test_other_steers_do_not_cancel(steers):
 
 
 async def test_nobody_who_waits_polls():
-    counted, bells = Counted(), SteerSignals()
-    waiting = [wait_for_cancel(counted, bells, f"run-{number}") for number in range(50)]
+    counted, signals = Counted(), SteerSignals()
+    waiting = [wait_for_cancel(counted, signals, f"run-{number}") for number in range(50)]
     await wait_until(lambda: counted.asked == 50)
     for number in range(51, 60):
-        bells.ring("run-7")
-        bells.ring("run-unknown")
+        signals.ring("run-7")
+        signals.ring("run-unknown")
         await wait_until(lambda: counted.asked >= number)  # noqa: B023 - called before the next
         assert counted.asked == number, "who was not rung for has looked"
     for each in waiting:
         each.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    assert bells._waiting == {}
+    assert signals._waiting == {}
 
 
 async def test_a_database_that_is_away_only_delays_it():
     counted = Counted([TransientError("The database is away")] * 3)
-    bells = SteerSignals()
-    heard = wait_for_cancel(counted, bells, "run-1")
+    signals = SteerSignals()
+    heard = wait_for_cancel(counted, signals, "run-1")
     await wait_until(lambda: counted.asked == 4)
     assert not heard.done()
     counted.cancel = "bob"
-    bells.ring("run-1")
+    signals.ring("run-1")
     async with asyncio.timeout(PATIENCE):
         assert await heard == "bob"
     assert counted.asked == 5

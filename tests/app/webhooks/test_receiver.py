@@ -1,4 +1,4 @@
-"""The intake's decisions, on plain headers and bytes."""
+"""The receiver's decisions, on plain headers and bytes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def identity():
 
 
 @pytest.fixture
-def intake(identity):
+def receiver(identity):
     return WebhookReceiver(["older", SECRET], identity)
 
 
-def refusal(intake, delivery):
+def refusal(receiver, delivery):
     with pytest.raises(DeliveryError) as caught:
-        intake.admit(*delivery)
+        receiver.admit(*delivery)
     text = str(caught.value)
     assert "\n" not in text
     assert text.isascii()
@@ -86,9 +86,9 @@ def test_an_empty_secret_is_refused(secrets):
         WebhookReceiver(secrets, OwnIdentity())
 
 
-def test_an_actionable_delivery_is_kept(intake, sender):
+def test_an_actionable_delivery_is_kept(receiver, sender):
     headers, body = sender.make()
-    kept = intake.admit(headers, body)
+    kept = receiver.admit(headers, body)
     assert isinstance(kept, Delivery)
     assert (kept.id, kept.event, kept.action) == (headers["X-GitHub-Delivery"], "issues", "labeled")
     assert kept.installation_id == 4242
@@ -96,9 +96,9 @@ def test_an_actionable_delivery_is_kept(intake, sender):
     assert kept.body == body
 
 
-def test_an_older_secret_still_counts(intake, sender):
-    assert isinstance(intake.admit(*sender.make(secret="older")), Delivery)
-    assert refusal(intake, sender.make(secret="oldest")) == 401
+def test_an_older_secret_still_counts(receiver, sender):
+    assert isinstance(receiver.admit(*sender.make(secret="older")), Delivery)
+    assert refusal(receiver, sender.make(secret="oldest")) == 401
 
 
 @pytest.mark.parametrize(
@@ -128,16 +128,16 @@ def test_an_older_secret_still_counts(intake, sender):
         (415, {"Content_Encoding": "gzip"}),
     ],
 )
-def test_headers_that_are_not_githubs(intake, sender, status, headers):
-    assert refusal(intake, sender.make(**headers)) == status
+def test_headers_that_are_not_githubs(receiver, sender, status, headers):
+    assert refusal(receiver, sender.make(**headers)) == status
 
 
 @pytest.mark.parametrize(
     "kind",
     ["application/json; charset=utf-8", "Application/JSON;charset=klingon", "application/json "],
 )
-def test_a_charset_changes_nothing(intake, sender, kind):
-    assert isinstance(intake.admit(*sender.make(Content_Type=kind)), Delivery)
+def test_a_charset_changes_nothing(receiver, sender, kind):
+    assert isinstance(receiver.admit(*sender.make(Content_Type=kind)), Delivery)
 
 
 def test_checks_come_in_order(sender):
@@ -147,16 +147,16 @@ def test_checks_come_in_order(sender):
         "X_GitHub_Event": "?",
         "X_Hub_Signature_256": "?",
     }
-    intake = WebhookReceiver(["x"], OwnIdentity())
+    receiver = WebhookReceiver(["x"], OwnIdentity())
     for status, fixed in [
         (413, "Content_Length"),
         (415, "Content_Type"),
         (400, "X_GitHub_Event"),
         (401, "X_Hub_Signature_256"),
     ]:
-        assert refusal(intake, sender.make(body=b"[", **everything_wrong)) == status
+        assert refusal(receiver, sender.make(body=b"[", **everything_wrong)) == status
         del everything_wrong[fixed]
-    assert refusal(intake, sender.make(body=b"[", secret="x")) == 400
+    assert refusal(receiver, sender.make(body=b"[", secret="x")) == 400
 
 
 @pytest.mark.parametrize(
@@ -180,17 +180,17 @@ def test_checks_come_in_order(sender):
         b"payload=%7B%7D",
     ],
 )
-def test_signed_bodies_that_are_no_json_object(intake, sender, body):
-    assert refusal(intake, sender.make(body=body)) == 400
+def test_signed_bodies_that_are_no_json_object(receiver, sender, body):
+    assert refusal(receiver, sender.make(body=body)) == 400
 
 
-def test_a_body_over_the_limit(intake, sender):
-    assert refusal(intake, sender.make(body=b" " * (MAX_BODY + 1))) == 413
+def test_a_body_over_the_limit(receiver, sender):
+    assert refusal(receiver, sender.make(body=b" " * (MAX_BODY + 1))) == 413
 
 
 @pytest.mark.parametrize("event", ["star", "push", "fork"])
-def test_events_nobody_handles_are_not_even_parsed(intake, sender, event):
-    assert intake.admit(*sender.make(event=event, body=b"no JSON")).status == 204
+def test_events_nobody_handles_are_not_even_parsed(receiver, sender, event):
+    assert receiver.admit(*sender.make(event=event, body=b"no JSON")).status == 204
 
 
 @pytest.mark.parametrize(
@@ -205,30 +205,30 @@ def test_events_nobody_handles_are_not_even_parsed(intake, sender, event):
         {"action": {"labeled": 1}},
     ],
 )
-def test_actions_nobody_handles(intake, sender, payload):
-    assert intake.admit(*sender.make(payload)) == ImmediateAnswer(204, "", "unhandled")
+def test_actions_nobody_handles(receiver, sender, payload):
+    assert receiver.admit(*sender.make(payload)) == ImmediateAnswer(204, "", "unhandled")
 
 
-def test_the_action_counts_wherever_it_stands(intake, sender):
+def test_the_action_counts_wherever_it_stands(receiver, sender):
     payload = sender.payload()
     payload["action"] = payload.pop("action")
-    assert isinstance(intake.admit(*sender.make(payload)), Delivery)
+    assert isinstance(receiver.admit(*sender.make(payload)), Delivery)
     twice = b'{"issue": {}, "action": "assigned", "action": "labeled"}'
-    assert isinstance(intake.admit(*sender.make(body=twice)), Delivery)
+    assert isinstance(receiver.admit(*sender.make(body=twice)), Delivery)
 
 
-def test_ping(intake, sender):
-    assert intake.admit(*sender.make({"zen": "Keep it"}, event="ping")) == ImmediateAnswer(
+def test_ping(receiver, sender):
+    assert receiver.admit(*sender.make({"zen": "Keep it"}, event="ping")) == ImmediateAnswer(
         200, "pong", "pong"
     )
-    assert refusal(intake, sender.make(event="ping", body=b"[]")) == 400
+    assert refusal(receiver, sender.make(event="ping", body=b"[]")) == 400
 
 
 @pytest.mark.parametrize("issue", [{"number": 1}, {"number": 1, "pull_request": {"url": "x"}}])
-def test_what_people_say_is_for_the_store_to_judge(intake, sender, issue):
+def test_what_people_say_is_for_the_store_to_judge(receiver, sender, issue):
     """A run may listen there."""
     payload = {"action": "created", "comment": {"body": "Looks good."}, "issue": issue}
-    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
+    assert isinstance(receiver.admit(*sender.make(payload, event="issue_comment")), Delivery)
 
 
 @pytest.mark.parametrize(
@@ -246,49 +246,49 @@ def test_what_people_say_is_for_the_store_to_judge(intake, sender, issue):
         (7, True),
     ],
 )
-def test_checks_that_have_not_failed_are_not_kept(intake, sender, conclusion, kept):
+def test_checks_that_have_not_failed_are_not_kept(receiver, sender, conclusion, kept):
     payload = {"action": "completed", "check_suite": {"conclusion": conclusion}}
-    found = intake.admit(*sender.make(payload, event="check_suite"))
+    found = receiver.admit(*sender.make(payload, event="check_suite"))
     assert isinstance(found, Delivery) if kept else found == ImmediateAnswer(204, "", "passed")
 
 
 @pytest.mark.parametrize("suite", [None, [], "x", 7, {}])
-def test_odd_suites_are_left_to_the_handler(intake, sender, suite):
+def test_odd_suites_are_left_to_the_handler(receiver, sender, suite):
     payload = {"action": "completed", "check_suite": suite}
-    assert isinstance(intake.admit(*sender.make(payload, event="check_suite")), Delivery)
+    assert isinstance(receiver.admit(*sender.make(payload, event="check_suite")), Delivery)
 
 
 @pytest.mark.parametrize("who", [{"id": 31, "login": "fettle[bot]"}, {"id": 5, "login": "ci[bot]"}])
 def test_what_others_say_of_our_own_push_comes_in_our_name_and_is_kept(
-    intake, identity, sender, who
+    receiver, identity, sender, who
 ):
     """GitHub names as sender who pushed the commit, not whose checks they are."""
     identity.bot_id = 31
     failed = {"action": "completed", "check_suite": {"conclusion": "failure"}}
     payload = failed | {"sender": who | {"type": "Bot"}}
-    assert isinstance(intake.admit(*sender.make(payload, event="check_suite")), Delivery)
+    assert isinstance(receiver.admit(*sender.make(payload, event="check_suite")), Delivery)
 
 
-def test_own_and_other_bots_are_dropped(intake, identity, sender):
+def test_own_and_other_bots_are_dropped(receiver, identity, sender):
     bot = {"login": "fettle[bot]", "id": 31, "type": "Bot"}
-    assert intake.admit(*sender.make(sender.payload(sender=bot))).outcome == "from_bot"
+    assert receiver.admit(*sender.make(sender.payload(sender=bot))).outcome == "from_bot"
     quiet = bot | {"type": "User"}
-    assert isinstance(intake.admit(*sender.make(sender.payload(sender=quiet))), Delivery)
+    assert isinstance(receiver.admit(*sender.make(sender.payload(sender=quiet))), Delivery)
     identity.bot_id = 31
-    assert intake.admit(*sender.make(sender.payload(sender=quiet))).outcome == "from_bot"
+    assert receiver.admit(*sender.make(sender.payload(sender=quiet))).outcome == "from_bot"
 
 
 @pytest.mark.parametrize("odd", [None, [], "x", 7, {"id": None}, {"id": [31]}, {"type": ["Bot"]}])
-def test_odd_senders_are_left_to_the_handler(intake, identity, sender, odd):
+def test_odd_senders_are_left_to_the_handler(receiver, identity, sender, odd):
     identity.bot_id = 31
-    assert isinstance(intake.admit(*sender.make(sender.payload(sender=odd))), Delivery)
+    assert isinstance(receiver.admit(*sender.make(sender.payload(sender=odd))), Delivery)
 
 
 @pytest.mark.parametrize(
     "odd", [None, [], 5, {"id": "5"}, {"id": True}, {"id": 2**63}, {"id": 10**30}, {"id": -1}, {}]
 )
-def test_odd_installations_are_not_looked_up(intake, sender, odd):
-    kept = intake.admit(*sender.make(sender.payload(installation=odd)))
+def test_odd_installations_are_not_looked_up(receiver, sender, odd):
+    kept = receiver.admit(*sender.make(sender.payload(installation=odd)))
     assert kept.installation_id is None
 
 
@@ -300,11 +300,11 @@ def test_odd_installations_are_not_looked_up(intake, sender, odd):
     )
 )
 def test_any_signed_json_is_answered(value):
-    intake = WebhookReceiver([SECRET], OwnIdentity(31))
+    receiver = WebhookReceiver([SECRET], OwnIdentity(31))
     from_test = json.dumps({"action": "labeled", "sender": value, "installation": value}).encode()
     for body in (json.dumps(value).encode(), from_test):
         try:
-            found = intake.decide(read_head(headers_for(body)), body)
+            found = receiver.decide(read_head(headers_for(body)), body)
         except DeliveryError as error:
             assert error.status == 400  # noqa: PT017 - both ways are right
         else:

@@ -45,11 +45,11 @@ class GatedMachine:
 
     def __init__(self, scene, database, pull):
         self.scene, self.database, self.pull = scene, database, pull
-        self.intake = WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id))
+        self.receiver = WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id))
         self.ended, self.dropped = [], []
 
     async def take(self, request):
-        admitted = self.intake.admit(request.headers, await request.read())
+        admitted = self.receiver.admit(request.headers, await request.read())
         if not isinstance(admitted, Delivery):
             self.dropped.append(admitted.outcome)
             return aiohttp.web.Response(status=admitted.status)

@@ -56,8 +56,8 @@ async def fettle(secret: str, folder: Path, *, dispatch: bool) -> web.Applicatio
     database.migrate()
     inbox = Inbox(database, limit=10**9)
     await inbox.open()
-    intake = WebhookReceiver([secret], OwnIdentity(bot_id=1))
-    server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
+    receiver = WebhookReceiver([secret], OwnIdentity(bot_id=1))
+    server = build_server(receiver, inbox, database, Metrics(), Readiness(folder))
     if dispatch:
         dispatcher = Dispatcher(database, inbox, InstantEngine())
         server["dispatcher"] = asyncio.create_task(dispatcher.run())

@@ -130,7 +130,7 @@ class GatedMachine:
         self.database = Database(self.url)
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
-        self.steers, self.bells = StoredSteers(self.database), SteerSignals()
+        self.steers, self.signals = StoredSteers(self.database), SteerSignals()
         self.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(self.pipeline, ()))
         await self.restart()
         return self
@@ -165,7 +165,7 @@ class GatedMachine:
         if self.equipping:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
-        steering = RunSteering(self.steers, self.bells, run_id)
+        steering = RunSteering(self.steers, self.signals, run_id)
         reporter = RecordingReporter()
         ports = RunPorts(self.model, Journal(), None, None, reporter, approvals, steering=steering)
         self.given.append(FailingEquipment(ports, self.admission, self.finishing))
@@ -229,7 +229,7 @@ class GatedMachine:
     async def look(self):
         """Do what a server does each second."""
         wake = self.engine.wake
-        waking = WakeupPoller(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
+        waking = WakeupPoller(self.approvals, wake, steers=self.steers, ring=self.signals.ring)
         await waking.look_once()
 
     async def end(self, run_id="0001-run"):
