@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from agents.text.literal import literal
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, answer, refuse
 from app.records.approvals import StoredApproval
@@ -29,9 +29,9 @@ _LATE = "It {standing}. The first answer counts, so nothing was changed."
 class ApprovalPage:
     """Shows approvals, and takes decisions: the same as on GitHub and at the terminal."""
 
-    def __init__(self, ground: PageGround) -> None:
-        self._ground = ground
-        self._approvals = StoredApprovals(ground.database)
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
+        self._approvals = StoredApprovals(context.database)
 
     async def show(self, request: web.Request) -> web.Response:
         """Show the whole call."""
@@ -49,9 +49,9 @@ class ApprovalPage:
                 return refuse(request, 409, "Not done", _DAMAGED)
             if not hmac.compare_digest(typed.encode(), stored.binding[:DIGEST].encode()):
                 return refuse(request, 409, "Not done", _OTHER)
-        login, run = request[LOGIN], await self._ground.load_run(request, stored.run_id)
+        login, run = request[LOGIN], await self._context.load_run(request, stored.run_id)
         verb = "approve" if verdict == "approved" else "deny"
-        if objection := await self._ground.find_objection(request, verb, run, stored):
+        if objection := await self._context.find_objection(request, verb, run, stored):
             return refuse(request, 403, "Not done", objection)
         answered = await self._approvals.decide(
             stored.id,
@@ -70,11 +70,11 @@ class ApprovalPage:
         stored = await self._approvals.get(request.match_info["approval"][:20])
         if stored is None:
             raise web.HTTPNotFound
-        await self._ground.load_run(request, stored.run_id)
+        await self._context.load_run(request, stored.run_id)
         return stored
 
     async def _view(self, stored: StoredApproval) -> dict[str, Any]:
-        redactor = self._ground.redactor
+        redactor = self._context.redactor
         shown = literal(stored.asking.arguments) if stored.asking else None
         return {
             **describe_approval(stored, redactor),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from cachetools import TTLCache
 
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.render import render_text
 from app.store.pages.badge_numbers import BadgeNumbers, read_badge
 
@@ -43,8 +43,10 @@ class _Box:
 class BadgePage:
     """Answers with the badge of a repository."""
 
-    def __init__(self, ground: PageGround, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ground = ground
+    def __init__(
+        self, context: PageContext, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._context = context
         self._known: TTLCache[str, BadgeNumbers | None] = TTLCache(
             MOST_KEPT, KEPT_SECONDS, timer=clock
         )
@@ -53,7 +55,7 @@ class BadgePage:
         """Show it to everybody. Raises HTTPNotFound for what is private, or unknown here."""
         name = "{owner}/{name}".format(**request.match_info)[:200].lower()
         if name not in self._known:
-            found = await self._ground.database.read(lambda c: read_badge(c, name))
+            found = await self._context.database.read(lambda c: read_badge(c, name))
             self._known[name] = found
         numbers = self._known[name]
         if numbers is None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from agents.errors import TransientError
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.render import HEADERS, LOGIN, refuse
 from app.store.pages.logins import PageLogin
 from app.store.runs import History, KeptRun, RunProgress
@@ -83,14 +83,14 @@ class ProgressWatch:
 class RunEvents:
     """The streams of all who look at runs."""
 
-    def __init__(self, ground: PageGround) -> None:
-        self._ground = ground
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
         self._open: Counter[str] = Counter()
-        self._watch = ProgressWatch(ground.history)
+        self._watch = ProgressWatch(context.history)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Tell of news until the run has ended, the login is over, or nobody listens."""
-        run, login = await self._ground.find_run(request), request[LOGIN]
+        run, login = await self._context.find_run(request), request[LOGIN]
         if self._open.total() >= MOST_STREAMS or self._open[login.name] >= MOST_OF_ONE:
             return refuse(request, 503, "Too many pages are open", "Close some, or reload later.")
         self._open[login.name] += 1
@@ -106,13 +106,13 @@ class RunEvents:
     async def _tell(
         self, request: web.Request, run: KeptRun, login: PageLogin
     ) -> web.StreamResponse:
-        found = (await self._ground.history.progress([run.id])).get(run.id)
+        found = (await self._context.history.progress([run.id])).get(run.id)
         stream = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await stream.prepare(request)
         seen = request.headers.get("Last-Event-ID") or request.query.get("after", "")
         spoke = time.monotonic()
         while time.time() < login.expires_at and not _is_gone(request):
-            if found is None or not await self._ground.access.can_see(login, run):
+            if found is None or not await self._context.access.can_see(login, run):
                 break  # it is gone, or they may not see it any more
             if found.mark != seen:
                 event = f"id: {found.mark}\nevent: news\ndata: {found.state}\n\n"

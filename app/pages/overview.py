@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.render import LOGIN, OPERATOR, answer
 from app.store.audit import ACT_KINDS, list_newest
 from app.store.metric_queries import spent_since
@@ -30,16 +30,16 @@ DAYS, DAY = 14, 86_400.0
 class OverviewPages:
     """What is going on, and what it costs."""
 
-    def __init__(self, ground: PageGround) -> None:
-        self._ground = ground
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
     async def show_now(self, request: web.Request) -> web.Response:
         """Show what waits for people, what is at work, and what has ended."""
-        ground, redactor = self._ground, self._ground.redactor
+        context, redactor = self._context, self._context.redactor
         repository = request.query.get("repository", "")[:200].strip()
         words = request.query.get("words", "")[:200].strip()
         state = request.query.get("state", "")
-        history, about = ground.history, repository or None
+        history, about = context.history, repository or None
         live = await history.newest(MOST_LIVE, states=LIVE, repository=about)
         operator = request[OPERATOR]
         ended = await history.newest(
@@ -47,9 +47,9 @@ class OverviewPages:
             states=[state] if state in ENDED else ENDED,
             repository=about,
         )
-        waiting = await StoredApprovals(ground.database).list_waiting()
+        waiting = await StoredApprovals(context.database).list_waiting()
         if not operator or request[LOGIN].token:
-            live, ended = await ground.choose(request, live), await ground.choose(request, ended)
+            live, ended = await context.choose(request, live), await context.choose(request, ended)
             seen = {run.id for run in live}  # what waits for an answer is under way
             waiting = [each for each in waiting if each.run_id in seen]
         live, ended = _find_words(live, words), _find_words(ended, words)
@@ -62,11 +62,11 @@ class OverviewPages:
             "ended": [
                 describe_run(run, redactor, short=run.id, clone=False) for run in ended[:MOST_ENDED]
             ],
-            "spent_today": await ground.database.read(lambda c: spent_since(c, find_midnight()))
+            "spent_today": await context.database.read(lambda c: spent_since(c, find_midnight()))
             if operator
             else None,
-            "machine": (await ground.database.read(read_machine)).__dict__ if operator else None,
-            "disk": await ground.measure_disk() if operator else None,
+            "machine": (await context.database.read(read_machine)).__dict__ if operator else None,
+            "disk": await context.measure_disk() if operator else None,
             "repository": repository,
             "words": words,
             "state": state if state in ENDED else "",
@@ -76,15 +76,15 @@ class OverviewPages:
 
     async def show_audit(self, request: web.Request) -> web.Response:
         """Show operators what was done with privilege, the newest first."""
-        self._ground.require_operator(request)
+        self._context.require_operator(request)
         kind, before = request.query.get("kind", "")[:40], request.query.get("before", "")
         number = int(before) if before.isascii() and before.isdecimal() else None
-        entries = await self._ground.database.read(
+        entries = await self._context.database.read(
             lambda c: list_newest(c, MOST_ENTRIES, before=number, kind=kind)
         )
         acts = [{"number": each.number, "at": each.at, **each.act} for each in entries]
         view = {
-            "entries": redact(acts, self._ground.redactor),
+            "entries": redact(acts, self._context.redactor),
             "kind": kind,
             "kinds": ACT_KINDS,
             "older": entries[-1].number if len(entries) == MOST_ENTRIES else None,
@@ -93,9 +93,9 @@ class OverviewPages:
 
     async def show_spending(self, request: web.Request) -> web.Response:
         """Show operators dollars by day and repository, and the dearest runs."""
-        self._ground.require_operator(request)
+        self._context.require_operator(request)
         since = find_midnight() - (DAYS - 1) * DAY
-        database = self._ground.database
+        database = self._context.database
         days = await database.read(lambda c: sum_by_day(c, since))
         stages = await database.read(lambda c: sum_by_stage(c, since))
         models = await database.read(lambda c: sum_by_model(c, since))
@@ -108,7 +108,7 @@ class OverviewPages:
             "forecast": expected,
             "pace_days": pace_days,
             "dearest": [each.__dict__ for each in dearest],
-            "limit": self._ground.day_budget_usd,
+            "limit": self._context.day_budget_usd,
             "number": DAYS,
         }
         return await answer(request, "spend", view)

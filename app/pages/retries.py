@@ -8,7 +8,7 @@ from typing import get_args
 from aiohttp import web
 
 from agents.requests import Again, Person, Request, request_of
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, refuse
 from app.store.deliveries import run_of
@@ -34,20 +34,20 @@ NOT_ENDED = "Only a run that has ended is done once more, from a stage that it c
 class RetryPage:
     """Takes the form that has a run done once more."""
 
-    def __init__(self, ground: PageGround) -> None:
-        self._ground = ground
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
     async def ask(self, request: web.Request) -> web.Response:
         """Do the run once more, from a stage that it came to, or from the beginning.
 
         A form that is sent twice does nothing twice.
         """
-        run, form = await self._ground.find_run(request), await read_form(request)
+        run, form = await self._context.find_run(request), await read_form(request)
         stage, once = form.get("stage", "")[:60], form.get("once", "")[:32]
-        stages = await list_stages(self._ground.history, run)
+        stages = await list_stages(self._context.history, run)
         if run.state in UNDER_WAY or (stage and stage not in stages):
             return refuse(request, 409, "Not done", NOT_ENDED)
-        if objection := await self._ground.find_objection(request, "retry", run):
+        if objection := await self._context.find_objection(request, "retry", run):
             return refuse(request, 403, "Not done", objection)
         wanted = await self._read_request(run.id, request[LOGIN].person, request[LOGIN].name)
         if isinstance(wanted, str):
@@ -61,7 +61,7 @@ class RetryPage:
 
     async def _read_request(self, run_id: str, person: Person | None, name: str) -> Request | str:
         """Return what the run was to do, in the name of who asks; or why that cannot be."""
-        stored = await Runs(self._ground.database).request(run_id)
+        stored = await Runs(self._context.database).request(run_id)
         try:
             request = request_of(stored)
         except ValueError:
@@ -75,7 +75,7 @@ class RetryPage:
     async def _hand_over(self, request: Request, once: str) -> str | None:
         """Put it where it is not lost; return the run's id, or None where one is under way."""
         assert request.again is not None
-        database = self._ground.database
+        database = self._context.database
         digest = hashlib.sha256(f"{request.again.run_id} {once}".encode()).hexdigest()
         ident = f"{PAGE}-{digest[:32]}"
         if known := await database.read(lambda c: run_of(c, ident)):

@@ -11,7 +11,7 @@ from typing import Any, cast
 from aiohttp import web
 
 from agents.ports import SteerKind
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, OPERATOR, answer, refuse, wants_json
 from app.pages.retries import list_stages
@@ -32,32 +32,32 @@ MOST_TURNS = 30
 class RunPages:
     """One run, its stages, and its end."""
 
-    def __init__(self, ground: PageGround) -> None:
-        self._ground = ground
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
     async def show(self, request: web.Request) -> web.Response:
         """Show how a run stands, and its stages."""
-        run, ground = await self._ground.find_run(request), self._ground
-        steers = await StoredSteers(ground.database).list_after(run.id)
+        run, context = await self._context.find_run(request), self._context
+        steers = await StoredSteers(context.database).list_after(run.id)
         view: dict[str, Any] = {
-            **describe_run(run, ground.redactor, short=run.id, clone=False),
-            **await details(run, ground.history, ground.redactor, turns=False, mirror=None),
-            "alerts": alerts(await Remediations(ground.database).find(run.id)).get("alerts"),
+            **describe_run(run, context.redactor, short=run.id, clone=False),
+            **await details(run, context.history, context.redactor, turns=False, mirror=None),
+            "alerts": alerts(await Remediations(context.database).find(run.id)).get("alerts"),
             "said": [
                 {
                     "kind": each.kind,
                     "by": each.by,
                     "at": each.at,
-                    "words": ground.redactor.clean(each.words),
+                    "words": context.redactor.clean(each.words),
                 }
                 for each in steers
             ],
             "under_way": run.state in UNDER_WAY,
             "worker": run.worker if request[OPERATOR] else "",
             "mark": await self._mark(run.id),
-            "limit": ground.run_budget_usd,
+            "limit": context.run_budget_usd,
             "once": secrets.token_hex(8),
-            "retry_from": await list_stages(ground.history, run),
+            "retry_from": await list_stages(context.history, run),
         }
         return await answer(request, "run", view)
 
@@ -66,11 +66,11 @@ class RunPages:
 
         The newest turns are shown, or those up to the one that `until` names, counted from 1.
         """
-        run, ground = await self._ground.find_run(request), self._ground
+        run, context = await self._context.find_run(request), self._context
         stage = request.match_info["stage"][:100]
-        every = await ground.history.turn_marks(run.id)
+        every = await context.history.turn_marks(run.id)
         places = [place for place, turn in enumerate(every) if turn.stage == stage]
-        steps = await ground.history.steps(run.id)
+        steps = await context.history.steps(run.id)
         done = next((each for each in order_stages(run, (), steps) if each.name == stage), None)
         if not places and done is None:
             raise web.HTTPNotFound
@@ -78,13 +78,13 @@ class RunPages:
         first = max(0, until - MOST_TURNS)
         before = every[: places[first]] if places else every
         after = before[-1].at if before else 0.0
-        said = await ground.history.turns(run.id, content=True, after=after, stage=stage)
+        said = await context.history.turns(run.id, content=True, after=after, stage=stage)
         came_to = await asyncio.to_thread(
-            describe_output, done.steps if done else (), ground.redactor
+            describe_output, done.steps if done else (), context.redactor
         )
         trees = [turn.tree for turn in before if turn.tree]
         view = {
-            **describe_run(run, ground.redactor, short=run.id, clone=False),
+            **describe_run(run, context.redactor, short=run.id, clone=False),
             "name": stage,
             "first": first,
             "until": until,
@@ -94,9 +94,9 @@ class RunPages:
             "turns": await shown_turns(
                 run.id,
                 said[: until - first],
-                ground.find_mirror(run),
+                context.find_mirror(run),
                 base_of(steps),
-                ground.redactor,
+                context.redactor,
                 before=trees[-1] if trees else None,
             ),
             "under_way": run.state in UNDER_WAY,
@@ -106,16 +106,16 @@ class RunPages:
 
     async def show_trajectory(self, request: web.Request) -> web.Response:
         """Answer with all turns of a run, for other programs."""
-        run, ground = await self._ground.find_run(request), self._ground
-        turns = await ground.history.turns(run.id, content=True)
+        run, context = await self._context.find_run(request), self._context
+        turns = await context.history.turns(run.id, content=True)
         body = await asyncio.to_thread(
-            lambda: json.dumps(build_trajectory(run, turns, ground.redactor))
+            lambda: json.dumps(build_trajectory(run, turns, context.redactor))
         )
         return web.Response(text=body, content_type="application/json")
 
     async def _mark(self, run_id: str) -> str:
         """Return how far the run is on this page, for the stream of news."""
-        progress = await self._ground.history.progress([run_id])
+        progress = await self._context.history.progress([run_id])
         return progress[run_id].mark if progress else ""
 
     async def steer(self, request: web.Request) -> web.Response:
@@ -124,20 +124,20 @@ class RunPages:
         A form that is sent twice says nothing twice. What a run may spend stays below the
         operator's limit, whatever is granted.
         """
-        run, form = await self._ground.find_run(request), await read_form(request)
+        run, form = await self._context.find_run(request), await read_form(request)
         kind, words = form.get("kind", ""), form.get("words", "")[:LONGEST_WORDS].strip()
         usd = _read_dollars(form.get("usd", "")) if kind == "budget" else 0.0
         if kind not in ("cancel", "budget", "remark") or (kind == "remark" and not words):
             return refuse(request, 400, "Not done", "Say what the run is to hear.")
-        most = self._ground.run_budget_usd
+        most = self._context.run_budget_usd
         if kind == "budget" and not 0 < usd <= most:
             words = f"Name dollars, at most {format_dollars(most)}."
             return refuse(request, 403 if usd > most else 400, "Not done", words)
-        if objection := await self._ground.find_objection(request, kind, run):
+        if objection := await self._context.find_objection(request, kind, run):
             return refuse(request, 403, "Not done", objection)
         login = request[LOGIN]
         once = run.id if kind == "cancel" else form.get("once", "")[:32]
-        heard = await StoredSteers(self._ground.database).insert(
+        heard = await StoredSteers(self._context.database).insert(
             run.id,
             f"page-{kind}-{once}"[:100],
             kind=cast("SteerKind", kind),

@@ -19,10 +19,10 @@ from app.pages.approval_page import ApprovalPage
 from app.pages.badge import BadgePage
 from app.pages.device_sign_in import BEGIN, FINISH, DeviceSignInPage
 from app.pages.events import RunEvents
-from app.pages.ground import PageGround
 from app.pages.logins import LoginPage, derive_csrf
 from app.pages.openapi import ROUTE, show_description
 from app.pages.overview import OverviewPages
+from app.pages.page_context import PageContext
 from app.pages.people import PageAccess
 from app.pages.programs import Programs
 from app.pages.render import CSRF, FOLDER, HEADERS, LOGIN, OPERATOR, refuse
@@ -79,11 +79,11 @@ class OpenedPages:
 
 
 @asynccontextmanager
-async def open_pages(ground: PageGround, address: PageAddress) -> AsyncIterator[OpenedPages]:
+async def open_pages(context: PageContext, address: PageAddress) -> AsyncIterator[OpenedPages]:
     """Serve the pages while the context lasts. Raises ConfigError."""
-    database = ground.database
-    guard = _Guard(PageLogins(database), Programs(database), address, ground.access)
-    runner = web.AppRunner(build_pages(ground, guard), access_log=None, shutdown_timeout=2)
+    database = context.database
+    guard = _Guard(PageLogins(database), Programs(database), address, context.access)
+    runner = web.AppRunner(build_pages(context, guard), access_log=None, shutdown_timeout=2)
     await runner.setup()
     try:
         await web.TCPSite(runner, address.host, address.port).start()
@@ -101,27 +101,27 @@ async def open_pages(ground: PageGround, address: PageAddress) -> AsyncIterator[
         await runner.cleanup()
 
 
-def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
+def build_pages(context: PageContext, guard: _Guard) -> web.Application:
     """Return the application."""
     made = web.Application(client_max_size=LARGEST_FORM, middlewares=[guard.let_in])
-    overview, runs = OverviewPages(ground), RunPages(ground)
-    approvals, events = ApprovalPage(ground), RunEvents(ground)
+    overview, runs = OverviewPages(context), RunPages(context)
+    approvals, events = ApprovalPage(context), RunEvents(context)
     login = guard.login
     made.add_routes(
         [
             web.get("/", overview.show_now),
             web.get("/runs", overview.show_now),
-            web.get("/alerts", AlertsPage(ground).show),
+            web.get("/alerts", AlertsPage(context).show),
             web.get("/spend", overview.show_spending),
             web.get("/audit", overview.show_audit),
-            web.get("/r/{owner}/{name}", RepositoryPage(ground).show),
-            web.get("/r/{owner}/{name}/badge.svg", BadgePage(ground).show, name=BADGE),
+            web.get("/r/{owner}/{name}", RepositoryPage(context).show),
+            web.get("/r/{owner}/{name}/badge.svg", BadgePage(context).show, name=BADGE),
             web.get("/runs/{run}", runs.show),
             web.get("/runs/{run}/stages/{stage:.+}", runs.show_stage),
             web.get("/runs/{run}/events", events.stream),
             web.get("/runs/{run}/trajectory", runs.show_trajectory),
             web.post("/runs/{run}", runs.steer),
-            web.post("/runs/{run}/retry", RetryPage(ground).ask),
+            web.post("/runs/{run}/retry", RetryPage(context).ask),
             web.get("/approvals/{approval}", approvals.show),
             web.post("/approvals/{approval}", approvals.decide),
             web.get("/login", login.show),
@@ -131,7 +131,7 @@ def build_pages(ground: PageGround, guard: _Guard) -> web.Application:
             web.static("/static", FOLDER / "static"),
         ]
     )
-    if people := ground.access.people:
+    if people := context.access.people:
         sign_in = SignInPage(login, people)
         devices = DeviceSignInPage(login, people)
         made.add_routes(

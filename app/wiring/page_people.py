@@ -22,7 +22,7 @@ from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.github.transport.oauth import DeviceSignIn, OAuthClient
-from app.pages.ground import ReadPolicy
+from app.pages.page_context import ReadPolicy
 from app.pages.people import PageAccess, PageVerb, Reach
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository

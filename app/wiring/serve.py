@@ -128,7 +128,7 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
     if settings.pages == "off":
         yield
         return
-    from app.pages.ground import PageGround  # noqa: PLC0415 - they take megabytes
+    from app.pages.page_context import PageContext  # noqa: PLC0415 - they take megabytes
     from app.pages.server import PageAddress, open_pages  # noqa: PLC0415 - as above
     from app.wiring.page_people import (  # noqa: PLC0415 - as above
         build_access,
@@ -136,7 +136,7 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
     )
 
     bounds = SpendingBounds(run=settings.run_budget_usd, day=settings.day_budget_usd)
-    ground = PageGround(
+    context = PageContext(
         parts.database,
         parts.redactor,
         parts.mirrors,
@@ -148,7 +148,7 @@ async def _open_pages(parts: SharedResources, github: GitHub) -> AsyncIterator[N
         disk_reserve=settings.disk_reserve_mb * 1024 * 1024,
     )
     address = PageAddress(settings.pages_host, settings.pages_port, settings.pages_url)
-    async with open_pages(ground, address) as opened:
+    async with open_pages(context, address) as opened:
         log.info("pages", address=opened.url, login="`fettle page` prints a code")
         yield
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import aiohttp
 
 from app.git import Mirrors
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -46,7 +46,7 @@ async def serve(folder: Path) -> None:
     """Serve the pages until standard input ends."""
     database = Database(f"sqlite:///{folder / 'fettle.db'}")
     mirrors = Mirrors(folder / "mirrors", group=-1)
-    ground = PageGround(database, Redactor([]), mirrors, day_budget_usd=100, run_budget_usd=20)
+    ground = PageContext(database, Redactor([]), mirrors, day_budget_usd=100, run_budget_usd=20)
     async with open_pages(ground, PageAddress("127.0.0.1", 0)) as opened:
         print(opened.url, flush=True)
         await asyncio.to_thread(sys.stdin.read)

@@ -13,7 +13,7 @@ import pytest
 from agents.requests import AlertSummary
 from agents.run import Outcome
 from app.git import Mirrors
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.people import PageAccess
 from app.pages.server import PageAddress, open_pages
 from app.secrets.redaction import Redactor
@@ -106,7 +106,7 @@ class PagesScene:
     @asynccontextmanager
     async def serve(self, access=None, policy=None, data=None, **address):
         """Serve the pages; yield a browser that is not logged in."""
-        ground = PageGround(
+        context = PageContext(
             self.database,
             Redactor([SECRET]),
             Mirrors(self.folder / "mirrors", group=-1),
@@ -117,7 +117,7 @@ class PagesScene:
             data=data,
             disk_reserve=2**30,
         )
-        async with open_pages(ground, PageAddress("127.0.0.1", 0, **address)) as opened:
+        async with open_pages(context, PageAddress("127.0.0.1", 0, **address)) as opened:
             self.port = opened.port
             jar = aiohttp.CookieJar(unsafe=True)  # the address has no name
             async with aiohttp.ClientSession(cookie_jar=jar) as session:

@@ -20,7 +20,7 @@ from app.config.settings import load_settings
 from app.git import Mirrors
 from app.github.transport.oauth import OAuthClient
 from app.installations.lifecycle import InstallationLifecycle
-from app.pages.ground import PageGround
+from app.pages.page_context import PageContext
 from app.pages.people import PageAccess
 from app.pages.server import PageAddress, open_pages
 from app.simulator.github.rest.oauth import SIGN_INS
@@ -96,7 +96,7 @@ def make_front(scene, database, tmp_path):
         people = GitHubPeople(life.github, database, oauth, BOUNDS)
         await Runs(database).create(RUN, scene.request)
         await Runs(database).record_stage(RUN, "stage/implement/1")
-        ground = PageGround(
+        ground = PageContext(
             database,
             scene.redactor,
             Mirrors(tmp_path / "mirrors", group=-1),

@@ -25,7 +25,7 @@ ReadPolicy = Callable[[int], Awaitable[Found | None]]
 
 
 @dataclass(frozen=True)
-class PageGround:
+class PageContext:
     """The server's store, and what it takes to show it."""
 
     database: Database
