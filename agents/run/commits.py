@@ -38,7 +38,7 @@ async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tupl
     if commits:
         left = await tree.list_changed_paths(commits[-1], head)
         assert not left, "a change without a commit would be lost"
-        run.stands(head=commits[-1])
+        run.update_state(head=commits[-1])
     return tuple(commits)
 
 
@@ -55,5 +55,5 @@ async def merge(run: RunWorkspace, theirs: str, files: str, subject: str, body: 
     permitted = dict.fromkeys(sorted(changed), theirs) | run.permitted
     message = run.message(one_line(subject, 72), commit_text(body))
     commit = await tree.commit(files, ours, message, permitted=permitted, merging=theirs)
-    run.stands(head=commit, merging=theirs)
+    run.update_state(head=commit, merging=theirs)
     return commit

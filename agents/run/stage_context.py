@@ -115,14 +115,14 @@ class StageContext(RunWorkspace):
         this machine stays there.
         """
         begun = bool(self.trunk)
-        self.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+        self.update_state(trunk=trunk, base=trunk, start=trunk, head=trunk)
         if begun:
             return
         try:
             policy = await self.policy()
         except PolicyInvalid:
             return  # whoever works by it says so
-        self.stands(image=await find_image(self.ports.source, trunk, policy))
+        self.update_state(image=await find_image(self.ports.source, trunk, policy))
 
     def begin(self, occurrence: str) -> None:
         """Begin the stage's work."""
@@ -154,7 +154,7 @@ class StageContext(RunWorkspace):
 
     def record(self, output: Json) -> StageRecord:
         """Return the record of a stage that ended well."""
-        self.stands(worked=self._worked)
+        self.update_state(worked=self._worked)
         return StageRecord(
             output=output, summary=self.summary, standing=self.standing, toolsets=self.learned
         )
@@ -253,7 +253,7 @@ class StageContext(RunWorkspace):
         self._permitted |= await session.consent.find_permitted_paths(session.turns, bench)
         self._permitted |= await self._find_granted_paths()
         if heard_outsiders(session.turns):
-            self.stands(tainted=True)
+            self.update_state(tainted=True)
         return submission
 
     def _object_to_secrets(
@@ -350,7 +350,7 @@ class StageContext(RunWorkspace):
     def _session_id(self, conversation: Conversation[S]) -> str:
         sessions, resumed = self.standing.sessions, conversation.resumes
         session_id = sessions[resumed] if resumed else self.current
-        self.stands(sessions={**sessions, conversation.name: session_id})
+        self.update_state(sessions={**sessions, conversation.name: session_id})
         return session_id
 
     def _query(self, conversation: Conversation[S]) -> Query:

@@ -136,7 +136,7 @@ class RunWorkspace:
         made = await self.ports.source.set_up(commit, policy, image, own=bool(own))
         return made.model_copy(update={"image": image})
 
-    def stands(self, **changes: object) -> None:
+    def update_state(self, **changes: object) -> None:
         """Note where the run stands now, by fields of `RunState`."""
         self.standing = self.standing.model_copy(update=changes)
 
@@ -257,7 +257,7 @@ class RunWorkspace:
         commit = await tree.commit(
             files, onto or self.head, message, permitted=permitted, moves_action=moves_action
         )
-        self.stands(head=commit)
+        self.update_state(head=commit)
         self._tree_at = commit
         return commit
 
@@ -293,7 +293,7 @@ class RunWorkspace:
         signed = await self.ports.signer.sign(self.start, self.head, merging=self.merging)
         if not signed:
             return False
-        self.stands(
+        self.update_state(
             head=signed[self.head],
             foundation=signed.get(self.standing.foundation, self.standing.foundation),
             signed={**self.standing.signed, **signed},

@@ -26,7 +26,7 @@ async def collect(run: StageContext) -> Feedback:
     feedback = _limit_threads(feedback)
     await _begin(run, feedback)
     if feedback.from_outsiders:  # strangers have a say in what the model reads
-        run.stands(tainted=True)
+        run.update_state(tainted=True)
     run.summarize(_summary(feedback))
     return feedback
 

@@ -33,7 +33,7 @@ async def fall_back(
         await commit_what_is_left(run, failed)
     kept = await keep_apart(run, then="write `/bot address`") if run.head != before else ""
     run.let_go()
-    run.stands(head=before)
+    run.update_state(head=before)
     run.summarize("the model failed: what needs none is done")
     return work.model_copy(update={"failure": f"{why} {kept}".strip()})
 

@@ -66,7 +66,7 @@ IMPLEMENT = Conversation(
 @stage
 async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Failures:
     """Mend the failing checks."""
-    run.stands(tainted=True)  # their logs hold whatever their programs came across
+    run.update_state(tainted=True)  # their logs hold whatever their programs came across
     await remember(run, failures.head)  # once, also where this try comes to no end
     asked = {f"c{number}": each for number, each in enumerate(failures.ours[:MOST], 1)}
 

@@ -65,7 +65,7 @@ async def write_setup(run: StageContext) -> SetupOffer:
     made = add_setup(data or b"", proposal.commands)
     if made is None:
         return SetupOffer(why_not=_SAID)
-    run.stands(setup=proposal)  # the files lie beside what these commands install
+    run.update_state(setup=proposal)  # the files lie beside what these commands install
     tried = await run.install()
     if tried.problems or tried.changed:
         return SetupOffer(why_not=_NOT_NOW, later=True)

@@ -95,5 +95,5 @@ async def commit_files(run: StageContext, subject: str, files: Mapping[str, byte
         permitted=dict.fromkeys(files, made),
         proposes_policy=True,
     )
-    run.stands(head=commit)
+    run.update_state(head=commit)
     run.let_go()

@@ -42,7 +42,7 @@ ADAPT = Conversation(
 @stage
 async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
     """Have the code follow the new version."""
-    run.stands(tainted=True)  # a release's files and changelog are anybody's
+    run.update_state(tainted=True)  # a release's files and changelog are anybody's
     assert work.bump is not None, "something moved"
     assert work.quality is not None, "and was checked"
     files = frozenset(work.bump.files)

@@ -66,7 +66,7 @@ ENGINEER = Conversation(
 @stage
 async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     """Find a way where the ladder found none."""
-    run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
+    run.update_state(tainted=True)  # an advisory's text and foreign releases are anybody's
     checking = _Checking(run, work, await known_ecosystem(run, work.found.group))
     assert work.refusal is not None, "the ladder was asked first"
     if checking.ecosystem is None and (recipe := await _find_recipe(run, work, setup)):
@@ -205,7 +205,7 @@ async def _commit_fix(run: StageContext, work: Work, done: DependencyFix, bump: 
         format_subject(group, bump.moves), format_message(group, done.summary)
     )
     assert commit is not None, "a fix changes something: that was checked"
-    run.stands(foundation=commit)
+    run.update_state(foundation=commit)
     run.let_go()
     run.summarize(f"changed: {commit[:10]}")
     return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})

@@ -103,7 +103,7 @@ async def _commit_bumps(run: StageContext, work: Work, bump: Bump) -> Work:
     way = f"{WAYS[bump.level]}: " if bump.level is not None else ""
     run.summarize(f"{way[:1].lower()}{way[1:]}{bump.commit[:10]}")
     work = await take_along(run, work.model_copy(update={"bump": bump}))
-    run.stands(foundation=run.head)  # what is installed from here on is what the fix asks for
+    run.update_state(foundation=run.head)  # what is installed from here on is what the fix asks for
     run.let_go()
     return work
 
@@ -154,5 +154,5 @@ def _begin_again(work: Work, **more: object) -> Work:
 
 def restore_base(run: StageContext) -> None:
     """Stand where the run began, with the dependencies of then."""
-    run.stands(start=run.base, head=run.base, foundation="")
+    run.update_state(start=run.base, head=run.base, foundation="")
     run.let_go()

@@ -118,7 +118,7 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
             waits = _OURS.format(number=pull.number)
             run.summarize(one_line(waits, 120))
             return Others(waits=waits)
-        run.stands(start=bump.commit, head=bump.commit, foundation=bump.commit)
+        run.update_state(start=bump.commit, head=bump.commit, foundation=bump.commit)
         run.let_go()
         run.summarize(f"#{pull.number} mends it, as far as its files tell")
         seen = {"adopted": pull, "bump": bump, "useless": tuple(useless)}

@@ -131,7 +131,7 @@ async def _by_model_if_any(run: StageContext, work: Work) -> VerifyResult:
 
 async def _by_model(run: StageContext, work: Work) -> VerifyResult:
     """Ask somebody who has seen nothing but the change and what our process measured."""
-    run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
+    run.update_state(tainted=True)  # an advisory's text and foreign releases are anybody's
     tree = await run.tree(run.head)
     before = await tree.snapshot()
     found = await run.converse(

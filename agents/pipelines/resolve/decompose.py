@@ -169,6 +169,6 @@ async def ask_grant(run: StageContext, plan: Plan) -> GrantAnswer:
             approval=said.id,
             by=said.decided_by,
         )
-        run.stands(grant=grant)
+        run.update_state(grant=grant)
     run.summarize(f"{said.state} by {said.decided_by}" if said.decided_by else said.state)
     return GrantAnswer(state=said.state, approval=said.id, by=said.decided_by)

@@ -58,7 +58,7 @@ async def take_back(run: StageContext, request: OnMerge) -> Reversal:
     newest = head or trunk
     run.let_go()  # where the watch has looked at the merge, its files are there
     await run.stand_on(trunk)
-    run.stands(base=newest, start=newest, head=newest)
+    run.update_state(base=newest, start=newest, head=newest)
     await run.policy()  # an unreadable one ends the run before anything is done
     if head is None or not await is_in(run, request.merged, head):
         return _give_up(run, found, _GONE.format(**about))
@@ -144,6 +144,6 @@ async def _commit(run: StageContext, request: OnMerge, files: str, before: str) 
         run.message(one_line(subject, 72), body),
         permitted=dict.fromkeys(sorted(restored), before),
     )
-    run.stands(head=commit)
+    run.update_state(head=commit)
     run.let_go()
     return len(changed)

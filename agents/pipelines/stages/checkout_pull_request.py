@@ -33,9 +33,9 @@ async def check_out(run: StageContext) -> PullSnapshot:
         raise RunError(_GONE.format(number=pull.number))
     foreign = pull.foreign
     branch = "" if pull.why_not else pull.branch
-    run.stands(base=head, start=head, head=head, branch=branch, foreign=foreign)
+    run.update_state(base=head, start=head, head=head, branch=branch, foreign=foreign)
     if not pull.author_may_write:  # its code is a stranger's
-        run.stands(tainted=True)
+        run.update_state(tainted=True)
     run.summarize(f"#{pull.number} at {head[:10]}")
     return pull.model_copy(update={"head": head})
 

@@ -52,5 +52,5 @@ async def _go_on(run: StageContext) -> EarlierPull | None:
     if earlier is None or head is None:
         return None
     base = await run.ports.source.fork_point(run.trunk, head)
-    run.stands(base=base, start=head, head=head, branch=earlier.branch)
+    run.update_state(base=base, start=head, head=head, branch=earlier.branch)
     return earlier.model_copy(update={"head": head})

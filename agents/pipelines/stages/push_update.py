@@ -81,7 +81,7 @@ async def push_update(run: StageContext, landing: PushResult) -> PushResult:
     except Moved:
         run.summarize(_MEANWHILE)
         return landing.model_copy(update={"moved": True})
-    run.stands(pushed=True)
+    run.update_state(pushed=True)
     run.summarize(f"{run.head[:10]} on {run.branch}")
     return landing.model_copy(update={"pushed": True, "moved": False})
 
@@ -117,7 +117,7 @@ async def catch_up(run: StageContext, landing: PushResult) -> PushResult:
         else:
             renamed[names.get(commit, commit)] = ""
         before, merging = commit, ""
-    run.stands(base=newest, start=newest, head=head, foundation=head if run.merging else "")
+    run.update_state(base=newest, start=newest, head=head, foundation=head if run.merging else "")
     run.let_go()
     run.summarize(f"on top of {newest[:10]}")
     return landing.model_copy(update={"renamed": {**landing.renamed, **renamed}})

@@ -61,7 +61,7 @@ async def _merge_branches(run: StageContext, found: BaseMerge) -> BaseMerge:
         )
         return found.without_merge(_PROTECTED.format(base=to_code(found.base), paths=paths))
     if found.conflicts:
-        run.stands(foundation=theirs)
+        run.update_state(foundation=theirs)
         run.summarize(f"{found.named}: {len(found.conflicts)} files contradict")
         return found
     await commit_merge(run, found, merged.tree)
@@ -79,6 +79,6 @@ def _for_people(run: StageContext, policy: Policy, paths: tuple[str, ...]) -> li
 async def commit_merge(run: StageContext, found: BaseMerge, files: str, body: str = "") -> str:
     """Commit these files as the merge; from here on the work tree has what the merge needs."""
     commit = await merge(run, found.theirs, files, found.subject, body)
-    run.stands(foundation=commit)
+    run.update_state(foundation=commit)
     run.let_go()
     return commit

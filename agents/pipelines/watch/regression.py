@@ -54,7 +54,7 @@ async def suspect(run: StageContext, request: SuspectMerge) -> Suspect:
     before = await find_before(run, request)
     if not before:
         return _leave(run, _GONE)
-    run.stands(base=before, start=request.merged, head=request.merged)
+    run.update_state(base=before, start=request.merged, head=request.merged)
     run.summarize(f"{request.merged[:10]} is compared with {before[:10]}")
     return Suspect(before=before)
 

@@ -54,7 +54,7 @@ ASSESS = Conversation(
 @stage
 async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Judge how far the alerts reach."""
-    run.stands(tainted=True)  # an advisory's text is anybody's
+    run.update_state(tainted=True)  # an advisory's text is anybody's
     groups = (found, *found.companions)
     wanted = [result for each in groups for result in each.to_assess]
     wanted = wanted or [*found.unclear]  # in a run that an older version began

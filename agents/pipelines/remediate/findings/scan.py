@@ -79,7 +79,7 @@ async def _begin(run: StageContext, request: RemediateAlert) -> None:
     if base is None:
         raise RunError(_NO_BRANCH.format(name=one_line(request.base_branch, 80)))
     await run.stand_on(trunk)
-    run.stands(base=base, start=base, head=base)
+    run.update_state(base=base, start=base, head=base)
     await run.policy()  # an unreadable one ends the run before it costs anything
     await run.learn_tools()
 

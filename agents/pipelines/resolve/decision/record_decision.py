@@ -75,7 +75,7 @@ async def _write_record(
     if not policy.decisions.record:
         return RecordedDecision(finding=finding, note=_OFF)
     # On the default branch, also where the run went on with an earlier pull request.
-    run.stands(base=run.trunk, start=run.trunk, head=run.trunk, branch="")
+    run.update_state(base=run.trunk, start=run.trunk, head=run.trunk, branch="")
     present = await run.ports.source.files(run.head)
     log = find_log(present, await _find_wanted_log(run, policy, present))
     if pattern := policy.protects(log.place):

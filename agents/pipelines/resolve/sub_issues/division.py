@@ -29,7 +29,7 @@ async def divide(run: StageContext, finding: Triage, *, agreed: bool) -> Order:
         parts = await tracker.create_sub_issues("division", wanted)
     order = in_order(parts)
     if not all(part.author_may_write for part in order.work):
-        run.stands(tainted=True)
+        run.update_state(tainted=True)
     run.summarize(", ".join(part.reference for part in order.work) or "none")
     return order
 
@@ -74,7 +74,7 @@ async def set_aside(run: StageContext, part: SubIssueWork, before: str) -> SetAs
         return None
     branch = await run.new_branch(str(part.assignment.part), "unfinished", run.mark)
     url = await run.push(branch)
-    run.stands(head=before)
+    run.update_state(head=before)
     run.summarize(branch)
     return SetAsideWork(branch=branch, url=url)
 
@@ -84,4 +84,4 @@ def _restore_engineer(run: StageContext, part: SubIssueWork) -> None:
     number = part.assignment.number - 1
     if number:
         sessions = {**run.standing.sessions, IMPLEMENT.name: f"{IMPLEMENT.name}/{number}"}
-        run.stands(sessions=sessions)
+        run.update_state(sessions=sessions)

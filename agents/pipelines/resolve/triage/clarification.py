@@ -151,7 +151,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
     tracker = run.ports.tracker
     heard = await tracker.remarks(after=question.comments_after) if tracker else Remarks()
     if heard.by_author:  # may not write, and has a say in the session now
-        run.stands(tainted=True)
+        run.update_state(tainted=True)
     finding = await run.converse(
         TRIAGE_AGAIN,
         asked=question.kind,
@@ -159,7 +159,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
         by_author=await _format_remarks(run, heard.by_author),
         unread=heard.by_outsiders,
     )
-    run.stands(about=finding.kind, confidence=finding.sure)
+    run.update_state(about=finding.kind, confidence=finding.sure)
     run.summarize(format_decision(finding))
     return finding
 

@@ -53,7 +53,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
     if not all(
         trusted + [each.author_may_write for each in parts.work]
     ):  # strangers have a say in what the model reads
-        run.stands(tainted=True)
+        run.update_state(tainted=True)
     run.summarize(
         f"{_format_count(len(linked), 'linked issue')}, "
         f"{_format_count(len(parts.work), 'open sub-issue')}"

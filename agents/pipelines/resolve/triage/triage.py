@@ -129,7 +129,7 @@ async def triage(
         author=request.author.login,
         issue=run.fence((await clean_apart(request.text)).text, limit=WISH_LIMIT),
     )
-    run.stands(about=finding.kind, confidence=finding.sure)
+    run.update_state(about=finding.kind, confidence=finding.sure)
     run.summarize(format_decision(finding))
     return finding
 

@@ -102,7 +102,7 @@ async def _find_objection(run: StageContext, commit: str, decisive: Sequence[str
     if asked := [name for name in new if name not in said]:
         word = await _ask_people(run, asked, decisive)
         said |= dict.fromkeys(asked, word)
-        run.stands(packages={**run.standing.packages, **said})
+        run.update_state(packages={**run.standing.packages, **said})
     why = next((word for word in said.values() if word != "approved"), "")
     return _NOT_AGREED.format(packages=shown, why=why) if why else ""
 

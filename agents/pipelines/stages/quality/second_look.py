@@ -89,7 +89,7 @@ async def look_again(
     proposal = await _recall(run, trials)
     if proposal is None:
         proposal = await _ask(run, setup, before, trials)
-    run.stands(setup=proposal)
+    run.update_state(setup=proposal)
     run.let_go()
     made = trials.results.get(proposal.commands) if proposal.holds else None
     return hold_to(proposal, made or setup)
@@ -188,7 +188,7 @@ class _Trials:
     async def _try(self, proposal: SetupProposal) -> tuple[SetupProposal, str]:
         """Set the repository up by it and look at the checks; return what speaks against it."""
         run = self.run
-        run.stands(setup=proposal)
+        run.update_state(setup=proposal)
         run.let_go()
         try:
             made = await run.install()
@@ -197,7 +197,7 @@ class _Trials:
                 return proposal, fault
             after = await self.look()
         finally:
-            run.stands(setup=None)
+            run.update_state(setup=None)
             run.let_go()
         return self._compare(proposal, after)
 

@@ -114,9 +114,9 @@ async def test_without_a_yes_each_call_is_asked_about(planned, acts, request_, w
 def test_a_run_that_takes_up_the_work_has_to_ask_for_itself(planned, acts, request_):
     world = planned(acts.use("bash", command=INSTALL), words=[YES, NO])
     context = world.run(request_).context
-    context.stands(grant=PlanGrant(run="0005-earlier", packages=("pip:attrs",)))
+    context.update_state(grant=PlanGrant(run="0005-earlier", packages=("pip:attrs",)))
     assert context.grant is None
-    context.stands(grant=PlanGrant(run=context.id, packages=("pip:attrs",)))
+    context.update_state(grant=PlanGrant(run=context.id, packages=("pip:attrs",)))
     assert context.grant is not None
 
 

@@ -18,7 +18,7 @@ async def write_comment(make_world, request_, answer):
     )
     run = world.run(request_)
     run.context.conversations = (IMPLEMENT, INFEASIBLE_COMMENT)
-    run.context.stands(
+    run.context.update_state(
         trunk=world.base,
         base=world.base,
         start=world.base,

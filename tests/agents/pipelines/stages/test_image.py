@@ -109,7 +109,7 @@ async def test_a_run_that_began_without_stays_on_the_machine(begin, make_world, 
     record = StageRecord.model_validate({"standing": {"trunk": "a" * 40, "base": "a" * 40}})
     world = make_world({DEVCONTAINER: NAMED}, [])
     run = world.run(request_).context
-    run.stands(**record.standing.model_dump(include={"trunk", "base"}))
+    run.update_state(**record.standing.model_dump(include={"trunk", "base"}))
     await run.stand_on(world.base)
     assert run.standing.image is None
     assert world.source.wanted == []

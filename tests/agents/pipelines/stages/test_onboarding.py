@@ -22,7 +22,7 @@ def a_run(make_world, request_, installed):
     world = make_world(FILES, [])
     world.source.installed = installed
     run = world.run(request_)
-    run.context.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
+    run.context.update_state(trunk=world.base, base=world.base, start=world.base, head=world.base)
     return world, run
 
 

@@ -16,7 +16,9 @@ __all__ = ["at_head"]  # a fixture
 async def test_a_check_ends_when_the_policy_says(at_head, timeout, takes, passes):
     check = f"{{name: slow, run: test ! -f wait || sleep {takes}, timeout: {timeout}}}"
     run = await at_head({"wait": "", POLICY_PATH: f"quality: [{check}]\n"})
-    run.context.stands(trunk=run.head)  # where the policy of a run is read that was given none
+    run.context.update_state(
+        trunk=run.head
+    )  # where the policy of a run is read that was given none
 
     baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
     quality = await check_quality.work(run.context, baseline)

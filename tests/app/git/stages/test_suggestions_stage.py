@@ -91,7 +91,7 @@ def begin(estate, start):
                 limits=RunLimits(usd=1, turns=1, minutes=1),
             )
         )
-        run.context.stands(trunk=start, base=start, start=start, head=start)
+        run.context.update_state(trunk=start, base=start, start=start, head=start)
         return run
 
     return make

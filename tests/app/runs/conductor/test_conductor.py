@@ -108,7 +108,7 @@ async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wis
         @stage
         async def implement(run) -> None:
             """Commit something."""
-            run.stands(trunk="a", base="a", start="a", head="b")
+            run.update_state(trunk="a", base="a", start="a", head="b")
 
         @stage
         async def evaluation(run) -> None:

@@ -26,7 +26,9 @@ def begin(make_world, request_):
     def make(files=FILES, world=None):
         world = world or make_world(files, [])
         run = world.run(request_)
-        run.context.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
+        run.context.update_state(
+            trunk=world.base, base=world.base, start=world.base, head=world.base
+        )
         return world, run
 
     return make

@@ -52,7 +52,7 @@ def recording(make_world, talk, request_):
         at = (
             world.history.commit(world.history.tree(head), world.base, "of a draft") if head else ""
         )
-        run.context.stands(
+        run.context.update_state(
             trunk=world.base,
             base=world.base,
             start=at or world.base,
@@ -235,7 +235,7 @@ async def test_a_record_stands_on_the_default_branch_alone(
     """Also where the run went on with the pull request of an earlier one."""
     write = [talk.use("write", path=RECORD, content=TEXT)]
     run, world = await recording([write, submit, words], head=FILES | {"half.py": "done"})
-    run.context.stands(branch="bot/7-half-done-0a0a0a")
+    run.context.update_state(branch="bot/7-half-done-0a0a0a")
 
     _, outcome = await decide(run, request_)
 

@@ -90,7 +90,7 @@ def talking(make_world, request_):
         request = request_.model_copy(update={"url": ISSUES})
         run = world.run(request)
         run.context.conversations = (TRIAGE, TRIAGE_AGAIN, COMMENT_DRAFT)
-        run.context.stands(
+        run.context.update_state(
             trunk=world.base,
             base=world.base,
             start=world.base,

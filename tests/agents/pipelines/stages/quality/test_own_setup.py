@@ -44,7 +44,7 @@ def changed(make_world, request_):
         baseline = await measure_base.work(run.context, setup)
         tree = world.history.tree({k: v for k, v in (base | files).items() if v is not None})
         head = world.history.commit(tree, world.base, "change")
-        run.context.stands(head=head)
+        run.context.update_state(head=head)
         quality = await run.stage(check_quality, baseline)
         return quality, ["base" if each == world.base else "head" for each in seen], world
 

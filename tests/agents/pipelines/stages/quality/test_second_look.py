@@ -63,7 +63,9 @@ class Scene:
     def start(self):
         self.source.bases.clear()  # a process that begins finds the files of the one before
         run = self.world.run(self.request)
-        run.context.stands(**dict.fromkeys(("trunk", "base", "start", "head"), self.world.base))
+        run.context.update_state(
+            **dict.fromkeys(("trunk", "base", "start", "head"), self.world.base)
+        )
         return run
 
     async def set_up(self):
