@@ -97,7 +97,7 @@ async def _find(settings: Settings, named: str) -> tuple[RunDatabase | None, Col
     if path := _find_folder(named):
         file = await find_memory_at(settings.data_dir, path)
         url = f"sqlite:///{file}"
-        place = RunDatabase(url, file.parent, clone=True, seal=settings.seal)
+        place = RunDatabase(url, file.parent, clone=True, cipher=settings.cipher)
         return (place if file.exists() else None), {CLONE}
     if named.count("/") != 1:
         raise ConfigError(_NEITHER.format(named=make_visible(named)))

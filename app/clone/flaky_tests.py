@@ -40,7 +40,7 @@ class CloneFlakyTests:
     """The port `FlakyTests` on a clone. The file is made when there is something to remember."""
 
     file: Path
-    seal: Cipher
+    cipher: Cipher
     run_id: str
 
     async def list_known(self) -> Sequence[FlakyTest]:
@@ -58,7 +58,7 @@ class CloneFlakyTests:
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[StoredFlakyTests]:
-        database = Database(f"sqlite:///{self.file}", self.seal)
+        database = Database(f"sqlite:///{self.file}", self.cipher)
         try:
             await asyncio.to_thread(database.migrate)
             yield StoredFlakyTests(database, self.run_id, CLONE)

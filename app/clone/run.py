@@ -164,7 +164,7 @@ class CloneRun:
             web=parts.web,
             toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
             flaky_tests=CloneFlakyTests(
-                find_memory(parts.settings.data_dir, place.start), parts.database.seal, run_id
+                find_memory(parts.settings.data_dir, place.start), parts.database.cipher, run_id
             ),
         )
         at_terminal = request.model_copy(update={"via": "terminal"})

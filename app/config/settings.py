@@ -133,8 +133,8 @@ class Settings(BaseSettings):
         BeforeValidator(split_secrets),
         AfterValidator(fernet_keys),
     ] = ()
-    """Fernet keys that seal the texts in the database: the first one seals, all open what they
-    sealed; separated by commas. Whoever loses them loses the texts."""
+    """Fernet keys that encrypt the texts in the database: the first encrypts, all decrypt what they
+    encrypted; separated by commas. Whoever loses them loses the texts."""
     signing_key_file: Annotated[Path | None, AfterValidator(in_home)] = None
     """File with the Ed25519 keys (PEM) that sign how pull requests were checked: the first signs,
     all are published; `fettle signing-key --new` makes it. Absent: secrets/signing.pem in the data
@@ -371,7 +371,7 @@ class Settings(BaseSettings):
         return self.signing_key_file or (self.data_dir / FOLDER / "signing.pem" if own else None)
 
     @property
-    def seal(self) -> Cipher:
+    def cipher(self) -> Cipher:
         """Return the cipher for texts at rest; without keys it leaves them plain."""
         return Cipher([key.get_secret_value() for key in self.encryption_keys])
 

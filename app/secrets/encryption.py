@@ -54,25 +54,25 @@ class Cipher:
         """Tell whether there is a key."""
         return self._newest is not None
 
-    def close(self, text: str) -> str:
+    def encrypt(self, text: str) -> str:
         """Return the text encrypted, or plain without keys."""
         if self._newest is None:
             return f"{LITERAL}{text}" if text.startswith((SEALED, LITERAL)) else text
         return f"{SEALED}{self._newest.encrypt(_bytes(text)).decode('ascii')}"
 
-    def open(self, stored: str) -> str:
+    def decrypt(self, stored: str) -> str:
         """Return the decrypted text."""
         if not stored.startswith(SEALED):
             return stored.removeprefix(LITERAL)
         return self._decrypt(stored.removeprefix(SEALED)).decode("utf-8", "surrogatepass")
 
-    def close_bytes(self, data: bytes) -> bytes:
+    def encrypt_bytes(self, data: bytes) -> bytes:
         """Return the LZ4 frame encrypted, or plain without keys."""
         if self._newest is None:
             return data
         return base64.urlsafe_b64decode(self._newest.encrypt(data))
 
-    def open_bytes(self, stored: bytes) -> bytes:
+    def decrypt_bytes(self, stored: bytes) -> bytes:
         """Return the decrypted LZ4 frame."""
         if not stored.startswith(_RAW):
             return stored

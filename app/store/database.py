@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from agents.errors import ConfigError, TransientError
 from app.secrets.encryption import OPEN, Cipher
-from app.store.encryption.columns import seal_with
+from app.store.encryption.columns import encrypt_with
 from app.store.encryption.keys import TERMINAL, enrol
 from app.store.migrations import upgrade
 from app.store.vacuum import compact, slack
@@ -64,11 +64,11 @@ class Database:
     hundreds of milliseconds in the tail; a queue in front of one thread costs none.
     """
 
-    def __init__(self, url: str, seal: Cipher = OPEN) -> None:
+    def __init__(self, url: str, cipher: Cipher = OPEN) -> None:
         parsed = make_url(url)
         self.engine: Engine = _sqlite(parsed) if _is_sqlite(parsed) else _postgresql(parsed)
-        self.seal = seal
-        seal_with(self.engine.dialect, seal)
+        self.cipher = cipher
+        encrypt_with(self.engine.dialect, cipher)
         self._checkpoints = _Checkpoints(self.engine) if _is_sqlite(parsed) else None
         self._held: Connection | None = None
         self._fence: Callable[[Connection], None] = lambda _: None
@@ -85,7 +85,7 @@ class Database:
             writing = self.engine.connect().execution_options(writes=True)
             with writing as connection, connection.begin():
                 upgrade(connection)
-                enrol(connection, self.seal, worker)
+                enrol(connection, self.cipher, worker)
         except DBAPIError as error:
             if (trouble := describe_trouble(error)) is None:
                 raise

@@ -11,7 +11,7 @@ import lz4.frame
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from app.secrets.encryption import Cipher
-from app.store.encryption.columns import seal_of
+from app.store.encryption.columns import cipher_of
 from app.store.tables import deliveries
 
 State = Literal["received", "dispatched", "ignored", "failed"]
@@ -59,8 +59,8 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     two processes that look first would both act. A redelivery of a failed delivery waits again
     (`again`), under the run id that it had.
     """
-    seal = seal_of(connection.dialect)
-    values = tuple(chain.from_iterable(_compress_body(arrival, seal) for arrival in arrivals))
+    cipher = cipher_of(connection.dialect)
+    values = tuple(chain.from_iterable(_compress_body(arrival, cipher) for arrival in arrivals))
     statement = _insert(connection.dialect.name == "sqlite", len(arrivals))
     inserted = connection.exec_driver_sql(
         statement, values, execution_options={"preserve_rowcount": True}
@@ -70,9 +70,9 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     return _sort_out(connection, arrivals)
 
 
-def _compress_body(arrival: Arrival, seal: Cipher) -> Arrival:
+def _compress_body(arrival: Arrival, cipher: Cipher) -> Arrival:
     """Return the delivery, its body compressed: a fifth of the bytes, for a few microseconds."""
-    return arrival._replace(body=seal.close_bytes(lz4.frame.compress(arrival.body)))
+    return arrival._replace(body=cipher.encrypt_bytes(lz4.frame.compress(arrival.body)))
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ import lz4.frame
 from sqlalchemy import Connection, Select, delete, func, select, update
 
 from agents.run import Outcome
-from app.store.encryption.columns import seal_of
+from app.store.encryption.columns import cipher_of
 from app.store.runs.lanes import LIVE
 from app.store.tables import approvals, checkpoints, deliveries, flaky_tests, runs, steers, turns
 
@@ -87,7 +87,9 @@ def empty_deliveries(connection: Connection, before: float, now: float) -> int:
     old = select(deliveries.c.id).where(*dealt, gone).limit(ROWS_AT_ONCE)
     deleted = connection.execute(delete(deliveries).where(deliveries.c.id.in_(old))).rowcount
     nothing = lz4.frame.compress(b"")
-    bare = func.length(deliveries.c.body) > len(seal_of(connection.dialect).close_bytes(nothing))
+    bare = func.length(deliveries.c.body) > len(
+        cipher_of(connection.dialect).encrypt_bytes(nothing)
+    )
     full = select(deliveries.c.id).where(*dealt, bare).limit(ROWS_AT_ONCE)
     these = update(deliveries).where(deliveries.c.id.in_(full))
     return deleted + connection.execute(these.values(body=nothing, note=None)).rowcount

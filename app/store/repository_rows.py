@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, or_, select
 
 from app.store.audit import forget_acts
 from app.store.database import Database
-from app.store.encryption.columns import seal_of
+from app.store.encryption.columns import cipher_of
 from app.store.engine_tables import OF_A_RUN, engine_table
 from app.store.runs.lanes import LIVE
 from app.store.tables import (
@@ -133,13 +133,13 @@ def _deliveries(connection: Connection, last: str, match: Match) -> Part:
 
 
 def _read_conducted(name: str, ids: Collection[int], connection: Connection, last: str) -> Part:
-    seal = seal_of(connection.dialect)
+    cipher = cipher_of(connection.dialect)
     if (table := engine_table(connection, name)) is None:
         return [], None
     key, inputs = table.c.workflow_uuid, table.c.inputs
     query = select(key, inputs).where(key > last, key.not_like("sched-%"))
     rows = connection.execute(query.order_by(key).limit(ROWS_AT_ONCE)).all()
-    texts = ((row[0], seal.open(row[1])) for row in rows if row[1])
+    texts = ((row[0], cipher.decrypt(row[1])) for row in rows if row[1])
     about = (key for key, text in texts if _names(text.encode("utf-8", "surrogatepass"), ids))
     return list(about), _next_key(rows)
 

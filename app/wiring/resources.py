@@ -110,7 +110,7 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Sh
     sandbox = await choose(settings)
     require_reach([settings.data_dir], sandbox.owner)
     model = open_model(settings)
-    database = Database(settings.database, settings.seal)
+    database = Database(settings.database, settings.cipher)
     metrics = Metrics()
     headers = {name: value.get_secret_value() for name, value in settings.otlp_headers.items()}
     try:

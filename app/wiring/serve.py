@@ -271,7 +271,7 @@ def make_engine(parts: SharedResources, *, put_off: PutOffRun | None = None) -> 
         settings.database,
         executor=settings.worker,
         put_off=put_off,
-        seal=settings.seal,
+        cipher=settings.cipher,
         connections=settings.database_connections - CONNECTIONS - 1,  # the lease has one
     )
 

@@ -230,7 +230,7 @@ async def who_works(settings: Settings) -> tuple[bool, Path]:
 @asynccontextmanager
 async def opened_database(settings: Settings) -> AsyncIterator[Database]:
     """Hold the server's database open, as new as this version has it."""
-    database = Database(settings.database, settings.seal)
+    database = Database(settings.database, settings.cipher)
     try:
         await asyncio.to_thread(database.migrate)
         yield database

@@ -1,1 +1,1 @@
-"""The commands that seal, copy, restore and delete what the server stores."""
+"""The commands that encrypt, copy, restore and delete what the server stores."""

@@ -127,25 +127,25 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
         async with hold_database(settings, place) as (database, alone):
             if undo and not alone:
                 raise ConfigError("A server is at work, and seals what it writes. Stop it first.")
-            await _reseal(database, place, alone=alone, undo=undo)
+            await _reencrypt(database, place, alone=alone, undo=undo)
     if undo and found:
         say(f"Now take {KEYS} away, before the server is started again.")
 
 
-async def _reseal(database: Database, place: RunDatabase, *, alone: bool, undo: bool) -> None:
+async def _reencrypt(database: Database, place: RunDatabase, *, alone: bool, undo: bool) -> None:
     from app.cli.storage.database_lock import Rewritten, at_work, rewrite_database
     from app.secrets.encryption import OPEN
     from app.store.encryption.keys import find_outdated_workers, forget_others
-    from app.store.encryption.reencrypt import reseal
+    from app.store.encryption.reencrypt import reencrypt
 
-    to = OPEN if undo else place.seal
+    to = OPEN if undo else place.cipher
     late = [] if alone else await database.read(lambda c: find_outdated_workers(c, to))
     if names := ", ".join(await at_work(place, late)):
         raise ConfigError(
             f"The server {names} was last started without the newest key, and goes on storing"
             " otherwise. Restart it with the same keys as this command has, then run this again."
         )
-    changed = await reseal(database, to)
+    changed = await reencrypt(database, to)
     done = await rewrite_database(database, alone=alone)
     await database.write(lambda c: forget_others(c, to))
     how = "plain text again" if undo else "sealed with the newest key"
@@ -177,7 +177,7 @@ async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> Non
     guard = " It holds the secrets: guard it like them." if with_secrets else ""
     keys = (
         f" Its texts are sealed: it is of use with the keys in {KEYS} alone."
-        if place.seal and not with_secrets
+        if place.cipher and not with_secrets
         else ""
     )
     say(f"The backup is whole, with {under_way}: `{file}`.{guard}{keys}")

@@ -30,7 +30,7 @@ class RunDatabase:
     folder: Path
     """The folder that it belongs to: a server's data, or one run on a clone."""
     clone: bool
-    seal: Cipher
+    cipher: Cipher
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ def list_places(settings: Settings, file: Path | None) -> list[RunDatabase]:
         raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
     file = file.absolute()
     clone = file.name == DATABASE
-    return [RunDatabase(f"sqlite:///{file}", file.parent, clone=clone, seal=settings.seal)]
+    return [RunDatabase(f"sqlite:///{file}", file.parent, clone=clone, cipher=settings.cipher)]
 
 
 def known_places(settings: Settings) -> list[RunDatabase]:
@@ -75,15 +75,15 @@ def known_places(settings: Settings) -> list[RunDatabase]:
     from app.maintenance.clone_folders import CLONES, DATABASE
 
     data = settings.data_dir
-    seal = settings.seal
-    server = [RunDatabase(settings.database, data, clone=False, seal=seal)]
+    cipher = settings.cipher
+    server = [RunDatabase(settings.database, data, clone=False, cipher=cipher)]
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         server = []  # nothing was ever served from here; looking must not make a database
     # Those of runs that failed as well: nothing else tells what became of them.
     found = sorted((data / CLONES).glob(f"*/{DATABASE}"))
     clones = (
-        RunDatabase(f"sqlite:///{path}", path.parent, clone=True, seal=seal) for path in found
+        RunDatabase(f"sqlite:///{path}", path.parent, clone=True, cipher=cipher) for path in found
     )
     return [*server, *clones]
 
@@ -96,10 +96,10 @@ def open_database(place: RunDatabase) -> Iterator[Database]:
     from app.store.database import Database
     from app.store.encryption.keys import require_keys
 
-    database = Database(place.url, place.seal)
+    database = Database(place.url, place.cipher)
     try:
         with database.engine.connect() as connection:
-            require_keys(connection, place.seal)
+            require_keys(connection, place.cipher)
         yield database
     except (TransientError, DBAPIError) as error:
         said = str(error) if isinstance(error, TransientError) else f"{error.orig}"

@@ -10,18 +10,18 @@ from sqlalchemy.types import TypeDecorator
 
 from app.secrets.encryption import OPEN, Cipher
 
-_SEALS: WeakKeyDictionary[Dialect, Cipher] = WeakKeyDictionary()
+_CIPHERS: WeakKeyDictionary[Dialect, Cipher] = WeakKeyDictionary()
 """Ciphers by dialect: a column's type knows no more of its database, and each has a dialect."""
 
 
-def seal_with(dialect: Dialect, seal: Cipher) -> None:
-    """Have the encrypted columns of this dialect's database use the cipher `seal`."""
-    _SEALS[dialect] = seal
+def encrypt_with(dialect: Dialect, cipher: Cipher) -> None:
+    """Have the encrypted columns of this dialect's database use this cipher."""
+    _CIPHERS[dialect] = cipher
 
 
-def seal_of(dialect: Dialect) -> Cipher:
+def cipher_of(dialect: Dialect) -> Cipher:
     """Return the cipher of the database that this dialect belongs to."""
-    return _SEALS.get(dialect, OPEN)
+    return _CIPHERS.get(dialect, OPEN)
 
 
 class SealedText(TypeDecorator[str]):
@@ -32,11 +32,11 @@ class SealedText(TypeDecorator[str]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         """Encrypt the value for the database."""
-        return None if value is None else seal_of(dialect).close(value)
+        return None if value is None else cipher_of(dialect).encrypt(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Decrypt the value from the database."""
-        return None if value is None else seal_of(dialect).open(value)
+        return None if value is None else cipher_of(dialect).decrypt(value)
 
 
 class SealedBytes(TypeDecorator[bytes]):
@@ -47,8 +47,8 @@ class SealedBytes(TypeDecorator[bytes]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         """Encrypt the value for the database."""
-        return None if value is None else seal_of(dialect).close_bytes(value)
+        return None if value is None else cipher_of(dialect).encrypt_bytes(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Decrypt the value from the database."""
-        return None if value is None else seal_of(dialect).open_bytes(bytes(value))
+        return None if value is None else cipher_of(dialect).decrypt_bytes(bytes(value))

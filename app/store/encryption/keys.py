@@ -16,23 +16,23 @@ TERMINAL = ""
 """Stands for a command of an operator, which is over in a moment, in the place of a worker."""
 
 
-def require_keys(connection: Connection, seal: Cipher) -> None:
-    """Raise ConfigError when the database may hold texts that the cipher `seal` cannot decrypt."""
+def require_keys(connection: Connection, cipher: Cipher) -> None:
+    """Raise ConfigError when the database may hold texts that this cipher cannot decrypt."""
     if not inspect(connection).has_table(seals.name):
         return  # of an older version, which sealed nothing
     used: set[str] = set(connection.scalars(select(seals.c.fingerprint).distinct()))
-    if missing := sorted(used - {PLAIN, *seal.fingerprints}):
+    if missing := sorted(used - {PLAIN, *cipher.fingerprints}):
         raise make_locked_error(missing[0])
 
 
-def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
+def enrol(connection: Connection, cipher: Cipher, worker: str) -> None:
     """Record the newest key, or that there is none, before anything is encrypted with it.
 
     Raises ConfigError like `require_keys`.
     """
-    require_keys(connection, seal)
+    require_keys(connection, cipher)
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    row = {"fingerprint": _newest(seal), "worker": worker, "at": time.time()}
+    row = {"fingerprint": _newest(cipher), "worker": worker, "at": time.time()}
     insert = dialect.insert(seals).values(row)
     known = ["fingerprint", "worker"]
     connection.execute(insert.on_conflict_do_update(index_elements=known, set_={"at": row["at"]}))
@@ -44,7 +44,7 @@ def list_workers(connection: Connection) -> list[str]:
     return list(connection.scalars(query))
 
 
-def find_outdated_workers(connection: Connection, seal: Cipher) -> list[str]:
+def find_outdated_workers(connection: Connection, cipher: Cipher) -> list[str]:
     """Return the workers that last started with another newest key than this cipher's.
 
     A worker in the list may be gone. On SQLite one process works at a time, so only the last
@@ -55,13 +55,13 @@ def find_outdated_workers(connection: Connection, seal: Cipher) -> list[str]:
     last = {row.worker: row.fingerprint for row in rows}
     if connection.dialect.name == "sqlite":
         last = {row.worker: row.fingerprint for row in rows[-1:]}
-    return sorted(worker for worker, used in last.items() if used != _newest(seal))
+    return sorted(worker for worker, used in last.items() if used != _newest(cipher))
 
 
-def forget_others(connection: Connection, seal: Cipher) -> None:
+def forget_others(connection: Connection, cipher: Cipher) -> None:
     """Record that every stored text is encrypted with the newest key, or that none is encrypted."""
-    connection.execute(delete(seals).where(seals.c.fingerprint != _newest(seal)))
+    connection.execute(delete(seals).where(seals.c.fingerprint != _newest(cipher)))
 
 
-def _newest(seal: Cipher) -> str:
-    return seal.fingerprints[0] if seal else PLAIN
+def _newest(cipher: Cipher) -> str:
+    return cipher.fingerprints[0] if cipher else PLAIN

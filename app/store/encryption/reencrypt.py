@@ -41,7 +41,7 @@ class _Place(NamedTuple):
     columns: tuple[str, ...]
 
 
-async def reseal(database: Database, to: Cipher) -> int:
+async def reencrypt(database: Database, to: Cipher) -> int:
     """Encrypt all texts with the newest key of `to`; return how many had to change.
 
     Raises ConfigError for a text that the database's own cipher cannot decrypt.
@@ -50,7 +50,7 @@ async def reseal(database: Database, to: Cipher) -> int:
     for place in await database.read(lambda c: list(_places(c))):
         last: tuple[Any, ...] | None = None
         while True:
-            work = _Batch(place, database.seal, to, last)
+            work = _Batch(place, database.cipher, to, last)
             found, last = await database.write(work.reencrypt)
             changed += found
             if last is None:
@@ -118,8 +118,8 @@ class _Batch(NamedTuple):
 
     def _reencrypt_value(self, stored: str | bytes) -> str | bytes:
         if isinstance(stored, bytes):
-            return self.to.close_bytes(self.by.open_bytes(stored))
-        return self.to.close(self.by.open(stored))
+            return self.to.encrypt_bytes(self.by.decrypt_bytes(stored))
+        return self.to.encrypt(self.by.decrypt(stored))
 
 
 def _plain(stored: Any) -> str | bytes:

@@ -23,7 +23,7 @@ from app.secrets.encryption import LITERAL, OPEN, SEALED, Cipher
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, list_waiting, mark
 from app.store.encryption.keys import find_outdated_workers, forget_others, list_workers
-from app.store.encryption.reencrypt import AT_ONCE, reseal
+from app.store.encryption.reencrypt import AT_ONCE, reencrypt
 from app.store.engine_tables import KEYS, TEXTS
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.history import History
@@ -41,42 +41,42 @@ RUN = "0006000000000000-11111111-2222-3333-4444-555555555555"
 
 @given(st.text())
 def test_any_text_comes_back(text):
-    for seal in (OPEN, Cipher([FIRST])):
-        assert seal.open(seal.close(text)) == text
-    assert Cipher([FIRST]).open(OPEN.close(text)) == text, "written before there was a key"
+    for cipher in (OPEN, Cipher([FIRST])):
+        assert cipher.decrypt(cipher.encrypt(text)) == text
+    assert Cipher([FIRST]).decrypt(OPEN.encrypt(text)) == text, "written before there was a key"
 
 
 @given(st.binary())
 def test_any_frame_comes_back(data):
     frame = lz4.frame.compress(data)
-    for seal in (OPEN, Cipher([FIRST])):
-        assert seal.open_bytes(seal.close_bytes(frame)) == frame
-    assert Cipher([FIRST]).open_bytes(frame) == frame
+    for cipher in (OPEN, Cipher([FIRST])):
+        assert cipher.decrypt_bytes(cipher.encrypt_bytes(frame)) == frame
+    assert Cipher([FIRST]).decrypt_bytes(frame) == frame
 
 
 @pytest.mark.parametrize("text", [SEALED, f"{SEALED}x", LITERAL, f"{LITERAL}{SEALED}"])
 def test_who_writes_like_us_reads_what_they_wrote(text):
-    assert OPEN.open(OPEN.close(text)) == text
-    assert Cipher([FIRST]).open(OPEN.close(text)) == text
+    assert OPEN.decrypt(OPEN.encrypt(text)) == text
+    assert Cipher([FIRST]).decrypt(OPEN.encrypt(text)) == text
 
 
 def test_older_keys_open_and_the_newest_seals():
     both = Cipher([SECOND, FIRST])
-    old = Cipher([FIRST]).close(WORD)
-    assert both.open(old) == WORD
+    old = Cipher([FIRST]).encrypt(WORD)
+    assert both.decrypt(old) == WORD
     assert not both.is_current(old)
-    assert both.is_current(both.close(WORD))
+    assert both.is_current(both.encrypt(WORD))
     with pytest.raises(ConfigError, match="was not given"):
-        Cipher([SECOND]).open(old)
+        Cipher([SECOND]).decrypt(old)
     with pytest.raises(ConfigError, match="FETTLE_ENCRYPTION_KEYS"):
-        OPEN.open(old)
+        OPEN.decrypt(old)
 
 
 def test_settings_take_keys_and_nothing_else():
     given = {"ANTHROPIC_API_KEY": "sk", "FETTLE_DATA_DIR": "/nowhere"}
     found = load_settings({**given, "FETTLE_ENCRYPTION_KEYS": f"{SECOND},{FIRST}"}, serving=False)
-    assert found.seal.fingerprints == Cipher([SECOND, FIRST]).fingerprints
-    assert not load_settings(given, serving=False).seal
+    assert found.cipher.fingerprints == Cipher([SECOND, FIRST]).fingerprints
+    assert not load_settings(given, serving=False).cipher
     for wrong in ("password", f"{FIRST},{FIRST}", f"{FIRST},,"):
         with pytest.raises(ConfigError) as error:
             load_settings({**given, "FETTLE_ENCRYPTION_KEYS": wrong}, serving=False)
@@ -161,8 +161,8 @@ async def test_what_was_plain_is_sealed_then_sealed_anew_then_plain(store_url, t
     ):
         database = open_database(store_url, *keys)
         assert await read_all(database, asked) == [WORD] * 9
-        assert await reseal(database, to) >= 10
-        assert await reseal(database, to) == 0
+        assert await reencrypt(database, to) >= 10
+        assert await reencrypt(database, to) == 0
         assert await database.compact()
         await database.write(lambda c, to=to: forget_others(c, to))
         if store_url.startswith("sqlite"):
@@ -187,9 +187,9 @@ async def test_a_server_that_goes_on_with_an_older_key_is_named(sqlite_url):
     open_database(sqlite_url, FIRST).close()
     newer = Database(sqlite_url, Cipher([SECOND, FIRST]))
     newer.migrate()
-    assert await newer.read(lambda c: find_outdated_workers(c, newer.seal)) == ["one"]
+    assert await newer.read(lambda c: find_outdated_workers(c, newer.cipher)) == ["one"]
     newer.migrate("one")
-    assert await newer.read(lambda c: find_outdated_workers(c, newer.seal)) == []
+    assert await newer.read(lambda c: find_outdated_workers(c, newer.cipher)) == []
     newer.close()
 
 
@@ -201,7 +201,7 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
         await steps.step("one/1", step)
         return {"said": f"{WORD}-output"}
 
-    made = {"executor": "one", "seal": Cipher([FIRST])}
+    made = {"executor": "one", "cipher": Cipher([FIRST])}
     engine = Engine(sqlite_url, **made)
     await engine.launch(conduct)
     try:
@@ -213,7 +213,7 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
     database = open_database(sqlite_url, FIRST)
     [step] = await History(database).steps("r1")
     assert step.record == {"value": f"{WORD}-step"}
-    assert await reseal(database, OPEN) >= 3
+    assert await reencrypt(database, OPEN) >= 3
     database.close()
     for part in ("input", "output", "step"):
         assert f"{WORD}-{part}".encode() in raw(tmp_path)
@@ -235,8 +235,8 @@ async def test_a_long_record_of_the_engine_is_sealed_to_its_end(store_url):
     finally:
         await engine.drain(1)
     database = open_database(store_url, FIRST)
-    assert await reseal(database, database.seal) >= AT_ONCE + 6
-    assert await reseal(database, database.seal) == 0
+    assert await reencrypt(database, database.cipher) >= AT_ONCE + 6
+    assert await reencrypt(database, database.cipher) == 0
     assert [step.record for step in await History(database).steps("r1")] == [WORD] * (AT_ONCE + 5)
     database.close()
 
@@ -284,9 +284,9 @@ async def test_a_server_that_seals_nothing_is_named_as_well(store_url):
     open_database(store_url).close()
     keyed = Database(store_url, Cipher([FIRST]))
     keyed.migrate()
-    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.seal)) == ["one"]
+    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.cipher)) == ["one"]
     keyed.migrate("one")
-    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.seal)) == []
-    await keyed.write(lambda c: forget_others(c, keyed.seal))
+    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.cipher)) == []
+    await keyed.write(lambda c: forget_others(c, keyed.cipher))
     assert await keyed.read(list_workers) == ["one"]
     keyed.close()

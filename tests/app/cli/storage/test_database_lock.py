@@ -25,7 +25,7 @@ def settings(tmp_path, store_url):
 
 @pytest.fixture
 def place(tmp_path, store_url):
-    return RunDatabase(store_url, tmp_path, clone=False, seal=OPEN)
+    return RunDatabase(store_url, tmp_path, clone=False, cipher=OPEN)
 
 
 async def begin_server(url, worker):
@@ -56,7 +56,7 @@ async def test_a_server_of_our_name_is_seen(settings, place, store_url):
 async def test_a_server_of_another_name_is_seen_and_no_secret_is_replaced(tmp_path, postgresql_url):
     given = {"ANTHROPIC_API_KEY": "sk", "FETTLE_DATA_DIR": str(tmp_path)}
     settings = load_settings(given | {"FETTLE_DATABASE_URL": postgresql_url}, serving=False)
-    place = RunDatabase(postgresql_url, tmp_path, clone=False, seal=OPEN)
+    place = RunDatabase(postgresql_url, tmp_path, clone=False, cipher=OPEN)
     server = await begin_server(postgresql_url, "another")
     async with hold_database(settings, place) as (_, alone):
         assert not alone
