@@ -74,22 +74,22 @@ Routine = Callable[[], Awaitable[None]]
 
 
 class _JsonSerializer(Serializer):
-    """JSON instead of pickle, which would run what somebody wrote into the database; sealed.
+    """JSON instead of pickle, which would run what somebody wrote into the database; encrypted.
 
     An error becomes its class's name. One that could not be written at all would leave its run
     neither alive nor dead, in the way of its lane; its text may hold a secret and is for the log.
     """
 
-    def __init__(self, seal: Cipher) -> None:
-        self._seal = seal
+    def __init__(self, cipher: Cipher) -> None:
+        self._cipher = cipher
 
     def serialize(self, data: Any) -> str:
         if isinstance(data, BaseException):
             data = {"raised": type(data).__name__}
-        return self._seal.close(json.dumps(data, default=_moment))
+        return self._cipher.encrypt(json.dumps(data, default=_moment))
 
     def deserialize(self, serialized_data: str) -> Any:
-        data = json.loads(self._seal.open(serialized_data))
+        data = json.loads(self._cipher.decrypt(serialized_data))
         if isinstance(data, dict) and data.keys() == {"raised"}:
             return StepBroken(data["raised"])
         return data
@@ -109,7 +109,7 @@ class Engine:
         put_off: PutOffRun | None = None,
         retry_seconds: float = RETRY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
-        seal: Cipher = OPEN,
+        cipher: Cipher = OPEN,
         silent_seconds: float = SILENT_SECONDS,
         connections: int = CONNECTIONS,
     ) -> None:
@@ -138,7 +138,7 @@ class Engine:
             "system_database_url": database_url,
             "application_version": VERSION,
             "executor_id": executor,
-            "serializer": _JsonSerializer(seal),
+            "serializer": _JsonSerializer(cipher),
             "db_engine_kwargs": HIDING,
             "sys_db_pool_size": connections - 1,  # the listener's is beside the pool
             "max_executor_threads": 16,

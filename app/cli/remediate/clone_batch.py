@@ -10,7 +10,7 @@ from agents.errors import Cancelled, ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.requests import Repository
 from app.cli.progress import TerminalProgress
-from app.cli.remediate.seat import LONG, TerminalSession
+from app.cli.remediate.terminal_session import LONG, TerminalSession
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.terminal import say
 from app.clone.ask_person import CloneWaits

@@ -12,8 +12,8 @@ from agents.requests import Severity
 from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.commands import Command, Options, RemediationArguments
 from app.cli.remediate.github_batch import Remediating
-from app.cli.remediate.seat import SessionOptions
 from app.cli.remediate.show import show
+from app.cli.remediate.terminal_session import SessionOptions
 from app.cli.terminal import STOPPED, redactor_of, say
 from app.clone.preconditions import start_at
 from app.config.settings import Settings, load_settings
@@ -62,8 +62,8 @@ async def _report(
             return await _in_clone(RemediatingClone(settings, redactor, wanted), path)
         else:
             place = await clone_at(path, settings.github_url)
-    seat = Remediating(load_settings(), redactor, wanted)
-    return await _on_github(seat, said, place)
+    session = Remediating(load_settings(), redactor, wanted)
+    return await _on_github(session, said, place)
 
 
 # --- what was typed -----------------------------------------------------------------------------
@@ -129,19 +129,19 @@ def _here_alone(settings: Settings, wanted: SessionOptions) -> bool:
 
 
 async def _on_github(
-    seat: Remediating, said: RemediationArguments, place: RepositoryName | FoundClone | None
+    session: Remediating, said: RemediationArguments, place: RepositoryName | FoundClone | None
 ) -> Report:
-    settings = seat.settings
+    settings = session.settings
     places = Places(settings.github_url, settings.clones, Path.cwd(), Path.home())
     if isinstance(place, FoundClone):
         places = Places(settings.github_url, here=place.path)
         place = place.name
-    async with seat.github() as github:
+    async with session.github() as github:
         if place is None:
-            every = await _of_account(github, said, seat.wanted.asked.scan)
-            return await seat.report(github, every, places, batch=True)
+            every = await _of_account(github, said, session.wanted.asked.scan)
+            return await session.report(github, every, places, batch=True)
         one = await repository_at(github, place.owner, place.name)
-        return await seat.report(github, [one], places, batch=False)
+        return await session.report(github, [one], places, batch=False)
 
 
 async def _of_account(
@@ -156,12 +156,12 @@ async def _of_account(
     return [each for each in every if each.name.lower() in scan.found]
 
 
-async def _in_clone(seat: RemediatingClone, path: Path) -> Report:
+async def _in_clone(session: RemediatingClone, path: Path) -> Report:
     """Mend it there; what the clone calls itself must fit the scan, if it says anything."""
-    scan = seat.wanted.asked.scan
+    scan = session.wanted.asked.scan
     assert scan is not None, "that is what to mend"
     try:
-        name = (await clone_at(path, seat.settings.github_url)).name
+        name = (await clone_at(path, session.settings.github_url)).name
     except ConfigError:
         name = scan.get_only()
-    return await seat.report(await start_at(path), name, scan)
+    return await session.report(await start_at(path), name, scan)

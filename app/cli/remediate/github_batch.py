@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from agents.errors import ConfigError
 from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.one_repository import OneByOne
-from app.cli.remediate.seat import LONG, Interrupted, TerminalSession
+from app.cli.remediate.terminal_session import LONG, Interrupted, TerminalSession
 from app.cli.resolve.work_on_issue import opened_database, who_works
 from app.cli.terminal import say
 from app.clone.log import logging_to

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import RemediateAlert, request_of
-from app.cli.remediate.seat import Interrupted, TerminalSession
+from app.cli.remediate.terminal_session import Interrupted, TerminalSession
 from app.cli.resolve.work_on_issue import SHORT
 from app.cli.runs.approval_prompt import ask_here
 from app.cli.terminal import say
@@ -41,7 +41,7 @@ WAITS = (
 class GroupRuns:
     """Has one run after the other work on a group of alerts."""
 
-    seat: TerminalSession
+    session: TerminalSession
     database: Database
     ring: Callable[[], object] = lambda: None
     """Called when something was handed over that this process has to take."""
@@ -68,13 +68,13 @@ class GroupRuns:
 
     async def _follow(self, group: Group, run_id: str) -> GroupReport:
         """Stay with the run until it ends. Raises Interrupted."""
-        progress = self.seat.progress()
-        asks = sys.stdin.isatty() and not self.seat.wanted.machine_readable
+        progress = self.session.progress()
+        asks = sys.stdin.isatty() and not self.session.wanted.machine_readable
         companion = Companion(
             Follower(History(self.database), run_id, progress),
             StoredApprovals(self.database),
             ask=ask_here if asks else None,
-            alone=None if self.seat.here else self._is_deserted,
+            alone=None if self.session.here else self._is_deserted,
         )
         try:
             seen = await self._stay(companion, run_id)
@@ -93,10 +93,10 @@ class GroupRuns:
 
     async def _stay(self, companion: Companion, run_id: str) -> RunSnapshot:
         try:
-            return await self.seat.unless_stopped(companion.stay())
+            return await self.session.unless_stopped(companion.stay())
         except Interrupted:
-            say(HELD if self.seat.here else GOES_ON.format(run=run_id[:SHORT]))
+            say(HELD if self.session.here else GOES_ON.format(run=run_id[:SHORT]))
             raise
 
     async def _is_deserted(self) -> bool:
-        return not await is_served(self.seat.settings)
+        return not await is_served(self.session.settings)

@@ -9,7 +9,7 @@ from agents.errors import ConfigError, FettleError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
-from app.cli.remediate.seat import LONG, Interrupted, TerminalSession
+from app.cli.remediate.terminal_session import LONG, Interrupted, TerminalSession
 from app.cli.terminal import say
 from app.github.alerts.adapter import NoAlerts
 from app.github.transport import GitHub
@@ -34,7 +34,7 @@ ARCHIVED = "It is archived, so nothing can be changed in it."
 class OneByOne:
     """Works on one repository after the other."""
 
-    seat: TerminalSession
+    session: TerminalSession
     github: GitHub
     runs: GroupRuns
     places: Places
@@ -45,7 +45,7 @@ class OneByOne:
     @property
     def asked(self) -> RemediationOptions:
         """Return what is to be done."""
-        return self.seat.wanted.asked
+        return self.session.wanted.asked
 
     async def work(self, installed: Installed) -> RepositoryReport:
         """Return what came of one repository: its failure is no other's.
@@ -53,12 +53,12 @@ class OneByOne:
         Raises Interrupted; ConfigError where it is the only one, since its person sits here.
         """
         self.unfinished = RepositoryReport(repository=installed.name)
-        if self.seat.stop.is_set():
+        if self.session.stop.is_set():
             raise Interrupted
         if installed.archived and not self.asked.looks:
             return self._end(skipped=ARCHIVED)
         try:
-            every = await self.seat.unless_stopped(self._groups(installed))
+            every = await self.session.unless_stopped(self._groups(installed))
             await self._run_all(installed, every)
         except NoAlerts as error:
             return self._end(**{"skipped" if self.batch else "error": str(error)})
@@ -86,7 +86,7 @@ class OneByOne:
         )
         groups: list[tuple[Group, AlertGroup | None]]
         if asked.scan is None:
-            listed = await open_alerts(self.github, installed, self.seat.redactor.clean)
+            listed = await open_alerts(self.github, installed, self.session.redactor.clean)
             groups = [(group, None) for group in listed]
         else:
             handed_in = asked.scan.find_groups(name)
@@ -106,12 +106,12 @@ class OneByOne:
     ) -> None:
         if not groups:
             say("  No open alert.")
-        elif await self.seat.unless_stopped(
-            lend(self.github, self.seat.settings, installed, self.places)
+        elif await self.session.unless_stopped(
+            lend(self.github, self.session.settings, installed, self.places)
         ):
             say("  Its history was taken from a clone on this machine.")
         for number, (group, found) in enumerate(groups, 1):
-            if self.seat.stop.is_set():
+            if self.session.stop.is_set():
                 raise Interrupted
             where = f" in {group.directory}" if group.directory else ""
             head = f"[{number}/{len(groups)}] {group.package} ({group.ecosystem}){where}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.ladder.climb import climb, to_refusal
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.finders import FINDERS, Find, ecosystem_of
-from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.locked import Copy, Entry, Locked, Own
 from agents.pipelines.remediate.ladder.prove import Proof, judge
 from agents.pipelines.remediate.ladder.ranges import NPM, PYPI, Ranges, Scheme

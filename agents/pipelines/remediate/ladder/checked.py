@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import Proving
-from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.values import Delta, Move
@@ -26,20 +26,20 @@ class Checked:
 
 
 def check(
-    footing: ClimbContext, after: Locked, changed: Collection[str], named: Collection[str]
+    context: ClimbContext, after: Locked, changed: Collection[str], named: Collection[str]
 ) -> Checked:
     """Compare lock file and files with what they were; `named` are the packages meant to move."""
-    moves = list_moves(footing.ecosystem.scheme, footing.before, after, {footing.name, *named})
-    moves = tuple(sorted(moves, key=lambda move: (move.name != footing.name, move.forced)))
+    moves = list_moves(context.ecosystem.scheme, context.before, after, {context.name, *named})
+    moves = tuple(sorted(moves, key=lambda move: (move.name != context.name, move.forced)))
     problems = [
-        *_files(footing, changed),
-        *_vulnerable(footing, after),
-        *_too_far(footing, moves),
-        *_churn(footing, moves),
-        *origins(footing.before, after),
-        *integrity(footing.before, after),
+        *_files(context, changed),
+        *_vulnerable(context, after),
+        *_too_far(context, moves),
+        *_churn(context, moves),
+        *origins(context.before, after),
+        *integrity(context.before, after),
     ]
-    return Checked(moves, tuple(problems), _evidence(footing, after, changed, moves))
+    return Checked(moves, tuple(problems), _evidence(context, after, changed, moves))
 
 
 def list_moves(
@@ -86,54 +86,54 @@ def integrity(before: Locked, after: Locked) -> Iterator[str]:
             yield f"{entry.name} {entry.version} has no hash in the lock file."
 
 
-def _files(footing: ClimbContext, changed: Collection[str]) -> Iterator[str]:
-    strange = sorted(set(changed) - footing.ecosystem.files)
+def _files(context: ClimbContext, changed: Collection[str]) -> Iterator[str]:
+    strange = sorted(set(changed) - context.ecosystem.files)
     if strange:
         yield f"Files other than manifests and lock files changed: {_join_names(strange)}."
     if not changed:
         yield "No file changed."
 
 
-def _vulnerable(footing: ClimbContext, after: Locked) -> Iterator[str]:
-    left = footing.list_vulnerable(after)
+def _vulnerable(context: ClimbContext, after: Locked) -> Iterator[str]:
+    left = context.list_vulnerable(after)
     if left:
-        yield f"{footing.name} {_join_names(left)} is still in a vulnerable range."
+        yield f"{context.name} {_join_names(left)} is still in a vulnerable range."
 
 
-def _too_far(footing: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
-    scheme = footing.ecosystem.scheme
+def _too_far(context: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
+    scheme = context.ecosystem.scheme
     for move in moves:
         way = f"{move.name} from {_join_names(move.old)} to {_join_names(move.new)}"
-        back = footing.terms.back and move.name == footing.name
+        back = context.terms.back and move.name == context.name
         if not back and any(
             _goes_backwards(scheme, version, move) for version in _list_added_versions(move)
         ):
             yield f"It would move {way}: back to an older version."
-        elif move.delta in ("major", "other") and not footing.terms.majors:
+        elif move.delta in ("major", "other") and not context.terms.majors:
             yield f"It would move {way}: another major version."
 
 
-def _churn(footing: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
+def _churn(context: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
     forced = [move.name for move in moves if move.forced]
-    if len(forced) > footing.terms.churn:
+    if len(forced) > context.terms.churn:
         yield (
             f"{len(forced)} other packages would move, come or go, more than "
-            f"{footing.terms.churn}: {_join_names(forced)}."
+            f"{context.terms.churn}: {_join_names(forced)}."
         )
 
 
 def _evidence(
-    footing: ClimbContext, after: Locked, changed: Collection[str], moves: Collection[Move]
+    context: ClimbContext, after: Locked, changed: Collection[str], moves: Collection[Move]
 ) -> tuple[str, ...]:
-    versions = _join_names([copy.version for copy in after.copies(footing.name)]) or "gone"
-    others, locks = [move.name for move in moves if move.forced], footing.ecosystem.locks
-    within = _WITHIN if locks and after.own == footing.before.own else ""
-    alerts = f"{len(footing.ranges.ranges)} alert{'s' * (len(footing.ranges.ranges) != 1)}"
-    held = "manifests and lock files" if footing.ecosystem.locks else "manifests"
-    if isinstance(footing.ecosystem, Proving):
-        held = footing.ecosystem.held
+    versions = _join_names([copy.version for copy in after.copies(context.name)]) or "gone"
+    others, locks = [move.name for move in moves if move.forced], context.ecosystem.locks
+    within = _WITHIN if locks and after.own == context.before.own else ""
+    alerts = f"{len(context.ranges.ranges)} alert{'s' * (len(context.ranges.ranges) != 1)}"
+    held = "manifests and lock files" if context.ecosystem.locks else "manifests"
+    if isinstance(context.ecosystem, Proving):
+        held = context.ecosystem.held
     return (
-        f"Every copy of {footing.name} ({versions}) is outside of the ranges of {alerts}.",
+        f"Every copy of {context.name} ({versions}) is outside of the ranges of {alerts}.",
         f"Changed files: {_join_names(sorted(changed))}; {held} alone.{within}",
         *([f"Moved without being named: {_join_names(others) or 'nothing'}."] if locks else []),
         *filter(None, (_tell_origins(after),)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.footing import ClimbContext
+from agents.pipelines.remediate.ladder.levels import RUNGS, LevelResult, Rung
 from agents.pipelines.remediate.ladder.prove import prove
-from agents.pipelines.remediate.ladder.rungs import RUNGS, LevelResult, Rung
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
     Fix,
@@ -31,16 +31,16 @@ async def climb(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms
     """
     steps: list[Step] = []
     try:
-        footing = await survey(tree, ecosystem, group, terms)
+        context = await survey(tree, ecosystem, group, terms)
         for level, rung in RUNGS.items():
-            fix = await attempt(footing, level, rung, steps)
+            fix = await attempt(context, level, rung, steps)
             if fix is not None:
                 return fix
     except Unfit as unfit:
         return to_refusal(unfit, steps)
     except Stuck as stuck:  # before the first rung: no index answers
         return Refusal(cause="no_tool", reason=str(stuck))
-    reason = _NO_RUNG.format(name=footing.name, tool=ecosystem.tool)
+    reason = _NO_RUNG.format(name=context.name, tool=ecosystem.tool)
     return Refusal(cause="no_rung", reason=reason, steps=tuple(steps))
 
 
@@ -50,7 +50,7 @@ def to_refusal(unfit: Unfit, steps: Sequence[Step] = ()) -> Refusal:
 
 
 async def attempt(
-    footing: ClimbContext,
+    context: ClimbContext,
     level: Level,
     rung: Rung,
     steps: list[Step],
@@ -62,26 +62,26 @@ async def attempt(
     `since`: what the result is held against, where that is not what the rung stands on.
     """
     try:
-        moved = await rung(footing)
-        fix = await verify_fix(since or footing, level, moved)
+        moved = await rung(context)
+        fix = await verify_fix(since or context, level, moved)
     except Stuck as stuck:
         steps.append(Step(level=level, done=False, why=str(stuck)))
-        await footing.put_back()
+        await context.put_back()
         return None
     except Unfit:
-        await footing.put_back()
+        await context.put_back()
         raise
     steps.append(Step(level=level, done=True, why=moved.what))
     return fix.model_copy(update={"steps": tuple(steps)})
 
 
-async def verify_fix(footing: ClimbContext, level: Level, moved: LevelResult) -> Fix:
+async def verify_fix(context: ClimbContext, level: Level, moved: LevelResult) -> Fix:
     """Return the fix if all checks by code hold. Raises Stuck with each that does not."""
-    proof = await prove(footing, moved.named)
+    proof = await prove(context, moved.named)
     return Fix(
         level=level,
-        tool=footing.ecosystem.tool,
-        targets=footing.targets,
+        tool=context.ecosystem.tool,
+        targets=context.targets,
         moves=proof.moves,
         files=proof.files,
         steps=(),

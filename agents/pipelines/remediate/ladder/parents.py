@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.pipelines.remediate.ladder.climb_context import REJECTED, ClimbContext, TrialMove
 from agents.pipelines.remediate.ladder.ecosystem import Informed, find_other_index
-from agents.pipelines.remediate.ladder.footing import REJECTED, ClimbContext, TrialMove
 from agents.pipelines.remediate.ladder.values import Stuck
 
 MOST_PARENTS = 6
@@ -30,75 +30,75 @@ class ParentMoves:
     """What moving them makes, if that was the last that was tried."""
 
 
-async def find_parents_to_move(footing: ClimbContext) -> ParentMoves:
+async def find_parents_to_move(context: ClimbContext) -> ParentMoves:
     """Return which packages have to move to which releases. Raises Stuck when none do."""
-    parents = footing.before.parents(footing.name)
-    if not footing.before.tells_needs:
-        raise Stuck(_UNTOLD.format(tool=footing.ecosystem.tool))
+    parents = context.before.parents(context.name)
+    if not context.before.tells_needs:
+        raise Stuck(_UNTOLD.format(tool=context.ecosystem.tool))
     if not parents:
-        raise Stuck(_NO_PARENT.format(name=footing.name))
+        raise Stuck(_NO_PARENT.format(name=context.name))
     if len(parents) > MOST_PARENTS:
-        raise Stuck(_MANY.format(count=len(parents), name=footing.name, most=MOST_PARENTS))
-    await _require_configured_indexes(footing, parents)
-    admitting = {name: await _list_admitting(footing, name) for name in parents}
-    releases = {name: await _releases(footing, name) for name in parents}
-    search = _Search(footing, releases, admitting)
+        raise Stuck(_MANY.format(count=len(parents), name=context.name, most=MOST_PARENTS))
+    await _require_configured_indexes(context, parents)
+    admitting = {name: await _list_admitting(context, name) for name in parents}
+    releases = {name: await _releases(context, name) for name in parents}
+    search = _Search(context, releases, admitting)
     found = await search.smallest()
     return ParentMoves(found, search.made if search.tried == found else None)
 
 
-def list_ancestors(footing: ClimbContext, parents: Mapping[str, str]) -> tuple[str, ...]:
+def list_ancestors(context: ClimbContext, parents: Mapping[str, str]) -> tuple[str, ...]:
     """Return who may move along: what holds the parents back themselves."""
-    names = [name for parent in parents for name in footing.before.ancestors(parent)]
+    names = [name for parent in parents for name in context.before.ancestors(parent)]
     return tuple(dict.fromkeys(name for name in names if name not in parents))
 
 
-async def _require_configured_indexes(footing: ClimbContext, parents: Collection[str]) -> None:
+async def _require_configured_indexes(context: ClimbContext, parents: Collection[str]) -> None:
     """Raise Stuck where a package that may have to move comes from an index not configured here.
 
     The public index must not even learn the names of private packages.
     """
-    above = [name for parent in parents for name in footing.before.ancestors(parent)]
+    above = [name for parent in parents for name in context.before.ancestors(parent)]
     for name in dict.fromkeys((*parents, *above)):
-        other = await find_other_index(footing.tree, footing.ecosystem, footing.before, name)
+        other = await find_other_index(context.tree, context.ecosystem, context.before, name)
         if other:
             raise Stuck(other)
 
 
-async def _list_admitting(footing: ClimbContext, name: str) -> Collection[str] | None:
+async def _list_admitting(context: ClimbContext, name: str) -> Collection[str] | None:
     """Return the releases of a parent that say of themselves that they admit the fix.
 
     None where the index does not tell: the resolver is asked about each then.
     """
-    [version] = footing.pins.values()
-    if not isinstance(footing.ecosystem, Informed):
+    [version] = context.pins.values()
+    if not isinstance(context.ecosystem, Informed):
         return None
     try:
-        return await footing.ecosystem.list_admitting(footing.tree, name, footing.name, version)
+        return await context.ecosystem.list_admitting(context.tree, name, context.name, version)
     except Stuck:
         return None
 
 
-async def _releases(footing: ClimbContext, name: str) -> list[str]:
+async def _releases(context: ClimbContext, name: str) -> list[str]:
     """Return the releases that a parent could move to, oldest first."""
-    scheme = footing.ecosystem.scheme
-    old = scheme.order(copy.version for copy in footing.before.copies(name))
+    scheme = context.ecosystem.scheme
+    old = scheme.order(copy.version for copy in context.before.copies(name))
     if not old:
         return []
     newer = [
         version
-        for version in scheme.order(set(await footing.ecosystem.available(footing.tree, name)))
+        for version in scheme.order(set(await context.ecosystem.available(context.tree, name)))
         if scheme.newer(version, old[-1])
         and not scheme.is_prerelease(version)
-        and (footing.terms.majors or scheme.delta(old[-1], version) != "major")
+        and (context.terms.majors or scheme.delta(old[-1], version) != "major")
     ]
-    return await _without_rejected(footing, name, newer)
+    return await _without_rejected(context, name, newer)
 
 
-async def _without_rejected(footing: ClimbContext, name: str, newer: list[str]) -> list[str]:
+async def _without_rejected(context: ClimbContext, name: str, newer: list[str]) -> list[str]:
     """Leave out the newest releases that must not be taken; the others are asked about later."""
     for _ in range(REJECTED):
-        if not newer or not await footing.ecosystem.objection(footing.tree, name, newer[-1]):
+        if not newer or not await context.ecosystem.objection(context.tree, name, newer[-1]):
             return newer
         newer = newer[:-1]
     return []
@@ -108,7 +108,7 @@ async def _without_rejected(footing: ClimbContext, name: str, newer: list[str]) 
 class _Search:
     """Asks the resolver which releases are enough."""
 
-    footing: ClimbContext
+    context: ClimbContext
     releases: Mapping[str, Sequence[str]]
     admitting: Mapping[str, Collection[str] | None]
     tries: int = field(default=0)
@@ -138,7 +138,7 @@ class _Search:
         for name, admitting in self.admitting.items():
             if admitting is None:
                 return {}
-            copies = self.footing.before.copies(name)
+            copies = self.context.before.copies(name)
             if all(copy.version in admitting for copy in copies):
                 continue  # it is not in the way
             admitted = [version for version in self.releases[name] if version in admitting]
@@ -164,21 +164,21 @@ class _Search:
     ) -> str:
         """Return the first of these that nothing speaks against."""
         for version in releases[:REJECTED]:
-            if not await self.footing.ecosystem.objection(self.footing.tree, name, version):
+            if not await self.context.ecosystem.objection(self.context.tree, name, version):
                 return version
         return chosen[name]
 
     async def _is_enough(self, parents: Mapping[str, str]) -> bool:
         self.tries += 1
-        if self.tries > self.footing.terms.tries:
-            raise Stuck(_LIMIT.format(tries=self.footing.terms.tries))
-        pins = {**self.footing.pins, **parents}
-        above = list_ancestors(self.footing, parents)
+        if self.tries > self.context.terms.tries:
+            raise Stuck(_LIMIT.format(tries=self.context.terms.tries))
+        pins = {**self.context.pins, **parents}
+        above = list_ancestors(self.context, parents)
         self.tried = dict(parents)
-        self.made = await self.footing.try_to_move(pins, above, widen=True)
+        self.made = await self.context.try_to_move(pins, above, widen=True)
         return self.made is not None
 
     def _explain_failure(self) -> str:
-        [version] = self.footing.pins.values()
+        [version] = self.context.pins.values()
         parents = ", ".join(self.releases)
-        return _NONE.format(parents=parents, name=self.footing.name, version=version)
+        return _NONE.format(parents=parents, name=self.context.name, version=version)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from agents.pipelines.remediate.ladder.checked import LISTED, check
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Proving, find_young
-from agents.pipelines.remediate.ladder.footing import ClimbContext
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Move, Stuck, Terms
 from agents.ports import WorkTree
@@ -30,22 +30,22 @@ class Proof(Frozen):
     """Whether the repository's own requirements are all as they were."""
 
 
-async def prove(footing: ClimbContext, named: Collection[str]) -> Proof:
+async def prove(context: ClimbContext, named: Collection[str]) -> Proof:
     """Check the files as they are. Raises Stuck with each check that does not hold."""
-    ecosystem, tree = footing.ecosystem, footing.tree
+    ecosystem, tree = context.ecosystem, context.tree
     after = await ecosystem.read(tree)
     result = await tree.snapshot()
-    changed = await tree.list_changed_paths(footing.start, result)
-    found = check(footing, after, changed, named)
+    changed = await tree.list_changed_paths(context.start, result)
+    found = check(context, after, changed, named)
     if found.problems:
         raise Stuck(" ".join(found.problems))
     moved = {(move.name, new) for move in found.moves for new in move.new if new not in move.old}
-    if young := await find_young(tree, ecosystem, moved, footing.terms.newest):
+    if young := await find_young(tree, ecosystem, moved, context.terms.newest):
         named = ", ".join(f"{name} {version}" for name, version in sorted(young)[:LISTED])
-        raise Stuck(_YOUNG.format(named=named, newest=footing.terms.newest))
-    accepted = await ecosystem.verify_lock(tree, footing.before, after)
+        raise Stuck(_YOUNG.format(named=named, newest=context.terms.newest))
+    accepted = await ecosystem.verify_lock(tree, context.before, after)
     await tree.restore(result)  # what the proof left behind is no part of the fix
-    within = after.own == footing.before.own
+    within = after.own == context.before.own
     return Proof(
         moves=found.moves,
         files=tuple(sorted(changed)),
@@ -85,5 +85,5 @@ async def judge(
     await tree.restore(start)
     before = await ecosystem.read(tree)
     await tree.restore(result)
-    footing = ClimbContext(tree, ecosystem, group, terms, name, ranges, before, (), start)
-    return await prove(footing, {name, *(own.name for own in before.own)})
+    context = ClimbContext(tree, ecosystem, group, terms, name, ranges, before, (), start)
+    return await prove(context, {name, *(own.name for own in before.own)})

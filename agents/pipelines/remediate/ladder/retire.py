@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agents.pipelines.remediate.ladder.climb import attempt, to_refusal, verify_fix
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.footing import ClimbContext
+from agents.pipelines.remediate.ladder.levels import RUNGS, LevelResult
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.rungs import RUNGS, LevelResult
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
     Fix,
@@ -103,14 +103,14 @@ async def _climb_without_override(
     since: ClimbContext, ecosystem: Ecosystem, steps: list[Step]
 ) -> Fix | None:
     """Climb from the files without the override, as far as an override."""
-    footing = await survey(since.tree, ecosystem, since.group, since.terms)
+    context = await survey(since.tree, ecosystem, since.group, since.terms)
     held = ClimbContext(
         since.tree, ecosystem, since.group, since.terms, since.name, since.ranges,
-        since.before, footing.targets, since.start,
+        since.before, context.targets, since.start,
     )  # fmt: skip
     for level, rung in RUNGS.items():
         if level < Level.OVERRIDE:
-            fix = await attempt(footing, level, rung, steps, since=held)
+            fix = await attempt(context, level, rung, steps, since=held)
             if fix is not None:
                 return fix
     return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
+from agents.pipelines.remediate.ladder.climb_context import REJECTED, ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import (
     Aimed,
     Ecosystem,
     find_other_index,
     find_young,
 )
-from agents.pipelines.remediate.ladder.footing import REJECTED, ClimbContext
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Group, Target, Terms, Unfit

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import ConfigError
 from app.cli.remediate.clone_batch import RemediatingClone
-from app.cli.remediate.seat import SessionOptions
+from app.cli.remediate.terminal_session import SessionOptions
 from app.clone.preconditions import start_at
 from app.config.settings import load_settings
 from app.git.mirror.mirror import Mirror
@@ -142,10 +142,10 @@ class Second(RemediatingClone):
 async def test_what_breaks_later_does_not_take_the_report_away(shop):
     clone, file = await clone_and_scan(shop, ["jinja2", "sqlparse"])
     wanted = SessionOptions(RemediationOptions("remediate"), machine_readable=True)
-    seat = Second(load_settings(serving=False), Redactor(), wanted)
+    session = Second(load_settings(serving=False), Redactor(), wanted)
 
     scan = read_scan(file)
-    report = await seat.report(await start_at(clone), scan.get_only(), scan)
+    report = await session.report(await start_at(clone), scan.get_only(), scan)
 
     [told] = report.repositories
     assert [each.result for each in told.groups] == ["fixed", "infra_error"]

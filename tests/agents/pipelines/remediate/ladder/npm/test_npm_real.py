@@ -10,9 +10,9 @@ import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.climb import attempt
+from agents.pipelines.remediate.ladder.levels import override
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
-from agents.pipelines.remediate.ladder.rungs import override
 from agents.pipelines.remediate.ladder.survey import survey
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
@@ -74,9 +74,9 @@ async def climb_from(tree, about, terms=TERMS):
 async def override_from(tree, about):
     """Try the last rung alone: each one costs some runs of the tool."""
     terms = TERMS.model_copy(update={"overrides": True})
-    footing = await survey(tree, ecosystem_of(tree.paths, about), about, terms)
+    context = await survey(tree, ecosystem_of(tree.paths, about), about, terms)
     steps = []
-    fix = await attempt(footing, Level.OVERRIDE, override, steps)
+    fix = await attempt(context, Level.OVERRIDE, override, steps)
     assert fix is not None, steps[0].why
     return fix
 

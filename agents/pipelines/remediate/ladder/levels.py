@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.pipelines.remediate.ladder.footing import ClimbContext
+from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.parents import find_parents_to_move, list_ancestors
 from agents.pipelines.remediate.ladder.values import Level, Stuck
 from agents.requests import Overruled
@@ -30,68 +30,68 @@ class LevelResult:
     """The override that it made, if it did."""
 
 
-async def float_lock(footing: ClimbContext) -> LevelResult:
+async def float_lock(context: ClimbContext) -> LevelResult:
     """Level 0: move the lock file within every requirement."""
-    if not footing.ecosystem.locks:
+    if not context.ecosystem.locks:
         raise Stuck(_UNLOCKED)
-    await footing.move(footing.pins)
+    await context.move(context.pins)
     return LevelResult(
-        frozenset(footing.pins), "Moved the lock file alone; no requirement changed."
+        frozenset(context.pins), "Moved the lock file alone; no requirement changed."
     )
 
 
-async def bump(footing: ClimbContext) -> LevelResult:
+async def bump(context: ClimbContext) -> LevelResult:
     """Level 1: move the repository's own pin or floor."""
-    return await _own(footing, widen=False)
+    return await _own(context, widen=False)
 
 
-async def widen(footing: ClimbContext) -> LevelResult:
+async def widen(context: ClimbContext) -> LevelResult:
     """Level 2: move the repository's own upper bound."""
-    return await _own(footing, widen=True)
+    return await _own(context, widen=True)
 
 
-async def parent(footing: ClimbContext) -> LevelResult:
+async def parent(context: ClimbContext) -> LevelResult:
     """Level 3: move others to the smallest releases that admit the fix."""
-    if not footing.ecosystem.locks:
+    if not context.ecosystem.locks:
         raise Stuck(_UNLOCKED)
-    found = await find_parents_to_move(footing)
+    found = await find_parents_to_move(context)
     parents, changes = found.releases, [*found.made.changes] if found.made else []
-    pins = {**footing.pins, **parents}
+    pins = {**context.pins, **parents}
     if found.made:
-        await footing.tree.restore(found.made.tree)
+        await context.tree.restore(found.made.tree)
     else:
-        changes = await footing.move(pins, list_ancestors(footing, parents), widen=True)
+        changes = await context.move(pins, list_ancestors(context, parents), widen=True)
     moves = ", ".join(f"{name} to {version}" for name, version in parents.items())
     words = [f"Moved {moves}, the smallest that admits the fix", *changes]
     return LevelResult(frozenset(pins), f"{'; '.join(words)}.")
 
 
-async def override(footing: ClimbContext) -> LevelResult:
+async def override(context: ClimbContext) -> LevelResult:
     """Level 4: overrule what other packages ask for, for as long as need be."""
-    if not footing.terms.overrides:
+    if not context.terms.overrides:
         raise Stuck(_NO_OVERRIDES)
-    until = footing.terms.today + timedelta(days=footing.terms.override_days)
-    ids = "" if footing.group.undisclosed else f"{', '.join(footing.group.ids)}: "
+    until = context.terms.today + timedelta(days=context.terms.override_days)
+    ids = "" if context.group.undisclosed else f"{', '.join(context.group.ids)}: "
     reason = _REASON.format(ids=ids, until=until)
-    await footing.ecosystem.override(footing.tree, footing.targets, reason)
-    await footing.move(footing.pins)
-    versions = tuple((target.old, target.new) for target in footing.targets)
+    await context.ecosystem.override(context.tree, context.targets, reason)
+    await context.move(context.pins)
+    versions = tuple((target.old, target.new) for target in context.targets)
     made = Overruled(versions=versions, reason=reason, until=until)
     return LevelResult(
-        frozenset(footing.pins), f"Added an override, to be looked at by {until}.", made
+        frozenset(context.pins), f"Added an override, to be looked at by {until}.", made
     )
 
 
-async def _own(footing: ClimbContext, *, widen: bool) -> LevelResult:
-    if not footing.before.find_requirements(footing.name):
-        raise Stuck(_NOT_OWN.format(name=footing.name))
-    pins: Mapping[str, str] = footing.pins
-    changes = await footing.ecosystem.require(
-        footing.tree, footing.name, pins[footing.name], widen=widen
+async def _own(context: ClimbContext, *, widen: bool) -> LevelResult:
+    if not context.before.find_requirements(context.name):
+        raise Stuck(_NOT_OWN.format(name=context.name))
+    pins: Mapping[str, str] = context.pins
+    changes = await context.ecosystem.require(
+        context.tree, context.name, pins[context.name], widen=widen
     )
     if not changes:
         raise Stuck(_ADMITTED)
-    await footing.ecosystem.relock(footing.tree, pins)
+    await context.ecosystem.relock(context.tree, pins)
     return LevelResult(frozenset(pins), f"{'; '.join(changes)}.")
 
 
