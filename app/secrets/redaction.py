@@ -8,11 +8,16 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, takewhile
+from functools import cache
+from itertools import takewhile
 from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 from app.secrets.disguises import list_views
+
+if TYPE_CHECKING:
+    import re2
 
 REDACTED = "[redacted]"
 
@@ -58,6 +63,10 @@ LONG = 4_096
 
 HEAD = 40
 """So many characters of a secret give it away; what follows goes as far as it still agrees."""
+HEADS_MEMORY = 256 * 1024 * 1024
+"""Bytes that RE2 may take, of which 1,500 tokens need a tenth: with too few it would refuse."""
+_SURROGATES = "surrogatepass"
+"""Texts may hold halves of characters, which UTF-8 has no place for."""
 
 
 class Redactor:
@@ -114,7 +123,11 @@ class Redactor:
 
 
 class _Index:
-    """One regular expression over the heads of all forms: quick to build, quicker to search."""
+    """Finds what looks like a secret by its pattern, and the heads of all forms of known ones.
+
+    The heads are many, and others with each new token: RE2 is built three times as quickly for
+    them, and finds them five times as quickly, as `re`. It reads bytes.
+    """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms: dict[str, list[str]] = {}
@@ -126,15 +139,22 @@ class _Index:
             if len(form) >= 2 * HALF:
                 self._begins.setdefault(form[:HALF], []).append(form)
                 self._endings.setdefault(form[-HALF:], []).append(form)
-        # Patterns first: an unknown token may share its head with a known one.
-        self.pattern = re.compile("|".join([*PATTERNS, *_group_by_head(self._forms)]), re.DOTALL)
+        self._heads = _compile_heads(self._forms) if self._forms else None
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where a secret begins and ends."""
-        position = 0
-        while match := self.pattern.search(text, position):
-            position = max(match.end(), self.end(text, match.start()))
-            yield match.start(), position
+        """Yield where a secret begins and ends; some may overlap."""
+        for match in _compile_patterns().finditer(text):
+            # An unknown token may share its head with a known one.
+            yield match.start(), max(match.end(), self.end(text, match.start()))
+        if self._heads is None:
+            return
+        data = _to_bytes(text)
+        start = read = 0
+        for match in self._heads.finditer(data):
+            start += len(data[read : match.start()].decode("utf-8", _SURROGATES))
+            read = match.start()
+            end = start + len(match.group().decode("utf-8", _SURROGATES))
+            yield start, max(end, self.end(text, start))
 
     def find_halves(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where a part of a secret stands beside the place at which a text was cut."""
@@ -193,11 +213,25 @@ def _count_common_prefix(form: str, text: str, start: int) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _group_by_head(heads: Iterable[str]) -> Iterator[str]:
-    """Yield one alternative per first character, so that the engine tries few; longest first."""
-    ordered = sorted(heads, key=lambda head: (head[0], -len(head), head))
-    for first, group in groupby(ordered, key=lambda head: head[0]):
-        yield f"{re.escape(first)}(?:{'|'.join(re.escape(head[1:]) for head in group)})"
+@cache
+def _compile_patterns() -> re.Pattern[str]:
+    return re.compile("|".join(PATTERNS), re.DOTALL)
+
+
+def _compile_heads(heads: Iterable[str]) -> re2._Regexp:
+    """Return what finds any of these; of several that begin at the same place, the longest."""
+    import re2  # noqa: PLC0415 - commands that print nothing of strangers need not wait for it
+
+    options = re2.Options()
+    options.max_mem = HEADS_MEMORY
+    longest_first = sorted(heads, key=len, reverse=True)
+    found = re2.compile(b"|".join(re.escape(_to_bytes(head)) for head in longest_first), options)
+    re2.purge()  # it would keep those of 128 earlier sets, and with them tokens that have ended
+    return found
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", _SURROGATES)
 
 
 def list_forms(secret: str) -> Iterator[str]:

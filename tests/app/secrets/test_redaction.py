@@ -11,6 +11,7 @@ import time
 from urllib.parse import quote, quote_plus
 
 import pytest
+import re2
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
@@ -176,3 +177,24 @@ def test_hostile_text_takes_linear_time():
 
     # Eight times the text: 8 in linear time, 64 in quadratic.
     assert measure(redactor, build(20_000)) < 24 * measure(redactor, build(2_500))
+
+
+def test_characters_of_every_width_and_halves_of_some_move_no_span():
+    redactor = Redactor([PASSWORD, "hunter2-hunter2"])
+    text = f"\ud800 é {PASSWORD}🐟hunter2-hunter2\udfff hunter2-hunter2"
+
+    assert redactor.clean(text) == f"\ud800 é {REDACTED}🐟{REDACTED}\udfff {REDACTED}"
+
+
+def test_as_many_tokens_as_a_large_organisation_has_are_all_found():
+    tokens = [f"v1.{secrets.token_hex(20)}" for _ in range(1_500)]
+    redactor = Redactor(tokens)
+
+    assert redactor.clean(" ".join(tokens[::100])) == " ".join([REDACTED] * 15)
+
+
+def test_the_search_keeps_no_earlier_secret():
+    redactor = Redactor(["an-earlier-secret"])
+    redactor.clean("text")
+
+    assert re2._Regexp._make.cache_info().currsize == 0
