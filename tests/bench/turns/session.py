@@ -127,7 +127,10 @@ def _note_gaps(measured: Session, rows: Sequence[Row[Any]]) -> None:
 
 async def _floor(place: BenchPlace, rows: Sequence[Row[Any]]) -> dict[str, float]:
     prompt, *rest = [json.loads(row.content) for row in rows]
-    results = [[block["content"] for block in told] for told in rest[1::2]]
+    results = [
+        [block["content"] for block in told if block["type"] == "tool_result"]
+        for told in rest[1::2]
+    ]
     *tools, last = tool_list(CONVERSATIONS)
     tools.append({**last, "cache_control": {"type": "ephemeral", "ttl": "1h"}})
     request = {
