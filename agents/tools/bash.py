@@ -19,11 +19,11 @@ FOLDER = ".git/fettle"  # in the agent's own throw-away gitdir: commands see it,
 class Bash(Tool):
     """Run a bash command in the repository's root; returns its exit code and output.
 
-    No input. Only files stay from call to call, and in a stage that only reads none of those that
-    it writes to the repository. The middle of long output is cut out, so keep it short (`-q`,
-    `| tail -40`). For files prefer read, grep, glob and edit. Deleting more than build output or
-    files named one by one, rewriting history, dropping changes and installing something new waits
-    for a person, perhaps for days. Write names of programs out.
+    No input. Only files stay from call to call; a stage that only reads keeps none in the
+    repository. The middle of long output is cut out: keep it short (`-q`, `| tail -40`). For files
+    prefer read, grep, glob and edit. Deleting more than build output or files named one by one,
+    rewriting history, dropping changes and installing something new waits for a person, perhaps
+    for days. Write names of programs out.
     """
 
     name: ClassVar[str] = "bash"
@@ -32,7 +32,7 @@ class Bash(Tool):
     command: str = Field(min_length=1)
     """For `bash -c`; several lines are fine."""
     timeout: float = Field(default=120, ge=1, le=1800)
-    """Seconds until it is stopped."""
+    """Seconds."""
 
     def subject(self) -> str:
         """Return the command's first line."""

@@ -23,7 +23,7 @@ class Edit(Tool):
     """Replace text in a file.
 
     `old` must be there exactly as given, and once: take in neighbouring lines until it is, or set
-    `replace_all`. Leave out the line numbers that read shows, and write plain line breaks.
+    `replace_all`. Leave out the line numbers of read, and write plain line breaks.
     """
 
     name: ClassVar[str] = "edit"

@@ -17,7 +17,7 @@ class Glob(Tool):
     """List the files whose path matches a pattern.
 
     `**` goes across folders: `src/**`, `**/test_*`. A pattern without a slash matches in every
-    folder. What .gitignore excludes is left out.
+    folder. Git-ignored files are left out.
     """
 
     name: ClassVar[str] = "glob"
@@ -25,7 +25,6 @@ class Glob(Tool):
 
     pattern: Annotated[str, StringConstraints(min_length=1, pattern=r"^[^!]")]
     max_results: int = Field(default=200, ge=1, le=2000)
-    """Files to list at most."""
 
     def subject(self) -> str:
         """Return the pattern."""

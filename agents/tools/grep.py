@@ -18,8 +18,8 @@ _MATCH = re.compile(r".+?:\d+:")
 class Grep(Tool):
     r"""Search files for a regular expression (Rust syntax, line by line).
 
-    Returns `path:line:text`; with `around`, neighbouring lines as `path-line-text`. What .gitignore
-    excludes and binary files are left out. Escape what is literal: `foo\(`.
+    Returns `path:line:text`; with `around`, neighbouring lines as `path-line-text`. Git-ignored and
+    binary files are left out. Escape what is literal: `foo\(`.
     """
 
     name: ClassVar[str] = "grep"
@@ -28,14 +28,12 @@ class Grep(Tool):
 
     pattern: str = Field(min_length=1)
     path: RepositoryPath = "."
-    """A file or folder."""
     glob: str = ""
     """Only files that match this; a leading `!` excludes."""
     ignore_case: bool = False
     around: int = Field(default=0, ge=0, le=20)
     """Lines to show before and after each match."""
     max_results: int = Field(default=100, ge=1, le=1000)
-    """Matches to show at most."""
 
     def subject(self) -> str:
         """Return the pattern and where it is searched for."""

@@ -30,7 +30,7 @@ class Read(Tool):
     offset: int = Field(default=1, ge=1)
     """The first line to show."""
     limit: int = Field(default=2000, ge=1)
-    """Lines to show at most."""
+    """Lines at most."""
 
     def subject(self) -> str:
         """Return the path, with the first line if it is not the first."""

@@ -34,7 +34,6 @@ class Webfetch(Tool):
     room: ClassVar[int] = 20_000
 
     url: str = Field(max_length=LONGEST)
-    """An http(s) address."""
     start: int = Field(default=0, ge=0)
     """Characters to skip, to go on where a page was cut."""
 

@@ -130,7 +130,7 @@ async def evaluation(
         instructions=await read_instructions(
             run, await tree.list_changed_paths(aim.since, run.head)
         ),
-        facts=await describe_facts(run, facts),
+        facts=await describe_facts(run, facts, measured=measured is not None),
         measured=describe_measurement(run, measured) if measured else "",
         risk=run.fence(aim.risk) if aim.risk else "",
         source=aim.source,

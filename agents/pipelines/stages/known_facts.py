@@ -26,8 +26,8 @@ LINE = 400
 EXCERPTS_LIMIT = 16_000  # characters of all of them
 
 
-_CHECKS = """The repository's own checks, as they ended just before, without any change \
-({source}). They are run again on the change:
+_CHECKS = """The repository's own checks ({source}), as they ended without any change; they run \
+again on it:
 
 {checks}"""
 _NO_CHECKS = "No check of the repository was found that can run here: what you run yourself counts."
@@ -56,9 +56,13 @@ class KnownFacts(Frozen):
     """How the issue becomes a change."""
 
 
-async def describe_facts(run: StageContext, facts: KnownFacts) -> str:
-    """Return the facts for a prompt; other people's words are fenced."""
-    parts = [_describe_checks(run, facts.baseline)]
+async def describe_facts(run: StageContext, facts: KnownFacts, *, measured: bool = False) -> str:
+    """Return the facts for a prompt; other people's words are fenced.
+
+    `measured`: the prompt holds how the checks ended on the change as well. Those that passed
+    before are told there.
+    """
+    parts = [] if measured and facts.baseline.is_green else [_describe_checks(run, facts.baseline)]
     said = (await clean_apart(facts.discussion)).text
     if said.strip():
         parts.append(_SAID.format(said=run.fence(said, limit=DISCUSSION_LIMIT)))

@@ -174,7 +174,7 @@ def test_nonsense_is_sent_back(nonsense):
 # --- tools --------------------------------------------------------------------------------------
 
 
-SPEAKING = {"path", "pattern", "ignore_case"}
+SPEAKING = {"path", "pattern", "ignore_case", "max_results", "url"}
 """Names of arguments that need no word: each is paid for in every session."""
 
 

@@ -139,6 +139,12 @@ class Baseline(Frozen):
         return self.form < 2 or self.source == BY_POLICY
 
     @property
+    def is_green(self) -> bool:
+        """Return whether there were checks, and all of them could run and passed."""
+        ended_well = not any(check.failed for check in self.runs)
+        return bool(self.runs) and not self.unavailable and ended_well
+
+    @property
     def documents_first(self) -> bool:
         """Return whether documentation is written before the change is judged, not after it."""
         return self.form > 1

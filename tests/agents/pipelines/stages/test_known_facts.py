@@ -56,6 +56,21 @@ async def test_each_check_is_named_with_how_it_ended():
     assert "much output" not in told
 
 
+async def test_what_passed_before_is_not_told_beside_how_it_ended_with_the_change():
+    facts = [
+        KnownFacts(baseline=baseline(check("pytest -q"))),
+        KnownFacts(baseline=baseline(check("pytest -q", 1))),
+        KnownFacts(baseline=baseline(check("pytest -q"), unavailable=("npm test",))),
+        KnownFacts(baseline=baseline()),
+    ]
+    told = [await describe_facts(FencingRun(), each, measured=True) for each in facts]
+
+    assert told[0] == ""
+    assert "failed, with exit code 1" in told[1]
+    assert "npm test: cannot run here" in told[2]
+    assert told[3].startswith("No check of the repository was found")
+
+
 async def test_without_a_check_that_is_said():
     assert (await describe(baseline())).startswith("No check of the repository was found")
 
