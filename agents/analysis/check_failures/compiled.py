@@ -29,7 +29,7 @@ _NEXTEST_COUNT = re.compile(r"(\d+) (?:failed|timed out)")
 _NEXTEST_PLACE = re.compile(r"\( *\d+/\d+\) ")
 
 _DOTNET_BAD = re.compile(r" {1,2}Failed (\S.*)$")
-_DOTNET_END = re.compile(r"(?:Failed|Passed)! +- Failed: +(\d+),(?: +Passed: +(\d+),)?")
+_DOTNET_END = re.compile(r"(?:Failed|Passed|Skipped)! +- Failed: +(\d+),(?: +Passed: +(\d+),)?")
 
 
 def _go(lines: Sequence[str]) -> ReportedFailures | None:

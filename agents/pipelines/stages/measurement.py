@@ -66,6 +66,8 @@ def _describe_proof(proof: RegressionProof) -> Iterator[str]:
         yield f"the tests of the change, {one_line(proof.command, COMMAND)}: {ended}"
     if proof.wanted:
         yield "they show the bug" if proof.shown else f"no test shows the bug: {proof.why}"
+    elif proof.why:
+        yield f"the tests of the change say nothing of it: {proof.why}"
 
 
 def _bad(measured: Measurement) -> Iterator[CheckResult]:

@@ -45,6 +45,8 @@ _RAN_NONE = re.compile(
     r"|No tests? found|\b0 (?:passing|examples|tests)\b|running 0 tests",
     re.IGNORECASE,
 )
+_GO_SKIPPED = re.compile(r"^ *--- SKIP:", re.MULTILINE)
+_GO_RAN = re.compile(r"^ *--- (?:PASS|FAIL):", re.MULTILINE)
 _MAKE = re.compile(r"\bmake\b")  # it ends with 2 whatever fails
 _STOPPED = {
     "timeout": "it had not ended when its time was over",
@@ -118,14 +120,26 @@ class Trial:
         return bool(self.result.exit_code) and not _no_failure(self)
 
     @property
+    def ran_none(self) -> bool:
+        """Return whether it says that no test ran: none was there, or all were skipped."""
+        if self._ran == 0 or (_GO_SKIPPED.search(self.output) and not _GO_RAN.search(self.output)):
+            return True
+        said = _RAN_NONE.search(self.output) is not None
+        return said and not (self._ran or _RAN_SOME.search(self.output))
+
+    @property
     def _lacks_something(self) -> bool:
         return bool(_UNREAD.search(self.output) or _LACKS.search(self.output))
 
     @property
     def _ran_some(self) -> bool:
         """Return whether it says that at least one test could be run."""
-        ran = read_failures(self.output, self.command, exited=True).ran
+        ran = self._ran
         return bool(ran) or (ran is None and _RAN_SOME.search(self.output) is not None)
+
+    @property
+    def _ran(self) -> int | None:
+        return read_failures(self.output, self.command, exited=True).ran
 
     @property
     def _asserted(self) -> bool:
@@ -177,8 +191,8 @@ def says_too_little(trial: Trial) -> str:
         return f"{AFTER}, {_STOPPED[result.why]}"
     if result.exit_code:
         return f"it fails {AFTER}, too (exit code {result.exit_code})"
-    if _RAN_NONE.search(trial.output) and not _RAN_SOME.search(trial.output):
-        return f"{AFTER}, it runs no test at all"
+    if trial.ran_none:
+        return f"{AFTER}, it runs no test at all: those that it finds are skipped, or it finds none"
     return ""
 
 

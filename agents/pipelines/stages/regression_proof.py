@@ -64,7 +64,7 @@ class RegressionProof(Frozen):
     """The command on the files from before the change, with the tests of the change."""
     head: CheckResult | None = None
     why: str = ""
-    """Why nothing shows it, or what weakens what does."""
+    """Why nothing shows it, what weakens what does, or why tests that passed say nothing."""
     mendable: bool = False
     """Whether an engineer could still show it."""
     fails: bool | None = None
@@ -85,14 +85,14 @@ class RegressionProof(Frozen):
     @property
     def untold(self) -> bool:
         """Return whether the tests of the change, which mends no bug, came to say nothing."""
-        ended_badly = self.head is not None and bool(self.head.exit_code)
-        return ended_badly and not (self.wanted or self.failing)
+        says_nothing = self.head is not None and bool(self.head.exit_code or self.why)
+        return says_nothing and not (self.wanted or self.failing)
 
     @property
     def section(self) -> str:
         """Return the proof for the pull request's body, safe to publish; empty without one."""
         if not self.wanted:
-            return tests_section(self.kind, self.head) if self.kind else ""
+            return tests_section(self.kind, self.head, self.why) if self.kind else ""
         return proof_section(self.command, self.base, self.head, shown=self.shown, why=self.why)
 
 
@@ -156,8 +156,9 @@ async def _run_tests(
     tree = await _open_head(run)
     after = Trial(command, await _run(tree, command, services))
     head = as_check(after.result, command, TIMEOUT)
+    why = "" if after.result.exit_code else says_too_little(after)
     found = {"command": command, "tests": tests, "head": head, "fails": after.tests_fail}
-    return proof.model_copy(update=found)
+    return proof.model_copy(update={**found, "why": why})
 
 
 def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:

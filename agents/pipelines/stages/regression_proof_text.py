@@ -16,16 +16,22 @@ SHOWN = (
 NO_BUG = (
     "The issue was read as {kind}, not as a bug, so no test has to fail without the change.{tests}"
 )
+SAYS_NOTHING = (
+    "**That says nothing of the change:** {why}. Run them where they are not skipped before you"
+    " merge."
+)
 NOT_SHOWN = "**No test shows the bug**: {why}."
 
 
-def tests_section(kind: str, head: CheckResult | None) -> str:
+def tests_section(kind: str, head: CheckResult | None, why: str) -> str:
     """Return what its own tests say of a change that mends no bug, safe to publish."""
     if head is None:
         return NO_BUG.format(kind=command_span(kind, COMMAND_LIMIT), tests="")
     tests = f" {NAME} {_exit(head)} with it: {command_span(head.command, COMMAND_LIMIT)}."
     parts = [NO_BUG.format(kind=command_span(kind, COMMAND_LIMIT), tests=tests)]
-    if head.exit_code and head.output:
+    if why:
+        parts.append(SAYS_NOTHING.format(why=_line(why)))
+    if (head.exit_code or why) and head.output:
         parts.append(f"They end with:\n\n{_fence(head.output)}")
     return "\n\n".join(parts)
 

@@ -237,8 +237,11 @@ async def test_of_several_commands_one_whose_tests_fail_is_held_against_the_chan
     assert (proof.failing, proof.command) == (True, other)
 
 
-async def test_a_command_that_cannot_run_after_says_nothing_of_the_tests(changed):
-    _, run = changed(commands={COMMAND: (127, "pytest: command not found")})
+@pytest.mark.parametrize("said", [(127, "pytest: not found"), (0, "1 skipped in 0.02s")])
+async def test_a_command_that_runs_no_test_after_says_nothing_of_the_tests(changed, said):
+    _, run = changed(
+        commands={COMMAND: lambda files: (1, FAILED) if "+ 1" in files["lib.py"] else said}
+    )
 
     bug = await run.stage(prove, "bug", make_steps(COMMAND))
     feature = await run.stage(prove, "feature", make_steps(COMMAND))
