@@ -103,7 +103,8 @@ def compare(
     red = any(map(has_failed, before))
     if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
-    why = _explain_untold(before, now) if red or not has_failed(now) else ""
+    explain = _explain_untold if red or not has_failed(now) else _explain_fewer
+    why = explain(before, now)
     return Comparison("unknown", why=why) if why else Comparison("no worse")
 
 
@@ -204,7 +205,7 @@ def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         for each in earlier
         for program, told in told_now.items()
     )
-    return _FURTHER if further else ""
+    return _FURTHER if further else _explain_fewer(before, now)
 
 
 def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
@@ -224,7 +225,7 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
 
 
 def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding) -> str:
-    """Return why a green run says little: of the tests that ran before, most did not run."""
+    """Return why a run says little that fails in nothing new: most of the tests did not run."""
     ran, earlier = now.failures.ran, max((each.failures.ran or 0 for each in before), default=0)
     return _FEWER.format(ran=ran, earlier=earlier) if ran and ran * 2 < earlier else ""
 

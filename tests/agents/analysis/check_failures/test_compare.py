@@ -111,6 +111,17 @@ def test_where_most_tests_no_longer_run_a_green_run_says_nothing(earlier, ran, v
     assert (f"it ran {ran} tests, of {earlier} before" in found.why) == (verdict == "unknown")
 
 
+def test_where_most_tests_no_longer_run_the_same_failures_say_nothing():
+    """What failed before, too, hides nothing else: neither do failures that come and go."""
+    red = f"{HEAD}FAILED t.py::a - no\n=== 1 failed, {{}} passed in 1s ==="
+    many, few, green = to_run(red.format(856)), to_run(red.format(5)), to_run("857 passed in 1s", 0)
+
+    for found in (compare((many,), few), compare((green,), few, tolerated=["t.py::a"])):
+        assert found.verdict == "unknown"
+        assert "it ran 6 tests, of 857 before" in found.why
+    assert compare((many,), many).verdict == "no worse"
+
+
 def test_in_a_merge_it_is_new_only_if_it_fails_in_neither_branch():
     assert find_new_failures((fails("a"), fails("b")), fails("a", "b", "c")) == ("t.py::c",)
     assert find_new_failures((fails("a"), PASSED), fails("a", "b")) == ("t.py::b",)
