@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -19,10 +20,16 @@ SILENT = "{name} no longer says which tests fail"
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
+_MAY_LACK, _ONE_OF = 3, 20  # tests, or one of so many, whose absence alone says nothing
 _CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
-_FEWER = "with the change it ran {ran} tests, of {earlier} before"
+_FEWER = (
+    "with the change {who} ran {ran} tests, of {earlier} before, and the change {removes}: look for"
+    " what is skipped now, or no longer found, and have it run or remove it"
+)
+_REMOVES = "removes {removed:g} of them"
+_REMOVES_NONE, _REMOVES_SOME = "removes none", "removes some of them"
 _NO_LONGER_COUNTED = "with the change it passes without saying how many tests ran, as it did before"
 _NEVER_COUNTED = (
     "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
@@ -91,20 +98,25 @@ class Comparison:
 
 
 def compare(
-    before: Sequence[CheckEnding], now: CheckEnding, *, tolerated: Collection[str] = ()
+    before: Sequence[CheckEnding],
+    now: CheckEnding,
+    *,
+    tolerated: Collection[str] = (),
+    removed: float = 0,
 ) -> Comparison:
     """Return what this check says of the change, against the runs before it.
 
     What passed before and fails now is worse, whatever it writes. What failed before, too, is no
     worse only where each run told all that failed in it, test by test. `tolerated`: the names of
-    what fails now and then, which is held against nobody.
+    what fails now and then, which is held against nobody. `removed`: how many tests the change
+    takes out of their files; infinity where nobody can tell.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
     red = any(map(has_failed, before))
     if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
-    explain = _explain_untold if red or not has_failed(now) else _explain_fewer
-    why = explain(before, now)
+    why = _explain_untold(before, now) if red or not has_failed(now) else ""
+    why = why or _explain_fewer(before, now, removed)
     return Comparison("unknown", why=why) if why else Comparison("no worse")
 
 
@@ -205,7 +217,7 @@ def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         for each in earlier
         for program, told in told_now.items()
     )
-    return _FURTHER if further else _explain_fewer(before, now)
+    return _FURTHER if further else ""
 
 
 def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
@@ -218,16 +230,42 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         if each.stopped or each.exit_code in _NOT_STARTED:
             return (_STOPPED if each.stopped else _NO_START).format(when=_WHEN[0])
     if now.failures.counted:
-        return _explain_fewer(before, now)
+        return ""
     if any(each.failures.counted for each in before):
         return _NO_LONGER_COUNTED
     return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
-def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding) -> str:
-    """Return why a run says little that fails in nothing new: most of the tests did not run."""
-    ran, earlier = now.failures.ran, max((each.failures.ran or 0 for each in before), default=0)
-    return _FEWER.format(ran=ran, earlier=earlier) if ran and ran * 2 < earlier else ""
+def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: float) -> str:
+    """Return why a run says little in which nothing new fails: tests that ran before did not.
+
+    That is so by program. One that is new may run what another one did before.
+    """
+    for each in before:
+        told, told_now = _comparable([each, now])
+        ran = {name: of.ran or 0 for name, of in {**now.failures.best, **told_now}.items()}
+        counts = {name: of.ran for name, of in told.items() if of.ran}
+        elsewhere = sum(count for name, count in ran.items() if name not in counts)
+        for name, earlier in counts.items():
+            if _lacks_tests(earlier, ran.get(name, 0), removed + elsewhere):
+                who = code_span(name) if len(counts) > 1 else "it"
+                said = {"who": who, "ran": ran.get(name, 0), "earlier": earlier}
+                return _FEWER.format(**said, removes=_say_removed(removed))
+    return ""
+
+
+def _lacks_tests(earlier: int, ran: int, explained: float) -> bool:
+    """Return whether more tests are missing than the change explains, and a few by chance."""
+    if math.isinf(explained):
+        return ran * 2 < earlier
+    wanted = earlier - explained
+    return ran * 2 < wanted or wanted - ran > max(_MAY_LACK, wanted / _ONE_OF)
+
+
+def _say_removed(removed: float) -> str:
+    if math.isinf(removed):
+        return _REMOVES_SOME
+    return _REMOVES.format(removed=removed) if removed else _REMOVES_NONE
 
 
 def _explain_unread(when: str, ending: CheckEnding) -> str:

@@ -38,6 +38,7 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
         return None
     names: list[str] = []
     tests: list[str] = []
+    # Of a package, good or bad, at least one: more is not said of those that are good.
     ran = sum(found[1] == "ok  " and "[no tests to run]" not in found[3] for found in packages)
     early = is_truncated(lines)  # it says at its end which packages fail, but not how many tests
     for line in lines:
@@ -51,7 +52,8 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
                 names += [normalize_name(f"{package} {test}") for test in tests]
                 names += [] if tests else [f"{package}{ALL_OF_IT}"]
             tests = []
-    ran += sum(not name.endswith(ALL_OF_IT) for name in names)  # of a good package: at least one
+    bad = [found[2] for found in packages if found[1] == "FAIL"]
+    ran += sum(f"{normalize_name(each)}{ALL_OF_IT}" not in names for each in bad)
     result = count_each_once(report_failures(names, said=len(names), early=early, ran=ran))
     return result and result.model_copy(update={"ended": True})
 

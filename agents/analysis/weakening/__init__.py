@@ -11,6 +11,7 @@ from agents.analysis.weakening.diff_views import (
 )
 from agents.analysis.weakening.find import find_unseen_tests, find_weakening
 from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.removed_tests import count_removed_tests
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import list_cases, select_tests
 from agents.analysis.weakening.test_changes import list_suites
@@ -21,6 +22,7 @@ __all__ = [
     "Finding",
     "Unreadable",
     "ViewLine",
+    "count_removed_tests",
     "find_unseen_tests",
     "find_weakening",
     "is_settings",

@@ -32,7 +32,7 @@ def find_weakening(diff: str, settings: Mapping[str, Texts] | None = None) -> tu
         changes = read_diff(diff)
     except Unreadable as error:
         return (make_finding("the whole change", 0, "unreadable", f"{NO_DIFF}: {error}"),)
-    tests = [change for change in changes if _holds_tests(change)]
+    tests = [change for change in changes if holds_tests(change)]
     about = list_suites(tests)
     every = [
         *_find_deleted_tests(about, changes),
@@ -57,7 +57,7 @@ def find_unseen_tests(changed: Sequence[str], diff: str) -> tuple[Finding, ...]:
     )
 
 
-def _holds_tests(change: FileDiff) -> bool:
+def holds_tests(change: FileDiff) -> bool:
     """Return whether tests are looked for in it: in a test file, or beside the code as in Rust."""
     if change.binary:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.check_failures import compare, confirm_failures, list_names
+from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
 from agents.pipelines.stages.quality.results import CheckResult
 
@@ -41,6 +41,8 @@ class Confirmation:
     known: Collection[str] = ()
     """The names that earlier runs saw fail now and then. Where such a test would leave the verdict
     open, it is looked at for longer, and judged by what is seen now: a memory excuses nobody."""
+    removed: float = 0
+    """How many tests the change takes out of their files, as far as that can be told."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
         """Return how the check ended with what it says of the change.
@@ -49,7 +51,7 @@ class Confirmation:
         it fails sometimes, how it does alone before the change decides. Where it never does, the
         whole check runs again: tests can fail because of each other.
         """
-        found = compare(self.before, now)
+        found = self._compare(now)
         if found.verdict != "worse" or _is_repeatable(now, found.new):
             return _judge(now, found.verdict, found.new, why=found.why)
         alone = await self._run_alone(self.head, found.new)
@@ -109,7 +111,7 @@ class Confirmation:
         `flaky`: those of them that were seen to fail before the change, too.
         """
         again = await self.run_check(self.head, NOTHING)
-        found = compare(self.before, again, tolerated=flaky)
+        found = self._compare(again, flaky)
         both = confirm_failures(names, found.new)
         if both or (found.verdict == "worse" and not found.new):
             return _judge(again, "worse", both, seen=(*names, *found.new), before=flaky)
@@ -125,7 +127,7 @@ class Confirmation:
         green: CheckResult | None = None
         for _ in range(ALONE):
             again = await self.run_check(self.head, NOTHING)
-            found = compare(self.before, again)
+            found = self._compare(again)
             same = confirm_failures(rest, found.new) if found.verdict == "worse" else ()
             if same or (found.verdict == "worse" and not names):
                 rest, reds = same, reds + 1
@@ -157,11 +159,14 @@ class Confirmation:
                 return True
         return False
 
+    def _compare(self, now: CheckResult, tolerated: Collection[str] = ()) -> Comparison:
+        return compare(self.before, now, tolerated=tolerated, removed=self.removed)
+
     def _tolerate(
         self, run: CheckResult, flaky: Sequence[str], *, before: Sequence[str] = ()
     ) -> CheckResult:
         """Return what a run says where these names are known to come and go."""
-        found = compare(self.before, run, tolerated=flaky)
+        found = self._compare(run, flaky)
         return _judge(run, found.verdict, found.new, seen=flaky, why=found.why, before=before)
 
 

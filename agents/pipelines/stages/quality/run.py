@@ -7,12 +7,15 @@ that holds for each of its tests and findings; else for the check as a whole.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from agents.analysis.check_failures import compare
 from agents.analysis.services import Service
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
+from agents.analysis.weakening import count_removed_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import (
     find_checks,
@@ -52,6 +55,7 @@ NEW_SHOWN = 3  # names in a table
 NEW_TOLD = 40  # names in a prompt
 
 COLLECT_ONLY = Additions(variables={"PYTEST_ADDOPTS": "--collect-only"})
+AROUND = 200  # lines around each change: which test a line belongs to is read from them
 LOOK_SECONDS = 300.0  # for one check that is only to show whether it starts
 
 _NEW = "These fail with the change and did not fail before it:"
@@ -171,10 +175,20 @@ async def _confirm(
         return await run_check(tree, commit, check, baseline.services, afresh.join(given))
 
     select = partial(select_tests, now.failures, call=call)
-    confirmation = Confirmation(before, run.base, at.commit, run_again, select, known)
+    good = compare(before, now).verdict == "no worse"
+    removed = 0 if good else await _count_removed(run, at.commit)
+    confirmation = Confirmation(before, run.base, at.commit, run_again, select, known, removed)
     judged = await confirmation.confirm(now)
     told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
     return judged.model_copy(update={"known": told})
+
+
+async def _count_removed(run: StageContext, commit: str) -> float:
+    """Return how many tests the commit takes out of their files; infinity where nobody can tell."""
+    tree = await run.tree()
+    before = [run.base, run.merging] if run.merging else [run.base]
+    diffs = [await tree.diff(each, commit, context=AROUND) for each in before]
+    return sum([await asyncio.to_thread(count_removed_tests, diff) for diff in diffs])
 
 
 @dataclass(frozen=True)

@@ -102,13 +102,72 @@ def test_a_build_that_failed_before_and_passes_now_is_no_worse():
 
 @pytest.mark.parametrize(
     ("earlier", "ran", "verdict"),
-    [(857, 3, "unknown"), (4, 1, "unknown"), (4, 2, "no worse"), (2, 3, "no worse")],
+    [
+        *((857, 3, "unknown"), (857, 500, "unknown"), (4, 1, "unknown"), (30, 26, "unknown")),
+        *((857, 820, "no worse"), (30, 27, "no worse"), (4, 2, "no worse"), (2, 3, "no worse")),
+    ],
 )
-def test_where_most_tests_no_longer_run_a_green_run_says_nothing(earlier, ran, verdict):
+def test_where_many_tests_no_longer_run_a_green_run_says_nothing(earlier, ran, verdict):
     """A change can make tests skip themselves, as by `importorskip` of what it breaks."""
     found = compare((to_run(f"{earlier} passed in 1s", 0),), to_run(f"{ran} passed in 1s", 0))
     assert found.verdict == verdict
     assert (f"it ran {ran} tests, of {earlier} before" in found.why) == (verdict == "unknown")
+
+
+MOCHA, VITEST = "  {} passing (1s)\n", " Test Files  9 passed (9)\n      Tests  {} passed\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "verdict", "why"),
+    [
+        (MOCHA.format(300), "unknown", "`pytest` ran 0 tests, of 40 before"),
+        (f"2 skipped in 1s\n{MOCHA.format(300)}", "unknown", "`pytest` ran 0 tests, of 40 before"),
+        (
+            f"40 passed in 1s\n{MOCHA.format(200)}",
+            "unknown",
+            "`mocha` ran 200 tests, of 300 before",
+        ),
+        (f"40 passed in 1s\n{VITEST.format(300)}", "no worse", ""),
+    ],
+)
+def test_each_program_has_to_run_its_tests_or_another_in_its_place(now, verdict, why):
+    before = to_run(f"40 passed in 1s\n{MOCHA.format(300)}", 0)
+
+    found = compare((before,), to_run(now, 0))
+    assert found.verdict == verdict
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("removed", "verdict", "why"),
+    [
+        (0, "unknown", "and the change removes none: look for"),
+        (10, "unknown", "and the change removes 10 of them: look for"),
+        (40, "no worse", ""),
+        (float("inf"), "no worse", ""),
+    ],
+)
+def test_tests_that_the_change_removes_are_not_missing(removed, verdict, why):
+    found = compare((to_run("100 passed in 1s", 0),), to_run("60 passed in 1s", 0), removed=removed)
+    assert found.verdict == verdict
+    assert why in found.why
+
+
+def test_where_more_than_half_is_gone_nobody_can_count_it_away():
+    found = compare(
+        (to_run("9 passed in 1s", 0),), to_run("4 passed in 1s", 0), removed=float("inf")
+    )
+
+    assert "the change removes some of them" in found.why
+
+
+def test_packages_of_go_whose_failures_are_mended_are_no_tests_that_are_missing():
+    bad = "".join(f"--- FAIL: Test{n} (0.00s)\n" for n in range(30))
+    before = to_run(f"{bad}FAIL\tex/a\t0.1s\nok  \tex/b\t0.1s\n")
+
+    assert (
+        compare((before,), to_run("ok  \tex/a\t0.1s\nok  \tex/b\t0.1s\n", 0)).verdict == "no worse"
+    )
 
 
 def test_where_most_tests_no_longer_run_the_same_failures_say_nothing():

@@ -1,0 +1,69 @@
+"""Count the tests that a change takes out of their files, so that fewer that run are no riddle."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
+from agents.analysis.weakening.find import holds_tests
+from agents.analysis.weakening.settings_files import is_settings
+from agents.analysis.weakening.test_cases import ParsedTest, select_tests
+from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
+from agents.analysis.which_are_tests import is_test, is_test_code
+
+_REPEATS = re.compile(
+    r"parametri[sz]e|\bparams\s*=|generate_tests|\.each\b|\b[Dd]ata[Pp]rovider|\w+Source\b"
+    r"|\b(?:InlineData|TestCase|DataRow|TestWith)\b|#\[case\b|\bfor\b.*\b(?:in|of|range)\b"
+)
+_ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
+
+
+def count_removed_tests(diff: str) -> float:
+    """Return how many tests the change removes, or moves to other files.
+
+    Infinity where nobody can tell, as where a test is gone that ran once for each row of a table. A
+    diff that cannot be read explains nothing.
+    """
+    try:
+        changes = read_diff(diff)
+    except Unreadable:
+        return 0
+    suites = list_suites([each for each in changes if holds_tests(each)])
+    if any(map(_loses_rows, suites)) or any(map(_loses_data, changes)):
+        return math.inf
+    return sum(1 for suite in suites for _ in _list_gone(suite))
+
+
+def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
+    if suite.change.old != suite.change.new:
+        yield from select_tests(suite.before)
+        return
+    yield from (*suite.gone, *suite.merged)
+    here = {id(case) for case in suite.after}
+    yield from (old for old, new in suite.pairs if old.line and id(new) not in here)
+
+
+def _loses_rows(suite: ParsedSuite) -> bool:
+    """Return whether there is less of what one test runs for, or of what has it run again."""
+    before, after = suite.change.before, suite.change.after
+    lost = Counter(_list_texts(before)) - Counter(_list_texts(after))
+    repeats = any(_REPEATS.search(text) for text in lost)
+    return repeats or _count_rows(before) > _count_rows(after)
+
+
+def _loses_data(change: FileDiff) -> bool:
+    """Return whether the change touches what tests may be made of, or moves tests unseen."""
+    path = change.old or ""
+    unseen = change.binary or (change.old != change.new and not change.before)
+    return is_test(path) and not is_settings(path) and (unseen or not is_test_code(path))
+
+
+def _list_texts(lines: Sequence[ViewLine]) -> list[str]:
+    return [line.text.strip() for line in lines if line.number]
+
+
+def _count_rows(lines: Sequence[ViewLine]) -> int:
+    return sum(bool(line.number and _ROW.match(line.text)) for line in lines)

@@ -1,0 +1,55 @@
+"""Of the tests that no longer run, those count as explained that the change itself removes."""
+
+import math
+
+import pytest
+
+from agents.analysis.weakening import count_removed_tests
+from tests.agents.analysis.weakening.conftest import diff_of
+from tests.agents.analysis.weakening.samples import HEAD, SUM, ZERO
+
+SKIPPED = "@pytest.mark.skipif(NEW, reason='x')\n"
+TABLE = "@pytest.mark.parametrize('a', [\n    (1, 2),\n{}])\ndef test_all(a):\n    assert a\n"
+DATA = {"tests/data/cases.json": "[1,\n2]\n"}
+
+
+def make_files(*tests):
+    return {"tests/test_a.py": HEAD + "\n\n".join(tests)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "removed"),
+    [
+        (make_files(SUM, ZERO), make_files(SUM), 1),
+        (make_files(SUM, ZERO), {}, 2),
+        (make_files(SUM, ZERO), make_files(SUM, ZERO), 0),
+        (make_files(SUM, ZERO), make_files(SUM, SKIPPED + ZERO), 0),
+        (make_files(SUM), make_files(SUM.replace("test_sum", "test_other")), 0),
+        (make_files(SUM), make_files(SUM, ZERO), 0),
+        ({"tests/test_a.py": SUM}, {"tests/deep/test_b.py": SUM}, 1),
+        ({"lib.py": "a = 1\n"}, {}, 0),
+        (
+            {"tests/test_a.py": TABLE.format("    (2, 3),\n")},
+            {"tests/test_a.py": TABLE.format("")},
+            math.inf,
+        ),
+        ({"tests/test_a.py": TABLE.format("")}, {}, math.inf),
+        (DATA, {}, math.inf),
+    ],
+    ids=[
+        *("removed", "deleted", "same", "skipped", "renamed", "added", "moved"),
+        *("no test", "row", "table", "data"),
+    ],
+)
+def test_what_is_no_longer_in_its_file_is_counted(before, after, removed):
+    assert count_removed_tests(diff_of(before, after)) == removed
+
+
+def test_tests_that_move_with_their_file_unseen_may_be_any_number():
+    moved = "similarity index 100%\nrename from tests/test_a.py\nrename to old/a.py\n"
+
+    assert count_removed_tests(f"diff --git a/tests/test_a.py b/old/a.py\n{moved}") == math.inf
+
+
+def test_a_diff_that_cannot_be_read_explains_nothing():
+    assert count_removed_tests("no diff") == 0

@@ -1,0 +1,45 @@
+"""Fewer tests than before say nothing, unless the change itself removes those that are missing."""
+
+import pytest
+
+from agents.pipelines.stages.quality import check_quality, measure_base
+from agents.policy import POLICY_PATH
+from agents.ports import SetupResult
+
+POLICY = "quality: [{name: tests, run: make test}]\nsetup: {second_look: false}\n"
+TESTS = "".join(f"def test_{n}():\n    assert {n} + 1\n\n\n" for n in range(10))
+
+
+@pytest.fixture
+def compared(make_world, request_):
+    """Run the checks on a base and on a head with other files; each run ends as the list says."""
+
+    async def compare(files, *ends):
+        left = list(ends)
+        base = {POLICY_PATH: POLICY, "lib.py": "A = 1\n", "tests/test_a.py": TESTS}
+        world = make_world(base, (), commands={"make test": lambda _files: left.pop(0)})
+        kept = {path: text for path, text in {**base, **files}.items() if text}
+        head = world.history.commit(world.history.tree(kept), world.base, "work")
+        run = world.run(request_)
+        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
+        run.context.standing = run.context.standing.model_copy(update=at)
+        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
+        return await check_quality.work(run.context, baseline)
+
+    return compare
+
+
+TWENTY, TEN = (0, "20 passed in 0.1s"), (0, "10 passed in 0.1s")
+
+
+async def test_tests_that_are_gone_with_their_file_are_not_missed(compared):
+    removed = await compared({"tests/test_a.py": ""}, TWENTY, TEN)
+
+    assert removed.verdict == "no worse"
+
+
+async def test_tests_that_no_longer_run_and_are_still_there_leave_the_verdict_open(compared):
+    other = await compared({"lib.py": "A = 2\n"}, TWENTY, TEN)
+
+    assert other.verdict == "unknown"
+    assert "it ran 10 tests, of 20 before, and the change removes none" in other.untold[0]
