@@ -41,6 +41,13 @@ _SKIPPING = re.compile(
     r"|linguist-(?:generated|vendored)|\s-diff\b|\sbinary\b"  # what a reviewer is not shown
     r"|exclude[A-Z]?\w*Test|excludeTags|test\s+in\s+Test|enabled\s*=\s*false|Analyzers?\b"
 )
+_CMAKE_LISTS = re.compile(
+    r"\b(?:add_test|enable_testing|\w*discover_tests|doctest_add_test)\s*\(|-Werror"
+    r"|\binclude\s*\(\s*CTest\b",
+    re.IGNORECASE,
+)
+"""What has CMake build a list of tests: a line more of it takes nothing away."""
+_CMAKE_SKIPS = re.compile(r"\b(?:WILL_FAIL|DISABLED)\s+(?:TRUE|ON|YES|1)\b|-Wno-error")
 
 
 def find_loosened_settings(path: str, before: str | None, after: str | None) -> Iterator[Finding]:
@@ -114,13 +121,16 @@ def _only_gained_lines(old: str | None, new: str | None) -> bool:
 
 def _build(path: str, before: str, after: str) -> Iterator[Finding]:
     """Yield the lines of a build file that decide whether tests and warnings count."""
+    skips = gone = _SKIPPING
+    if PurePosixPath(path).name == "CMakeLists.txt":
+        skips, gone = _CMAKE_SKIPS, _CMAKE_LISTS
     known = {line.strip() for line in before.splitlines()}
     still = {line.strip() for line in after.splitlines()}
     for number, line in enumerate(after.splitlines(), 1):
-        if _SKIPPING.search(line) and line.strip() not in known:
+        if skips.search(line) and line.strip() not in known:
             yield make_finding(path, number, "settings", line)
     for line in before.splitlines():
-        if _SKIPPING.search(line) and line.strip() not in still:
+        if gone.search(line) and line.strip() not in still:
             yield make_finding(path, 0, "settings", f"{line.strip()} is gone")
 
 

@@ -71,6 +71,7 @@ SCRIPTS = re.compile(
 """Programs that check a repository, by where they are and how they are called."""
 BUILDS = re.compile(
     r"\.gitattributes|pom\.xml|build\.gradle(\.kts)?|.+\.(csproj|fsproj|props|targets)|build\.sbt"
+    r"|CMakeLists\.txt"
 )
 
 

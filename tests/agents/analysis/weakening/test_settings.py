@@ -45,6 +45,9 @@ CI = "on: push\njobs:\n  test:\n    steps:\n      - run: pytest\n      - run: ru
 TOX = "[tox]\nenvlist = py311, py312\n\n[testenv]\ncommands = pytest\n"
 CFG = "[metadata]\nname = lib\n\n[flake8]\nmax-line-length = 80\n"
 POM = "<project>\n  <version>1</version>\n</project>\n"
+CMAKE = (
+    "add_executable(t t.c)\nenable_testing()\nadd_test(NAME t COMMAND t)\ngtest_discover_tests(t)\n"
+)
 
 
 def edit_of(path, before, old, new, *kinds):
@@ -81,6 +84,16 @@ LOOSENED = [
     edit_of("tox.ini", TOX, "commands = pytest", "commands = true", "settings"),
     edit_of("setup.cfg", CFG, "= 80", "= 200", "settings"),
     edit_of("pom.xml", POM, "</project>", "  <skipTests>true</skipTests>\n</project>", "settings"),
+    edit_of("CMakeLists.txt", CMAKE, "enable_testing()\n", "", "settings"),
+    edit_of("lib/CMakeLists.txt", CMAKE, "add_test(NAME", "# add_test(NAME", "settings"),
+    edit_of("CMakeLists.txt", CMAKE, "gtest_discover_tests(t)\n", "", "settings"),
+    edit_of(
+        "CMakeLists.txt",
+        CMAKE,
+        "add_test(",
+        "set_tests_properties(t PROPERTIES DISABLED TRUE)\nadd_test(",
+        "settings",
+    ),
     edit_of("tsconfig.json", '{"a": {"strict": true}}\n', "true", "false", "settings"),
     edit_of(
         "codecov.yml",
@@ -154,6 +167,8 @@ HONEST = [
     edit_of(".github/ISSUE_TEMPLATE/bug.yml", "name: Bug\n", "Bug", "A bug"),
     edit_of("setup.cfg", CFG, "name = lib", "name = library"),
     edit_of("pom.xml", POM, "<version>1", "<version>2"),
+    edit_of("CMakeLists.txt", CMAKE, "t.c)", "t.c u.c)"),
+    edit_of("CMakeLists.txt", CMAKE, "add_test(", "add_test(NAME u COMMAND u)\n  add_test("),
     edit_of("Cargo.toml", '[package]\nversion = "1"\n', '"1"', '"2"'),
     edit_of("src/settings.py", "STRICT = True\n", "True", "False"),
     edit_of("docs/ruff.toml.md", "strict\n", "strict", "loose"),
