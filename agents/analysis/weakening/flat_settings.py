@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 import yaml
 
-from agents.analysis.weakening.settings_files import MAKEFILES, TARGETS
+from agents.analysis.weakening.settings_files import MAKEFILES, TARGETS, VITE
 from agents.text.toml import toml_in
 
 Values = dict[str, str]
@@ -23,6 +23,11 @@ _ASSIGNED = re.compile(
 _WORD = re.compile(r"\$\([\w.-]+\)|[\w./%:-]+")
 _JSON_COMMENT = re.compile(r"(\"(?:\\.|[^\"\\])*\")|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LAST_COMMA = re.compile(r",(?=\s*[}\]])")
+_TEST_KEY = re.compile(r"(?<![\w.$-])[\"']?test[\"']?\s*:\s*\{")
+_SCRIPT_TOKEN = re.compile(
+    r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*.*?\*/|[{}]",
+    re.DOTALL,
+)
 _COMMENT = re.compile(r"^\s*(#|//|;|\*|/\*|<!--)")
 DEEPEST = 40
 MOST_VALUES = 50_000
@@ -42,6 +47,8 @@ def read_values(path: str, text: str) -> Values:
     try:
         if MAKEFILES.fullmatch(name) and not name.endswith(("yml", "yaml")):
             return dict(_read_check_targets(text))
+        if VITE.fullmatch(name):
+            return dict(_read_test_block(text))
         return dict(_flat(_document(name, text)))
     except (ValueError, RecursionError, configparser.Error, yaml.YAMLError) as error:
         raise Unparsable(str(error)) from error
@@ -133,6 +140,22 @@ def _targets(text: str) -> Iterator[tuple[str, str]]:
         yield from ((name, "\n".join(said)) for name in names)
         names = found["names"].split() if found and found["names"] != ".PHONY" else []
         said = [" ".join(found["needs"].split())] if found else []
+
+
+def _read_test_block(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what stands below `test` in a script that exports settings; nothing else of it."""
+    lines: list[str] = []
+    end = 0
+    while found := _TEST_KEY.search(text, end):
+        end, depth = len(text), 1
+        for token in _SCRIPT_TOKEN.finditer(text, found.end()):
+            depth += {"{": 1, "}": -1}.get(token[0], 0)
+            if not depth:
+                end = token.start()
+                break
+        lines += [" ".join(line.split()) for line in _lines(text[found.end() : end])]
+    if lines:
+        yield "test", "\n".join(lines)
 
 
 def _lines(text: str) -> list[str]:

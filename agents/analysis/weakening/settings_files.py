@@ -73,6 +73,8 @@ BUILDS = re.compile(
     r"\.gitattributes|pom\.xml|build\.gradle(\.kts)?|.+\.(csproj|fsproj|props|targets)|build\.sbt"
     r"|CMakeLists\.txt"
 )
+VITE = re.compile(r"vite\.config\.[cm]?[jt]s")
+"""Builds a page, and holds vitest's settings below `test`."""
 
 
 def is_settings(path: str) -> bool:
@@ -93,4 +95,6 @@ def partial(path: str) -> re.Pattern[str] | None:
 
 def _is_other_settings_file(path: str) -> bool:
     name = PurePosixPath(path).name
-    return bool(MAKEFILES.fullmatch(name) or BUILDS.fullmatch(name) or SCRIPTS.fullmatch(path))
+    return any(each.fullmatch(name) for each in (MAKEFILES, BUILDS, VITE)) or bool(
+        SCRIPTS.fullmatch(path)
+    )

@@ -48,6 +48,11 @@ POM = "<project>\n  <version>1</version>\n</project>\n"
 CMAKE = (
     "add_executable(t t.c)\nenable_testing()\nadd_test(NAME t COMMAND t)\ngtest_discover_tests(t)\n"
 )
+VITE = (
+    "import x from 'x'\nexport default defineConfig({\n  plugins: [x()],\n  test: {\n"
+    "    exclude: ['a/{b}/**'],\n    coverage: { thresholds: { lines: 90 } },\n  },\n"
+    "  build: { minify: true },\n})\n"
+)
 
 
 def edit_of(path, before, old, new, *kinds):
@@ -94,6 +99,10 @@ LOOSENED = [
         "set_tests_properties(t PROPERTIES DISABLED TRUE)\nadd_test(",
         "settings",
     ),
+    edit_of("vite.config.ts", VITE, "'a/{b}/**'", "'a/{b}/**', 'src/**'", "settings"),
+    edit_of("vite.config.mts", VITE, "lines: 90", "lines: 10", "settings"),
+    edit_of("web/vite.config.js", VITE, "test: {", "test: { passWithNoTests: true,", "settings"),
+    edit_of("vite.config.ts", VITE, "exclude", "retry: 3,\n    exclude", "settings"),
     edit_of("tsconfig.json", '{"a": {"strict": true}}\n', "true", "false", "settings"),
     edit_of(
         "codecov.yml",
@@ -169,6 +178,10 @@ HONEST = [
     edit_of("pom.xml", POM, "<version>1", "<version>2"),
     edit_of("CMakeLists.txt", CMAKE, "t.c)", "t.c u.c)"),
     edit_of("CMakeLists.txt", CMAKE, "add_test(", "add_test(NAME u COMMAND u)\n  add_test("),
+    edit_of("vite.config.ts", VITE, "minify: true", "minify: false"),
+    edit_of("vite.config.ts", VITE, "plugins: [x()]", "plugins: [x(), y({ test: 1 })]"),
+    edit_of("vite.config.ts", VITE, "    exclude", "    // left out:\n      exclude"),
+    EditCase("a page without tests", {}, {"vite.config.ts": "export default { base: '/' }\n"}),
     edit_of("Cargo.toml", '[package]\nversion = "1"\n', '"1"', '"2"'),
     edit_of("src/settings.py", "STRICT = True\n", "True", "False"),
     edit_of("docs/ruff.toml.md", "strict\n", "strict", "loose"),
