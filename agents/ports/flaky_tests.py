@@ -32,7 +32,7 @@ class FlakyTest(Frozen):
 
 
 class FlakyTests(Protocol):
-    """Remembers such tests of the run's repository. It says where to look, never what is good."""
+    """Remembers such tests of the run's repository. It says where to look first."""
 
     async def list_known(self) -> Sequence[FlakyTest]:
         """Return what other runs than this one saw, the newest first."""

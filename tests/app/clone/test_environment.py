@@ -54,9 +54,11 @@ def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
 FLAKES = """
 from pathlib import Path
 import calc
-seen = Path.home() / "seen"
-fails = calc.add(1, 1) == 2 and not seen.exists()
-seen.touch()
+changed = calc.add(1, 1) == 2
+seen = Path.home() / ("seen" if changed else "before")
+fails = not seen.exists() and (changed or (Path.home() / "seen").exists())
+if changed or fails:
+    seen.touch()
 print("=== short test summary info ===")
 print("FAILED test_a.py::test_it - x\\n=== 1 failed in 0.1s ===" if fails else "1 passed in 0.1s")
 raise SystemExit(fails)
@@ -74,7 +76,7 @@ async def test_what_flakes_on_a_clone_is_known_to_later_runs_until_it_is_forgott
     for runs in (1, 2):
         await bench.play(GOOD)
         done = await bench.resolve(clone, f"{ISSUE}{runs}")
-        assert ("(in 1 run, 0 of them without" in done.outcome.pull_request.body) == (runs == 2)
+        assert ("(in 1 run, 1 of them without" in done.outcome.pull_request.body) == (runs == 2)
         [known] = json.loads((await call(clone, "--json"))[1])
         assert (known["name"], known["runs"]) == ("test_a.py::test_it", runs)
 

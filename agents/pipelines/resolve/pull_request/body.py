@@ -145,7 +145,8 @@ def _exit(run: CheckResult) -> str:
 
 def _format_flaky(quality: CheckComparison) -> str:
     """Return what fails now and then: people can mend it, and must know that it was passed over."""
-    names = [name for run in quality.runs for name in run.flaky]
+    told = [run for run in quality.runs if run.verdict != "unknown"]  # else the reasons name them
+    names = [name for run in told for name in run.flaky]
     if not names:
         return ""
     return f"Fails now and then, and is held against nobody: {some_names(names)}."

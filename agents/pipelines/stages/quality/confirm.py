@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
 from agents.pipelines.stages.quality.results import CheckResult
+from agents.ports import FlakyTest
 
 ALONE = 3  # times that a test which fails newly is run by itself
 FURTHER = 7  # times more before the change, where earlier runs saw the test fail now and then
@@ -19,8 +20,13 @@ _UNSURE = (
     " none before the change, so nothing says whether the change is the cause"
 )
 _UNSURE_WHOLE = (
-    "with the change, {names} failed at first and then in one of {times} runs of all, and in none"
-    " before the change, so nothing says whether the change is the cause"
+    "with the change, {names} failed at first and then in {again} of {times} runs of all, and in"
+    " none before the change, so nothing says whether the change is the cause"
+)
+_UNSURE_TOGETHER = (
+    "with the change, {names} failed at first, then in none of {times} runs by itself and not in a"
+    " second run of all, and in no run before the change, so nothing says whether the change is the"
+    " cause"
 )
 
 RunCheck = Callable[[str, Additions], Awaitable[CheckResult]]
@@ -38,9 +44,10 @@ class Confirmation:
     head: str
     run_check: RunCheck
     select: SelectTests
-    known: Collection[str] = ()
-    """The names that earlier runs saw fail now and then. Where such a test would leave the verdict
-    open, it is looked at for longer, and judged by what is seen now: a memory excuses nobody."""
+    known: Mapping[str, FlakyTest] = field(default_factory=dict)
+    """What earlier runs saw fail now and then. Where such a test would leave the verdict open, it
+    is looked at for longer, and judged by what is seen now: a memory excuses no test that fails
+    twice. One that failed once is not looked for before the change if it failed there earlier."""
     removed: float = 0
     """How many tests the change takes out of their files, as far as that can be told."""
 
@@ -49,7 +56,8 @@ class Confirmation:
 
         A test that fails newly is run alone three times. Where it fails each time, it is new. Where
         it fails sometimes, how it does alone before the change decides. Where it never does, the
-        whole check runs again: tests can fail because of each other.
+        whole check runs again: tests can fail because of each other. What was seen to fail with the
+        change alone is unsure, unless earlier runs know that it flakes.
         """
         found = self._compare(now)
         if found.verdict != "worse" or _is_repeatable(now, found.new):
@@ -115,7 +123,13 @@ class Confirmation:
         both = confirm_failures(names, found.new)
         if both or (found.verdict == "worse" and not found.new):
             return _judge(again, "worse", both, seen=(*names, *found.new), before=flaky)
-        return self._tolerate(again, (*names, *found.new), before=flaky)
+        seen = (*names, *found.new)
+        strangers = [each for each in self._list_strangers(seen) if each not in flaky]
+        before = await self._find_failing_before(strangers) if strangers else ()
+        if strangers and not before:
+            why = _UNSURE_TOGETHER.format(names=list_names(strangers), times=ALONE)
+            return _judge(again, "unknown", why=why, seen=seen, before=flaky)
+        return self._tolerate(again, seen, before=(*flaky, *before))
 
     async def _run_whole(self, now: CheckResult, names: Sequence[str]) -> CheckResult:
         """Return what comes of running all of it again, where no test can be run by itself.
@@ -139,15 +153,21 @@ class Confirmation:
         if green is None:
             return _judge(now, "worse", rest, seen=names)
         names = seen or (now.name,)
-        if not reds or await self._fails_before(rest):
-            return self._tolerate(green, names, before=names if reds else ())
+        known = not (reds or self._list_strangers(names))
+        before = () if known else await self._find_failing_before(rest if reds else seen)
+        if known or before:
+            return self._tolerate(green, names, before=before)
         if reds > 1:
             return _judge(now, "worse", rest, seen=seen)
-        why = _UNSURE_WHOLE.format(names=list_names(rest or names), times=ALONE)
+        said = {"names": list_names(rest or names), "again": "one" if reds else "none"}
+        why = _UNSURE_WHOLE.format(**said, times=ALONE)
         return _judge(green, "unknown", why=why, seen=seen)
 
-    async def _fails_before(self, names: Sequence[str]) -> bool:
-        """Return whether the whole check fails in one of these, or at all, before the change."""
+    async def _find_failing_before(self, names: Sequence[str]) -> Collection[str]:
+        """Return those of these that fail in whole runs before the change.
+
+        Without names, that is the check itself, if it fails at all.
+        """
         spent = 0.0
         for _ in range(ALONE):
             if spent > PATIENCE:
@@ -155,15 +175,20 @@ class Confirmation:
             run = await self.run_check(self.base, NOTHING)
             spent += run.seconds
             failed = {name for told in run.failures.programs for name in told.names}
-            if run.failed and (not names or failed & set(names)):
-                return True
-        return False
+            seen = failed & {*names} if names else {run.name}
+            if run.failed and seen:
+                return seen
+        return ()
+
+    def _list_strangers(self, names: Iterable[str]) -> list[str]:
+        """Return the names that no earlier run saw fail without a change."""
+        return [n for n in names if n not in self.known or not self.known[n].unchanged]
 
     def _compare(self, now: CheckResult, tolerated: Collection[str] = ()) -> Comparison:
         return compare(self.before, now, tolerated=tolerated, removed=self.removed)
 
     def _tolerate(
-        self, run: CheckResult, flaky: Sequence[str], *, before: Sequence[str] = ()
+        self, run: CheckResult, flaky: Sequence[str], *, before: Collection[str] = ()
     ) -> CheckResult:
         """Return what a run says where these names are known to come and go."""
         found = self._compare(run, flaky)

@@ -1,7 +1,8 @@
 """Tests that fail now and then, as earlier runs on the repository saw them.
 
-The memory says which tests to look at for longer, and people read it. No verdict rests on it: what
-a run has not seen itself excuses nothing.
+The memory says which tests to look at for longer, and people read it. It excuses no test that fails
+twice: what a run has not seen itself decides only of one that failed once and never again, and that
+failed without a change before.
 """
 
 from __future__ import annotations

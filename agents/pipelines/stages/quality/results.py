@@ -63,7 +63,7 @@ class CheckResult(Frozen):
     flaky_before: tuple[str, ...] = ()
     """Those of them that were seen to fail now and then before the change, too."""
     known: tuple[FlakyTest, ...] = ()
-    """What earlier runs saw of those that are new, or fail now and then. It decides nothing."""
+    """What earlier runs saw of those that are new, or fail now and then."""
     verdict: Verdict | Literal[""] = ""
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""
