@@ -35,6 +35,10 @@ _NEVER_COUNTED = (
     "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
     " `.github/fettle.yml` can, and then its exit status counts"
 )
+_HIDDEN = (
+    "with the change it ends as if all passed (exit code 0), and yet {names} failed in it: have it"
+    " end as its tests do, such as by `set -o pipefail` in front of a pipe"
+)
 _CANNOT_START = "it could not be started"
 _CANNOT_READ = "the tests in {names} could not be run"
 _RAN_NONE = "it failed and ran no test"
@@ -229,6 +233,9 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     for each in before:
         if each.stopped or each.exit_code in _NOT_STARTED:
             return (_STOPPED if each.stopped else _NO_START).format(when=_WHEN[0])
+    known = {name for each in before for name in each.failures.names}
+    if hidden := [name for name in now.failures.failed_tests if name not in known]:
+        return _HIDDEN.format(names=list_names(hidden))
     if now.failures.counted:
         return ""
     if any(each.failures.counted for each in before):

@@ -73,6 +73,12 @@ class FailuresByProgram(Frozen):
         return frozenset(name for each in self.programs for name in each.names)
 
     @property
+    def failed_tests(self) -> tuple[str, ...]:
+        """Return the names of the tests that failed, without what linters and compilers found."""
+        told = [each for each in self.best.values() if each.ran is not None]
+        return tuple(name for each in told for name in each.names)
+
+    @property
     def total(self) -> int:
         """Return how many tests and findings failed."""
         return sum(each.total for each in self.best.values())

@@ -191,6 +191,8 @@ def says_too_little(trial: Trial) -> str:
         return f"{AFTER}, {_STOPPED[result.why]}"
     if result.exit_code:
         return f"it fails {AFTER}, too (exit code {result.exit_code})"
+    if failed := read_failures(trial.output, trial.command, exited=True).failed_tests:
+        return f"{AFTER}, it ends as if all passed (exit code 0), and yet {failed[0]} failed in it"
     if trial.ran_none:
         return f"{AFTER}, it runs no test at all: those that it finds are skipped, or it finds none"
     return ""

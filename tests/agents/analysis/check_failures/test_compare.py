@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from agents.analysis.check_failures.compare import compare, confirm_failures, find_new_failures
 from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
+from agents.text import code_span
+from tests.agents.analysis.check_failures.said import SAID, WANTED
 
 HEAD = "=== short test summary info ===\n"
 SILENT = ("pytest no longer says which tests fail",)
@@ -179,6 +181,20 @@ def test_where_most_tests_no_longer_run_the_same_failures_say_nothing():
         assert found.verdict == "unknown"
         assert "it ran 6 tests, of 857 before" in found.why
     assert compare((many,), many).verdict == "no worse"
+
+
+@pytest.mark.parametrize("program", sorted(SAID.keys() - {"findings", "pre-commit"}))
+def test_a_test_that_fails_behind_an_exit_code_of_0_is_no_pass(program):
+    """As in `go test ./... | tee log`, or `mocha; exit 0`."""
+    before, hidden = to_run("", 0, named=True), to_run(SAID[program], 0)
+
+    found = compare((before,), hidden)
+    assert found.verdict == "unknown"
+    assert f"{code_span(WANTED[program][0])}" in found.why.replace(" (all of it)", "")
+    assert compare((hidden,), hidden).verdict == "no worse"
+    assert (
+        compare((to_run("", 0),), to_run(SAID["findings"], 0, command="lint")).verdict == "no worse"
+    )
 
 
 def test_in_a_merge_it_is_new_only_if_it_fails_in_neither_branch():

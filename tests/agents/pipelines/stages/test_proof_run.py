@@ -24,6 +24,12 @@ def test_a_run_in_which_all_is_skipped_is_no_passing_test(output):
     assert "runs no test at all" in says_too_little(pass_with(output))
 
 
+def test_a_run_in_which_a_test_fails_is_no_passing_test_whatever_its_exit_code():
+    failed = "  1 passing (1s)\n  1 failing\n\n  1) suite\n       adds one:\n"
+
+    assert "and yet suite adds one failed in it" in says_too_little(pass_with(failed))
+
+
 @pytest.mark.parametrize(
     "output",
     [
