@@ -50,6 +50,10 @@ _NO_TESTS = "{when}, it failed and ran no test"
 _NOT_BUILT = (
     "{when}, it failed by what compilers or linters found, and no test is known to have run"
 )
+_STOPPED_SHORT = (
+    "{when}, it stopped at what the first of its programs found, so nobody ran the others: name"
+    " each of them as a check of its own under `quality` in `.github/fettle.yml`"
+)
 _NOT_ALL = "{when}, it did not say all that fails"
 _UNREAD = "{when}, the tests in {names} could not be run"
 _HOOKS = "{when}, it names the hooks that fail, but not what they found"
@@ -82,6 +86,11 @@ class CheckEnding(Protocol):
     @property
     def failures(self) -> FailuresByProgram:
         """Return what failed by name."""
+        ...
+
+    @property
+    def several(self) -> bool:
+        """Return whether it runs several programs, of which one that fails stops the rest."""
         ...
 
     @property
@@ -286,6 +295,7 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (bool(unread), _UNREAD),
         (ending.failures.ran == 0, _NO_TESTS),
         (ending.failures.of_tests and told.keys() == {FINDINGS.name}, _NOT_BUILT),
+        (ending.several and told.keys() == {FINDINGS.name}, _STOPPED_SHORT),
         (not all(each.whole for each in told.values()), _NOT_ALL),
         (not any(each.names for each in told.values()), _NO_NAMES),
         (told.keys() == {HOOKS}, _HOOKS),

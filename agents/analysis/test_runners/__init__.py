@@ -14,6 +14,7 @@ from agents.analysis.test_runners.registry import (
 )
 from agents.analysis.test_runners.reporting import make_argv, make_collecting_argv, split_files
 from agents.analysis.test_runners.runner import NOTHING, Additions
+from agents.analysis.test_runners.steps import list_step_files, runs_several
 
 __all__ = [
     "ARGUMENTS",
@@ -24,11 +25,13 @@ __all__ = [
     "find_runner_call",
     "join_reports",
     "list_left",
+    "list_step_files",
     "make_argv",
     "make_collecting_argv",
     "read_reports",
     "render_reports",
     "run_afresh",
+    "runs_several",
     "select_tests",
     "split_files",
 ]

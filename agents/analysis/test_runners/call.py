@@ -68,7 +68,7 @@ def find_manifest(command: str) -> str:
     """Return the file that says what a script is which the command runs; empty: it runs none."""
     folder = ""
     for part in _split(command):
-        words = _strip_variables(_words(part))
+        words = strip_variables(_words(part))
         if len(words) == 2 and words[0] == "cd":
             folder = posixpath.join(folder, words[1])
         elif words and words[0] in _SCRIPT_RUNNERS:
@@ -84,7 +84,9 @@ def find_call(command: str, runners: Sequence[TestRunner], manifest: str = "") -
     `manifest`: the text of the file that `find_manifest` names, which others wrote. Only plain
     commands one after the other are read: no pipes, redirections or substitutions.
     """
-    return _find(command, _CallSearch(runners, _read_scripts(manifest)))
+    # Composer adds arguments to each line, so scripts of several take none.
+    scripts = {name: lines[0] for name, lines in _list_scripts(manifest) if len(lines) == 1}
+    return _find(command, _CallSearch(runners, scripts))
 
 
 def _find(command: str, search: _CallSearch) -> RunnerCall | None:
@@ -99,7 +101,7 @@ def _find(command: str, search: _CallSearch) -> RunnerCall | None:
 
 
 def _find_in_part(part: str, search: _CallSearch) -> RunnerCall | None:
-    written = _strip_variables(_words(part))
+    written = strip_variables(_words(part))
     words = _strip_prefixes(written)
     for runner in search.runners:
         if any(_begins_with(words, call) for call in runner.calls):
@@ -115,7 +117,7 @@ def _find_in_part(part: str, search: _CallSearch) -> RunnerCall | None:
 
 
 def _find_in_script(part: str, words: Words, search: _CallSearch) -> RunnerCall | None:
-    program, name = _name_script(words)
+    program, name = name_script(words)
     script = search.scripts.get(name, "")
     if not script or not search.levels:
         return None
@@ -126,7 +128,7 @@ def _find_in_script(part: str, words: Words, search: _CallSearch) -> RunnerCall 
     return replace(call, line=_add_at_end(part), before=(*dashes, *call.before))
 
 
-def _name_script(words: Words) -> tuple[str, str]:
+def name_script(words: Words) -> tuple[str, str]:
     """Return who runs a script of the folder's manifest, and its name; empty: nobody does."""
     if not words or words[0] not in _SCRIPT_RUNNERS or any(map(_ELSEWHERE.match, words)):
         return "", ""
@@ -172,7 +174,8 @@ def _strip_prefixes(words: Words) -> Words:
     return words
 
 
-def _strip_variables(words: Words) -> Words:
+def strip_variables(words: Words) -> Words:
+    """Return the words without the variables that are set in front of them."""
     while words and _VARIABLE.match(words[0]):
         words = words[1:]
     return words
@@ -200,16 +203,17 @@ def _split(command: str) -> list[str]:
     return parts
 
 
-def _read_scripts(manifest: str) -> Mapping[str, str]:
-    return dict(_list_scripts(manifest))
+def read_scripts(manifest: str) -> Mapping[str, str]:
+    """Return the scripts of a manifest, by name; those of several lines as one command."""
+    return {name: " && ".join(lines) for name, lines in _list_scripts(manifest)}
 
 
-def _list_scripts(manifest: str) -> Iterator[tuple[str, str]]:
+def _list_scripts(manifest: str) -> Iterator[tuple[str, list[str]]]:
     try:
         found = json.loads(manifest)
     except (ValueError, RecursionError):
         return
     for name, script in table(found, "scripts").items():
         lines = script if isinstance(script, list) else [script]
-        if len(lines) == 1 and isinstance(lines[0], str):  # Composer adds them to each line
-            yield name, lines[0]
+        if lines and all(isinstance(line, str) for line in lines):
+            yield name, [str(line) for line in lines]

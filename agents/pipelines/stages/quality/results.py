@@ -52,6 +52,8 @@ class CheckResult(Frozen):
     """Whether it was ended by somebody else, such as by a limit."""
     named: bool = True
     """Whether people named its command; True in records of old versions, which did not ask."""
+    several: bool = False
+    """Whether it failed and runs several programs, of which one that fails stops the rest."""
     failures: FailuresByProgram = FailuresByProgram()
     """What it says fails, by name."""
     missing: tuple[str, ...] = ()

@@ -18,10 +18,12 @@ from agents.analysis.test_runners import (
     find_manifest,
     find_runner_call,
     join_reports,
+    list_step_files,
     make_argv,
     make_collecting_argv,
     read_reports,
     render_reports,
+    runs_several,
     split_files,
 )
 from agents.pipelines.stages.quality.results import CheckResult, RepositoryCheck
@@ -49,11 +51,22 @@ class _Ran:
 async def find_call(tree: WorkTree, commit: str, command: str) -> RunnerCall | None:
     """Return which runner of tests a command calls on that commit; None where nobody can tell."""
     manifest = find_manifest(command)
-    found = await tree.show(commit, manifest) if manifest else None
-    if found is not None and len(found) > MANIFEST_READ:
+    text = await _read_manifest(tree, commit, manifest) if manifest else ""
+    if text is None:
         return None
-    text = (found or b"").decode("utf-8", "replace")
     return await asyncio.to_thread(find_runner_call, command, text)
+
+
+async def _read_manifest(tree: WorkTree, commit: str, path: str) -> str | None:
+    """Return a file that says what a command runs; empty: there is none, None: it is too long."""
+    found = await tree.show(commit, path) or b""
+    return None if len(found) > MANIFEST_READ else found.decode("utf-8", "replace")
+
+
+async def _runs_several(tree: WorkTree, commit: str, command: str) -> bool:
+    paths = list_step_files(command)
+    texts = {path: await _read_manifest(tree, commit, path) or "" for path in paths}
+    return await asyncio.to_thread(runs_several, command, texts)
 
 
 async def run_check(
@@ -87,6 +100,7 @@ async def run_check(
         seconds=round(result.seconds, 2),
         output=_shorten_output(result, check),
         stopped=result.why != "exit",
+        several=bool(result.exit_code) and await _runs_several(tree, commit, check.run),
         failures=ran.failures,
         missing=await asyncio.to_thread(read_missing_modules, result.output),
     )

@@ -27,6 +27,7 @@ class Ran:
     output: str = ""
     named: bool = False
     missing: tuple = ()
+    several: bool = False
 
 
 def to_run(output, exit_code=1, *, command="make test", exited=True, named=False):
@@ -221,6 +222,17 @@ def test_tests_that_were_not_built_before_and_after_tell_nothing(command, name, 
     failures = read_failures(said, command, exited=True, name=name)
 
     assert compare([Ran(2, failures)], Ran(2, failures)).verdict == verdict
+
+
+def test_programs_that_were_not_reached_tell_nothing():
+    lint = read_failures("src/a.ts(3,5): error TS2304: no x\n", "npm run check", exited=True)
+    one, several = Ran(2, lint), Ran(2, lint, several=True)
+    tests = read_failures(SAID["vitest"], "npm run check", exited=True)
+
+    assert compare([one], one).verdict == "no worse"
+    assert compare([several], several).verdict == "unknown"
+    assert "nobody ran the others: name each" in compare([several], several).why
+    assert "could not be run" in compare([Ran(1, tests, several=True)], Ran(1, tests)).why
 
 
 def test_findings_are_counted_without_their_lines():

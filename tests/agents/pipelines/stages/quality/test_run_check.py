@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from agents.analysis.check_failures import compare
 from agents.analysis.test_runners import run_afresh, select_tests
 from agents.pipelines.stages.quality.results import RepositoryCheck
 from agents.pipelines.stages.quality.run_check import find_call, run_check
@@ -224,3 +225,18 @@ async def test_a_runner_that_cannot_report_is_read_by_its_words(lay):
 
     assert ended.failures.reports == {}
     assert set(ended.failures.told["mocha"].names) == {"suite adds"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "several"), [("\t./lint\n\t./types\n", True), ("\t./lint\n", False)]
+)
+async def test_what_stops_at_its_first_program_is_told_from_what_runs_one(lay, recipe, several):
+    finds = "#!/bin/bash\necho 'src/a.py:3:1: F401 unused'\nexit 1\n"
+    tree = lay({"Makefile": f"look:\n{recipe}", "lint": finds})
+    (tree.folder / "lint").chmod(0o755)
+    check = RepositoryCheck(name="look", run="make look", timeout=9)
+
+    ended = await run_check(tree, "c", check, ())
+
+    assert ended.several is several
+    assert compare([ended], ended).verdict == ("unknown" if several else "no worse")
