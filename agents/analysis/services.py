@@ -38,6 +38,9 @@ _DEFAULT = re.compile(r"\$\{\w+:?-([^${}]*)\}")
 _PUBLISHED = re.compile(r"(?:\d+\.\d+\.\d+\.\d+:)?(\d{1,5})(?::\d{1,5})?(?:/tcp)?")
 
 
+_OF_COMPOSE = re.compile(rf"(?:\w[^,]*, which )?`?{_COMPOSE.pattern}`? (?:names|wants)\b")
+
+
 class Service(Frozen):
     """A server that tests connect to on loopback."""
 
@@ -81,6 +84,14 @@ def find_services(texts: Mapping[str, str]) -> ServiceList:
             elif found and len(services) < MOST_SERVICES:
                 services.setdefault(found.port, found)
     return ServiceList(services=tuple(services.values()), unknown=tuple(unknown)[:MOST_UNKNOWN])
+
+
+def is_only_of_compose(reason: str) -> bool:
+    """Return whether this sentence is on a service that a compose file names, and no workflow.
+
+    It may be for whoever runs the program, so no test is known to want it.
+    """
+    return bool(_OF_COMPOSE.match(reason))
 
 
 def _list_described(path: str, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -9,7 +9,12 @@ from agents.analysis.service_start import (
     explain_unavailable,
     wrap_with_services,
 )
-from agents.analysis.services import Service, find_services, list_service_paths
+from agents.analysis.services import (
+    Service,
+    find_services,
+    is_only_of_compose,
+    list_service_paths,
+)
 from agents.ports import CommandResult
 
 CI = ".github/workflows/ci.yml"
@@ -207,3 +212,16 @@ def test_why_a_service_did_not_start_is_told_with_what_an_operator_can_do():
     assert explain_unavailable(result("[service unavailable] redis: x", code=1), needed) == ""
     assert explain_unavailable(result("tests failed"), needed) == ""
     assert explain_unavailable(result("[service unavailable] redis: x"), ()) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "of_compose"),
+    [
+        ("redis, which docker-compose.test.yml names, did not start in the sandbox", True),
+        ("`compose.yml` wants redis on port 80, where no command may listen: 1024 to 65535.", True),
+        ("redis, which .github/workflows/ci.yml names, did not start in the sandbox", False),
+        ("`.github/workflows/ci.yml` names the service `x, which compose.yml names` (image", False),
+    ],
+)
+def test_a_reason_says_whether_a_compose_file_alone_names_the_server(reason, of_compose):
+    assert is_only_of_compose(reason) is of_compose

@@ -140,6 +140,15 @@ class Baseline(Frozen):
         """
         return self.form < 2 or self.source == BY_POLICY
 
+    def list_lacking(self) -> tuple[str, ...]:
+        """Return what its checks had to do without that may matter to them: untrusted sentences.
+
+        Checks that people named and that passed show that they need no more.
+        """
+        enough = self.chosen and not any(each.failed for each in self.runs)
+        lacking = () if self.chosen else self.setup.problems
+        return (*lacking, *(() if enough else self.unstarted))
+
     @property
     def is_green(self) -> bool:
         """Return whether there were checks, and all of them could run and passed."""
@@ -241,9 +250,8 @@ class CheckComparison(Frozen):
         if len(missing) > COMMANDS_SHOWN:
             commands += f" and {len(missing) - COMMANDS_SHOWN} more"
         reasons = [_NOT_HERE.format(commands=commands)] if missing else []
-        lacking = () if self.baseline.chosen else self.baseline.setup.problems
-        told = (*lacking, *self.baseline.unstarted)
-        reasons += [publish(one_line(each, REASON_LIMIT)) for each in told]
+        lacking = self.baseline.list_lacking()
+        reasons += [publish(one_line(each, REASON_LIMIT)) for each in lacking]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
         reasons += self.own_setup.list_new_problems(self.baseline.setup)

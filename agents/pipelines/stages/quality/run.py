@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agents.analysis.check_failures import compare
-from agents.analysis.services import Service
+from agents.analysis.services import Service, is_only_of_compose
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.analysis.weakening import count_removed_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
@@ -83,15 +83,17 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     place = CheckedCommit(run.base, shares_time=bool(share))
     runs, notes = await _measure_whole(run, place, checks, services)
     other = await _measure(run, CheckedCommit(run.merging), checks, services) if run.merging else ()
+    passed = not any(each.failed for each in runs)
+    unasked = [each for each in unstarted if passed and is_only_of_compose(each)]
     return Baseline(
         runs=runs,
         other=other,
         unavailable=unavailable,
         source=source + share,
-        setup=setup.model_copy(update={"notes": (*setup.notes, *notes)}),
+        setup=setup.model_copy(update={"notes": (*setup.notes, *notes, *unasked)}),
         services=services,
         set_up_for=run.foundation,
-        unstarted=unstarted,
+        unstarted=tuple(each for each in unstarted if each not in unasked),
         form=4,
         divides=True,
     )
