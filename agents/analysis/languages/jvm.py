@@ -54,7 +54,10 @@ def make_gradle_recipe(files: RepositoryFiles) -> InstallRecipe | None:
         r"(.*/)?((build|settings)\.gradle(\.kts)?|gradle\.(properties|lockfile))"
         r"|gradle/.*\.(toml|properties|lockfile|gradle|kts)|buildSrc/.*"
     )
-    return make_recipe("Java (Gradle)", "gradle", [f"{_GRADLE} --continue testClasses"], decides)
+    name, compiles = "Java (Gradle)", f"{_GRADLE} --continue testClasses"
+    fetched = make_recipe(name, "gradle", [compiles], decides)
+    test = f"{_GRADLE} --continue test"  # what tests need to run is fetched as they begin
+    return make_recipe(name, "gradle", [test], decides, otherwise=fetched)
 
 
 def list_gradle_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:

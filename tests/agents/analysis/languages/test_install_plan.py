@@ -189,6 +189,21 @@ def test_other_ecosystems(files, command):
 
 
 @pytest.mark.parametrize(
+    ("file", "first", "second"),
+    [
+        ("pom.xml", " -Dmaven.test.failure.ignore=true test", " dependency:go-offline"),
+        ("build.gradle.kts", " --continue test", " --continue testClasses"),
+    ],
+)
+def test_what_tests_need_to_run_is_fetched_by_running_them(file, first, second):
+    """A dependency that is there at run time alone, such as JUnit's launcher, no compiler asks."""
+    [recipe] = plan([file]).recipes
+
+    assert recipe.commands[0].endswith(first)
+    assert recipe.otherwise.commands[0].endswith(second)
+
+
+@pytest.mark.parametrize(
     ("required", "last"),
     [('{"php": ">=8", "ext-json": "*"}', "dump-autoload"), ('{"psr/log": "^3"}', "install")],
 )
