@@ -154,7 +154,7 @@ class RemediateActs:
     def adapt(self, summary="render() is called template() now."):
         return [self.use("submit_adaptation", summary=summary, tried="check: 3 passed")]
 
-    def update_state(self, reasoning="I looked at every import of it, and all is right."):
+    def stands(self, reasoning="I looked at every import of it, and all is right."):
         return [
             self.use(
                 "submit_verification", passed=True, issues=[], feedback="", reasoning=reasoning
