@@ -15,14 +15,13 @@ from typing import Any
 
 from agents.analysis.ci_programs import judge_command
 from agents.analysis.languages import SuggestedCheck, go_to, list_venvs
+from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.recipe import suggest
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import Check
 
-WORKFLOWS = r"\.github/workflows/[^/]+\.ya?ml"
 HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"
-MOST_WORKFLOWS = 20
 MOST_CHECKS = 12
 MOST_OF_A_KIND = 3
 MOST_VARIABLES = 6

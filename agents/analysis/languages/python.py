@@ -67,7 +67,7 @@ UV_WORKSPACE = (f"{ALL_PACKAGES} --all-extras --all-groups || {ALL_PACKAGES} || 
 https://docs.astral.sh/uv/concepts/projects/workspaces/"""
 _TESTED_WITH = {"pdm": "'pdm[locked]'"}
 """Tools that name the dependencies they were tested with; PDM fails with some newer ones."""
-_HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
+HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
 _HAVE = "python3 -m {name} --version 2>/dev/null || pip install {name}"
 _TYPED = r"^(files|packages|modules)\s*="
 _SEE_SOURCES = (
@@ -131,7 +131,7 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     if not installs or (files.folder and not tested and not declares_project(files)):
         return None
     if tested:
-        installs.append(_HAVE_PYTEST)
+        installs.append(HAVE_PYTEST)
     installs += [_HAVE.format(name=name) for name in _list_linters(files)]
     return InstallRecipe(
         "Python (pip)",

@@ -12,6 +12,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from agents.analysis.languages import c_family, javascript, jvm, python
+from agents.analysis.languages.ci_tools import (
+    MOST_WORKFLOWS,
+    WORKFLOWS,
+    add_ci_tools,
+    list_ci_tools,
+    make_tools_recipe,
+)
 from agents.analysis.languages.dotnet import DOTNET
 from agents.analysis.languages.elixir import ELIXIR
 from agents.analysis.languages.go import GO
@@ -95,7 +102,9 @@ class InstallPlan:
 
 def list_read_paths(paths: Iterable[str]) -> list[str]:
     """Return the files whose text plans and checks are made from."""
-    return list_texts_to_read(paths, LANGUAGES)
+    listed = [*paths]
+    workflows = sorted(path for path in listed if re.fullmatch(WORKFLOWS, path))
+    return [*list_texts_to_read(listed, LANGUAGES), *workflows[:MOST_WORKFLOWS]]
 
 
 def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
@@ -105,9 +114,14 @@ def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
         own = (_make_policy_recipe(setup.run, files),) if setup.run else ()
         return InstallPlan(own, f"`{POLICY_PATH}`", setup.timeout, watched=True)
     found = find_projects(files, LANGUAGES)
-    made = ((each, each.language.recipe(each.files)) for each in found.projects)
-    recipes = tuple(_place_recipe(recipe, each.folder) for each, recipe in made if recipe)
-    return InstallPlan(recipes, DETECTED, setup.timeout, tuple(_list_notes(found)))
+    wanted = list_ci_tools(files)
+    made = ((each.folder, each.language.recipe(each.files)) for each in found.projects)
+    recipes = [
+        _place_recipe(add_ci_tools(recipe, wanted), folder) for folder, recipe in made if recipe
+    ]
+    if wanted and not any(each.kind.startswith(python.PYTHON.name) for each in recipes):
+        recipes.append(make_tools_recipe(files, wanted))
+    return InstallPlan(tuple(recipes), DETECTED, setup.timeout, tuple(_list_notes(found)))
 
 
 def list_suggestions(files: RepositoryFiles) -> list[SuggestedCheck]:

