@@ -10,10 +10,11 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.analysis.ci_programs import judge_command
+from agents.analysis.ci_parts import is_part
+from agents.analysis.ci_programs import JudgedCommand, judge_command
 from agents.analysis.languages import SuggestedCheck, go_to, list_venvs
 from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.recipe import suggest
@@ -59,19 +60,21 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
     return _choose_checks(files)[0]
 
 
-def count_left_out(files: RepositoryFiles) -> int:
-    """Return how many more commands of known programs the workflows run than are taken."""
+def list_left_out(files: RepositoryFiles) -> list[SuggestedCheck]:
+    """Return the commands of known programs that the workflows run and that are too many."""
     return _choose_checks(files)[1]
 
 
-def _choose_checks(files: RepositoryFiles) -> tuple[list[SuggestedCheck], int]:
-    """Return the checks that are taken, and how many are too many."""
+def _choose_checks(
+    files: RepositoryFiles,
+) -> tuple[list[SuggestedCheck], list[SuggestedCheck]]:
+    """Return the checks that are taken, and those that are too many."""
     folders = {posixpath.dirname(path) for path in files.paths}
     folders |= {parent for folder in folders for parent in _list_parents(folder)}
     venvs = list_venvs(files)
     found: dict[tuple[str, str], SuggestedCheck] = {}
     names: dict[str, int] = {}
-    left: set[tuple[str, str]] = set()
+    left: dict[tuple[str, str], SuggestedCheck] = {}
     for each in _list_commands(files):
         judged = judge_command(each.command)
         known = (each.folder, each.command) in found
@@ -79,17 +82,23 @@ def _choose_checks(files: RepositoryFiles) -> tuple[list[SuggestedCheck], int]:
             continue
         place = f" in {each.folder}" if each.folder else ""
         number = names.get(judged.subject + place, 0) + 1
+        made = _make_check(judged, each, number, go_to(each.folder, venvs))
         if number > MOST_OF_A_KIND or len(found) >= MOST_CHECKS:
-            left.add((each.folder, each.command))
+            left[each.folder, each.command] = made
             continue
         names[judged.subject + place] = number
-        subject = f"{judged.subject}{f' {number}' if number > 1 else ''}{place}"
-        start = go_to(each.folder, venvs)
-        check = Check(name=subject, run=f"{start}{judged.command}")
-        found[each.folder, each.command] = SuggestedCheck(
-            subject, check, f"{start}{judged.available}", each.source
-        )
-    return list(found.values()), len(left)
+        part = is_part(judged.command, judged.subject, each.folder, files.paths)
+        found[each.folder, each.command] = replace(made, partial=part)
+    return list(found.values()), list(left.values())
+
+
+def _make_check(judged: JudgedCommand, each: CiCommand, number: int, start: str) -> SuggestedCheck:
+    """Return the check of a workflow's command; `start`: what leads to its folder."""
+    place = f" in {each.folder}" if each.folder else ""
+    subject = f"{judged.subject}{f' {number}' if number > 1 else ''}{place}"
+    check = Check(name=subject, run=f"{start}{judged.command}")
+    available = f"{start}{judged.available}"
+    return SuggestedCheck(subject, check, available, each.source, judged.subject + place)
 
 
 def list_hooks(files: RepositoryFiles) -> list[SuggestedCheck]:

@@ -12,6 +12,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agents.analysis.ci_parts import runs_nothing
+
 SUBJECTS = {
     "tests": """
         pytest, py.test, python -m pytest, python -m unittest, python manage.py test, make test,
@@ -110,6 +112,8 @@ def judge_command(command: str) -> JudgedCommand | None:
     own = shlex.split(plain)
     for subject, entry in _ENTRIES:
         if _begins_with(own, entry):
+            if subject.endswith("tests") and runs_nothing(own):
+                return None
             run = variables + _FETCHES.sub(r"\1 --offline ", plain, count=1)
             return JudgedCommand(subject, run, _probe(run, own))
     return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from agents.analysis.ci_checks import WORKFLOWS
+from agents.analysis.languages.ci_tools import WORKFLOWS
 from agents.policy.document import MalformedPolicy, read_document
 from agents.requests import Frozen
 from agents.text import one_line

@@ -55,6 +55,10 @@ class SuggestedCheck:
     """A bash command that succeeds where the check can run at all."""
     source: str = ""
     """The file whose maintainers wrote the command down; empty where Fettle suggests it."""
+    family: str = ""
+    """What commands of workflows are about, be they several; empty: it is the subject."""
+    partial: bool = False
+    """Whether it runs a part of the tests alone, so that it stands in for no other check."""
 
 
 def suggest(subject: str, command: str, available: str) -> SuggestedCheck:

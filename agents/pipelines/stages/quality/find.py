@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agents.analysis.ci_checks import (
     HOOKS,
     HOOKS_SUBJECT,
-    count_left_out,
     list_ci_checks,
     list_ci_paths,
     list_hooks,
+    list_left_out,
 )
 from agents.analysis.languages import (
     SuggestedCheck,
@@ -30,6 +31,8 @@ from agents.run import StageContext
 
 SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
+_ALL = "{name} (all)"
+_TESTS = re.compile(r"\btests\b")
 _LINTS = re.compile(r"\b(?:lint|types|format|vet)\b")
 _DETECTED = "found in the repository's files"
 _LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` can name them"
@@ -37,40 +40,120 @@ _NOT_HERE = "; {commands} is left out: only its settings are there, not its prog
 _NO_HOOKS = "; pre-commit's hooks are left out: what they need is not in the sandbox"
 
 
-async def find_checks(run: StageContext) -> tuple[list[RepositoryCheck], tuple[str, ...], str]:
+@dataclass(frozen=True)
+class FoundChecks:
+    """The checks of a repository, and what there is to say of those that are not among them."""
+
+    checks: tuple[RepositoryCheck, ...]
+    missing: tuple[str, ...] = ()
+    """The commands of those that cannot run."""
+    source: str = BY_POLICY
+    """Who named them, for people."""
+    besides: frozenset[str] = frozenset()
+    """Guessed commands of whole suites, of which workflows run parts."""
+    families: Mapping[str, str] = field(default_factory=dict)
+    """By its command, what a check is about that runs all of it, as far as anybody can tell."""
+    left_out: tuple[SuggestedCheck, ...] = ()
+    """Commands of workflows' tests that are too many."""
+
+    def list_left_out(self, commands: Iterable[str]) -> tuple[str, ...]:
+        """Return what is left out, and not part of what one of these commands runs."""
+        whole = {self.families.get(each, "") for each in commands}
+        return tuple(each.check.run for each in self.left_out if each.family not in whole)
+
+
+@dataclass
+class _Choice:
+    """The candidates that are taken, and those that cannot run."""
+
+    whole: dict[str, SuggestedCheck] = field(default_factory=dict)
+    parts: dict[str, SuggestedCheck] = field(default_factory=dict)
+    missing: dict[str, SuggestedCheck] = field(default_factory=dict)
+    taken: list[SuggestedCheck] = field(default_factory=list)
+
+    def is_served(self, candidate: SuggestedCheck) -> bool:
+        """Return whether another command does what this one would do."""
+        subject, family = candidate.subject, candidate.family or candidate.subject
+        if subject in (self.parts if candidate.partial else self.whole):
+            return True
+        blocked = subject in self.missing and not self.missing[subject].partial
+        return not candidate.source and not blocked and family in self._list_families()
+
+    def take(self, candidate: SuggestedCheck, *, runs: bool) -> None:
+        """Keep a candidate, by whether it can run."""
+        if not runs:
+            self.missing.setdefault(candidate.subject, candidate)
+            return
+        named = candidate if candidate.partial else self._name(candidate)
+        (self.parts if candidate.partial else self.whole)[candidate.subject] = named
+        self.taken.append(named)
+
+    def list_missing(self) -> list[SuggestedCheck]:
+        """Return what cannot run and has nothing in its place."""
+        return [each for each in self.missing.values() if not self._has_other(each)]
+
+    def list_besides(self) -> frozenset[str]:
+        """Return the guessed commands of what workflows run in parts."""
+        return frozenset(
+            each.check.run
+            for subject, each in self.whole.items()
+            if subject in self.parts and not each.source
+        )
+
+    def _has_other(self, gone: SuggestedCheck) -> bool:
+        if gone.partial:
+            served = gone.family in self._list_families()
+        else:
+            served = not gone.source and gone.subject in self.parts
+        return served or gone.subject in self.whole
+
+    def _list_families(self) -> set[str]:
+        return {each.family or each.subject for each in self.whole.values()}
+
+    def _name(self, check: SuggestedCheck) -> SuggestedCheck:
+        """Return it with another name than a part of it has."""
+        if check.subject not in self.parts:
+            return check
+        named = check.check.model_copy(update={"name": _ALL.format(name=check.check.name)})
+        return replace(check, check=named)
+
+
+async def find_checks(run: StageContext) -> FoundChecks:
     """Return the checks that can run, the commands of those that cannot, and who named them."""
     policy = await run.policy()
     if policy.quality is not None:
-        return [RepositoryCheck(**dict(each)) for each in policy.quality], (), BY_POLICY
-    tree = await run.tree(run.base)
-    chosen: dict[str, SuggestedCheck] = {}
-    missing: dict[str, SuggestedCheck] = {}
-    probed: dict[str, bool] = {}
+        return FoundChecks(tuple(RepositoryCheck(**dict(each)) for each in policy.quality))
     files = await _files(run)
-    for candidate in await asyncio.to_thread(_list_candidates, files):
-        if candidate.subject in chosen:
+    choice = await _choose(run, await asyncio.to_thread(_list_candidates, files))
+    choice.missing.pop(HOOKS_SUBJECT, None)
+    gone, taken = choice.list_missing(), choice.taken
+    left_out = await asyncio.to_thread(list_left_out, files)
+    remarks = [_LEFT_OUT.format(count=len(left_out))] if left_out else []
+    if unused := [f"`{each.check.run}`" for each in gone if _is_guessed_linter(each)]:
+        remarks.append(_NOT_HERE.format(commands=", ".join(unused)))
+    if HOOKS in files.paths and HOOKS_SUBJECT not in choice.whole:
+        remarks.append(_NO_HOOKS)
+    return FoundChecks(
+        checks=tuple(RepositoryCheck(**dict(e.check), named=bool(e.source)) for e in taken),
+        missing=tuple(each.check.run for each in gone if not _is_guessed_linter(each)),
+        source="".join((_describe_source(taken), *remarks)),
+        besides=choice.list_besides(),
+        families={e.check.run: e.family or e.subject for e in choice.whole.values()},
+        left_out=tuple(each for each in left_out if _TESTS.search(each.subject)),
+    )
+
+
+async def _choose(run: StageContext, candidates: Iterable[SuggestedCheck]) -> _Choice:
+    tree = await run.tree(run.base)
+    choice = _Choice()
+    probed: dict[str, bool] = {}
+    for candidate in candidates:
+        if choice.is_served(candidate):
             continue
         if candidate.available not in probed:
             probed[candidate.available] = await _available(tree, candidate)
-        if probed[candidate.available]:
-            chosen[candidate.subject] = candidate
-        else:
-            missing.setdefault(candidate.subject, candidate)
-    missing.pop(HOOKS_SUBJECT, None)
-    # What another command of the same subject stands in for is not missing.
-    gone = [each for subject, each in missing.items() if subject not in chosen]
-    absent = tuple(each.check.run for each in gone if not _is_guessed_linter(each))
-    source = _describe_source(chosen.values())
-    if unused := [f"`{each.check.run}`" for each in gone if _is_guessed_linter(each)]:
-        source += _NOT_HERE.format(commands=", ".join(unused))
-    if left := await asyncio.to_thread(count_left_out, files):
-        source += _LEFT_OUT.format(count=left)
-    if HOOKS in files.paths and HOOKS_SUBJECT not in chosen:
-        source += _NO_HOOKS
-    checks = [
-        RepositoryCheck(**dict(each.check), named=bool(each.source)) for each in chosen.values()
-    ]
-    return checks, absent, source
+        choice.take(candidate, runs=probed[candidate.available])
+    return choice
 
 
 async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...], tuple[str, ...]]:

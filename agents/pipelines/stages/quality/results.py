@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from agents.analysis.check_failures import (
@@ -30,6 +30,10 @@ _SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
 _SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
+_LEFT_OUT = (
+    "its workflows run the tests in more parts than are run here, and nothing runs all of them:"
+    " {commands} did not run, but `quality` can name it"
+)
 
 
 class RepositoryCheck(Check):
@@ -110,6 +114,8 @@ class Baseline(Frozen):
     """What they say about the other branch of a merge; empty where nothing is merged."""
     unavailable: tuple[str, ...] = ()
     """Commands that the repository suggests but that cannot run in the sandbox."""
+    left_out: tuple[str, ...] = ()
+    """Commands of workflows that run tests and were too many, of which nothing runs the whole."""
     source: str
     """Where the list of checks comes from, for people."""
     setup: SetupResult
@@ -246,10 +252,8 @@ class CheckComparison(Frozen):
         Each is a sentence's part in Markdown that can be published.
         """
         missing = self.baseline.unavailable if self.baseline.form > 1 or not self.runs else ()
-        commands = ", ".join(_code(each, COMMAND_LIMIT) for each in missing[:COMMANDS_SHOWN])
-        if len(missing) > COMMANDS_SHOWN:
-            commands += f" and {len(missing) - COMMANDS_SHOWN} more"
-        reasons = [_NOT_HERE.format(commands=commands)] if missing else []
+        absent = ((missing, _NOT_HERE), (self.baseline.left_out, _LEFT_OUT))
+        reasons = [text.format(commands=_list_commands(each)) for each, text in absent if each]
         lacking = self.baseline.list_lacking()
         reasons += [publish(one_line(each, REASON_LIMIT)) for each in lacking]
         if not self.runs and not missing:
@@ -279,6 +283,12 @@ class CheckComparison(Frozen):
 def _is_worse(before: tuple[CheckResult, ...], now: CheckResult) -> bool:
     """Return what records of old versions say, in which no verdict stands."""
     return bool(now.exit_code and (now.new or not any(each.exit_code for each in before)))
+
+
+def _list_commands(commands: Sequence[str]) -> str:
+    shown = ", ".join(_code(each, COMMAND_LIMIT) for each in commands[:COMMANDS_SHOWN])
+    more = len(commands) - COMMANDS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _code(text: str, limit: int) -> str:

@@ -18,6 +18,7 @@ from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.analysis.weakening import count_removed_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import (
+    FoundChecks,
     find_checks,
     find_running_services,
     order_by_touched,
@@ -39,6 +40,7 @@ from agents.pipelines.stages.quality.results import (
 )
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
+from agents.pipelines.stages.quality.settle import drop_silent
 from agents.pipelines.stages.quality.shared_time import (
     SharedTime,
     allow_for,
@@ -69,7 +71,8 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     baseline = await _measure_base(run, setup)
     if not await may_look_again(run):
         return baseline
-    look = partial(look_at_checks, run, broken=bool(baseline.setup.problems))
+    broken = bool(baseline.setup.problems)
+    look = partial(look_at_checks, run, broken=broken, measured=baseline.runs)
     looked = await look_again(run, baseline.setup, _read_starts(baseline), look)
     if looked.proposal is not None and looked.proposal.holds:
         return await _measure_base(run, looked)
@@ -77,19 +80,23 @@ async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
 
 
 async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
-    checks, unavailable, source = await find_checks(run)
-    services, unstarted = await find_running_services(run) if checks else ((), ())
-    share = describe_share(checks, source)
+    found = await find_checks(run)
+    services, unstarted = await find_running_services(run) if found.checks else ((), ())
+    share = describe_share(found.checks, found.source)
     place = CheckedCommit(run.base, shares_time=bool(share))
-    runs, notes = await _measure_whole(run, place, checks, services)
+    measured, notes = await _measure_whole(run, place, found.checks, services)
+    runs, remarks = drop_silent(found, measured)
+    commands = [each.command for each in runs]
+    checks = [each for each in found.checks if each.run in commands]
     other = await _measure(run, CheckedCommit(run.merging), checks, services) if run.merging else ()
     passed = not any(each.failed for each in runs)
     unasked = [each for each in unstarted if passed and is_only_of_compose(each)]
     return Baseline(
         runs=runs,
         other=other,
-        unavailable=unavailable,
-        source=source + share,
+        unavailable=found.missing,
+        left_out=found.list_left_out(commands),
+        source=found.source + remarks + share,
         setup=setup.model_copy(update={"notes": (*setup.notes, *notes, *unasked)}),
         services=services,
         set_up_for=run.foundation,
@@ -105,20 +112,31 @@ def _read_starts(baseline: Baseline) -> Starts:
     return gone | {each.command: read_start(each, broken=broken) for each in baseline.runs}
 
 
-async def look_at_checks(run: StageContext, *, broken: bool) -> Starts:
+async def look_at_checks(
+    run: StageContext, *, broken: bool, measured: Sequence[CheckResult] | None = None
+) -> Starts:
     """Tell which checks of the base come to say anything; pytest collects and runs nothing.
 
-    `broken`: the set-up failed.
+    `broken`: the set-up failed. `measured`: those that counted before, which are looked at again
+    with those that could not run then.
     """
-    checks, unavailable, _ = await find_checks(run)
+    found = await find_checks(run)
+    checks = _list_to_look_at(found, measured)
     services, _ = await find_running_services(run) if checks else ((), ())
-    starts = dict.fromkeys(unavailable, CheckStart(runs=False, why=NOT_THERE))
+    starts = dict.fromkeys(found.missing, CheckStart(runs=False, why=NOT_THERE))
     for number, check in enumerate(checks):
         tree = await run.tree(run.base, changing=True, pristine=not number)
         short = check.model_copy(update={"timeout": min(check.timeout, LOOK_SECONDS)})
         ended = await run_check(tree, run.base, short, services, COLLECT_ONLY)
         starts[check.run] = read_start(ended, broken=broken)
     return starts
+
+
+def _list_to_look_at(
+    found: FoundChecks, measured: Sequence[CheckResult] | None
+) -> list[RepositoryCheck]:
+    listed = {each.run: each for each in found.checks if each.run not in found.besides}
+    return [*({each.command: _make_check(each) for each in measured or ()} | listed).values()]
 
 
 @stage

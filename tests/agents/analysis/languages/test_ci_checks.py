@@ -183,3 +183,70 @@ def test_few_workflows_are_read():
 def test_hooks_that_are_cloned_from_elsewhere_are_left_out(text, found):
     hooks = list_hooks(RepositoryFiles(frozenset([HOOKS]), {HOOKS: text}))
     assert [each.check.run for each in hooks] == found
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "pytest tests/unit",
+        "pytest -n 4 tests/unit/test_a.py::test_x",
+        "python -m pytest -m 'not slow'",
+        "coverage run -m pytest -k fast",
+        "python manage.py test tests.unit",
+        "npm run test:unit",
+        "npm test -w packages/a",
+        "npx turbo run test --filter=web",
+        "go test ./cmd/...",
+        "go test ./... -run TestA",
+        "cargo test --lib",
+        "cargo test parses",
+        "mvn test -Dtest=ATest",
+        "bundle exec rspec tests/unit",
+        "dotnet test --filter Fast",
+    ],
+)
+def test_a_command_that_runs_some_of_the_tests_is_a_part(run):
+    tests = [
+        f"tests/{kind}/{name}" for kind in ("unit", "all") for name in ("test_a.py", "a_spec.rb")
+    ]
+    [found] = read(steps(f'"{run}"'), *tests)
+    assert found.partial
+    assert found.family == found.subject
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "pytest",
+        "pytest tests",
+        "pytest -p no:cacheprovider --cov a tests/unit tests/all",
+        "coverage run -m pytest",
+        "python -m unittest discover -s tests",
+        "make test",
+        "npm test",
+        "npm run test:ci",
+        "go test -race ./...",
+        "cargo test --workspace",
+        "dotnet test a.sln",
+        "bundle exec rspec",
+        "mypy tests/unit",
+        "flake8 tests/unit",
+    ],
+)
+def test_a_command_that_runs_all_the_tests_there_are_or_none_is_no_part(run):
+    files = (
+        "tests/unit/test_a.py",
+        "tests/all/test_a.py",
+        "web/a.test.js",
+        "docs/test_a.py",
+        "a.sln",
+    )
+    [found] = read(steps(run), *files)
+    assert not found.partial
+
+
+@pytest.mark.parametrize(
+    "run", ["cargo test --no-run", "pytest --collect-only", "npx jest --listTests"]
+)
+def test_what_only_builds_or_lists_tests_is_no_test(run):
+    assert read(steps(run)) == []

@@ -28,6 +28,20 @@ FILES = {
 
 
 @pytest.fixture
+def find_all(make_world, request_):
+    """Find all there is to say of the checks of these files."""
+
+    async def look(files):
+        world = make_world(files, ())
+        run = world.run(request_)
+        at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+        run.context.standing = run.context.standing.model_copy(update=at)
+        return await find_checks(run.context)
+
+    return look
+
+
+@pytest.fixture
 def find(make_world, request_):
     """Find the checks of these files, where these commands fail."""
 
@@ -37,7 +51,8 @@ def find(make_world, request_):
         run = world.run(request_)
         at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
         run.context.standing = run.context.standing.model_copy(update=at)
-        return await find_checks(run.context), world
+        found = await find_checks(run.context)
+        return (found.checks, found.missing, found.source), world
 
     return look
 
@@ -105,6 +120,61 @@ async def test_commands_of_workflows_that_are_too_many_are_left_out_and_said(fin
         "tests 3",
     ]
     assert "; 2 more commands of its workflows are left out: `quality` can name them" in source
+
+
+def write_workflow(*runs):
+    steps = "".join(f"      - run: {run}\n" for run in runs)
+    return f"on: [push]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n{steps}"
+
+
+async def test_the_whole_suite_runs_beside_the_parts_that_workflows_run(find):
+    tests = {"tests/unit/test_a.py": "", "tests/api/test_b.py": ""}
+    runs = ("pytest tests/unit", "pytest ${{ matrix.args }} tests")
+    (checks, *_), _ = await find({CI: write_workflow(*runs), **tests})
+
+    assert {each.name: (each.run, each.named) for each in checks} == {
+        "tests": ("pytest tests/unit", True),
+        "tests (all)": ("python3 -m pytest -q", False),
+    }
+
+
+async def test_scripts_of_a_part_do_not_hide_the_script_of_all(find):
+    scripts = '{"scripts": {"test": "run-s test:*", "test:unit": "a", "test:integration": "b"}}'
+    runs = ("npm run test:unit", "npm run test:integration")
+    (checks, *_), _ = await find({CI: write_workflow(*runs), "package.json": scripts})
+
+    assert [each.run for each in checks] == ["npm run test:unit", "npm run --silent test"]
+
+
+async def test_a_workflow_that_runs_all_beside_a_part_needs_no_guess(find):
+    tests = {"tests/unit/test_a.py": "", "tests/api/test_b.py": ""}
+    (checks, *_), _ = await find({CI: write_workflow("pytest tests/unit", "pytest"), **tests})
+
+    assert [each.run for each in checks] == ["pytest tests/unit", "pytest"]
+
+
+async def test_a_whole_suite_that_cannot_run_is_not_missing_beside_its_parts(find):
+    tests = {"tests/unit/test_a.py": "", "tests/api/test_b.py": ""}
+    workflow = write_workflow("pytest tests/unit")
+    unavailable = ("python3 -m pytest --version", "python3 -c 'import unittest'")
+    (checks, missing, _), _ = await find({CI: workflow, **tests}, *unavailable)
+
+    assert "pytest tests/unit" in [each.run for each in checks]
+    assert missing == ()
+
+
+async def test_parts_that_are_too_many_are_told_where_nothing_runs_all(find_all):
+    parts = [f"npm test -w packages/{name}" for name in "abcde"]
+    files = {CI: write_workflow(*parts), "package.json": '{"workspaces": ["packages/*"]}'}
+    found = await find_all({**files, "packages/a/package.json": "{}"})
+    commands = [each.run for each in found.checks]
+    assert found.list_left_out(commands) == ("npm test -w packages/d", "npm test -w packages/e")
+
+    found = await find_all({**files, "packages/a/package.json": '{"scripts": {"test": "a"}}'})
+    commands = [each.run for each in found.checks]
+    assert commands[-1] == "npm run --silent --if-present --workspaces test"
+    assert found.list_left_out(commands) == ()
+    assert len(found.list_left_out(commands[:-1])) == 2, "where it did not count in the end"
 
 
 async def test_one_look_serves_all_checks_of_a_program(find):

@@ -1,0 +1,69 @@
+"""Checks that nobody named and that tell nothing of the default branch: others do without them."""
+
+import pytest
+
+from agents.pipelines.stages.quality import check_quality, measure_base
+from agents.ports import SetupResult
+
+CI = ".github/workflows/ci.yml"
+FILES = {"tests/unit/test_a.py": "", "tests/api/test_b.py": ""}
+WHOLE = "python3 -m pytest -q"
+GREEN = (0, "2 passed in 0.1s")
+RED = (
+    "=== short test summary info ===\nFAILED tests/api/test_b.py::b - assert 0\n"
+    "=== 1 failed, 3 passed in 0.1s ===\n"
+)
+SILENT = (3, "no such database")
+
+
+def write_workflow(*runs):
+    steps = "".join(f"      - run: {run}\n" for run in runs)
+    return f"on: [push]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n{steps}"
+
+
+@pytest.fixture
+def measured(make_world, request_):
+    """Measure these files with commands that end so, and a change to nothing."""
+
+    async def measure(files, commands):
+        world = make_world(files, (), commands=commands)
+        run = world.run(request_)
+        at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+        run.context.standing = run.context.standing.model_copy(update=at)
+        baseline = await measure_base.work(run.context, SetupResult(source="nothing"))
+        return await check_quality.work(run.context, baseline)
+
+    return measure
+
+
+@pytest.mark.parametrize("end", [SILENT, (0, "fine"), (1, "", "timeout")])
+async def test_a_whole_suite_that_tells_nothing_blocks_no_change_whose_parts_pass(measured, end):
+    files = {CI: write_workflow("pytest tests/unit"), **FILES}
+    quality = await measured(files, {WHOLE: end, "pytest tests/unit": GREEN})
+
+    assert [each.command for each in quality.runs] == ["pytest tests/unit"]
+    assert quality.verdict == "no worse"
+    assert (
+        f"`{WHOLE}` would run all tests, of which its workflows run parts, and is left out: "
+        in (quality.baseline.source)
+    )
+
+
+async def test_a_whole_suite_that_is_red_by_name_counts_as_any_red_check(measured):
+    files = {CI: write_workflow("pytest tests/unit"), **FILES}
+    quality = await measured(files, {WHOLE: (1, RED), "pytest tests/unit": GREEN})
+
+    assert [each.name for each in quality.runs] == ["tests", "tests (all)"]
+    assert quality.verdict == "no worse"
+    assert "left out" not in quality.baseline.source
+
+
+async def test_parts_that_do_not_run_are_told_where_the_whole_does_not_count(measured):
+    parts = [f"pytest tests/unit -k n{number}" for number in range(4)]
+    files = {CI: write_workflow(*parts), **FILES}
+    ends = dict.fromkeys(parts, GREEN)
+
+    assert (await measured(files, {WHOLE: GREEN, **ends})).untold == ()
+    [why] = (await measured(files, {WHOLE: SILENT, **ends})).untold
+    assert "in more parts than are run here, and nothing runs all of them" in why
+    assert "`pytest tests/unit -k n3`" in why
