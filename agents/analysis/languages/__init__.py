@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from agents.analysis.languages.checked import (
+    NamedCommand,
+    find_unchecked,
+    list_manifests,
+    list_touched,
+)
 from agents.analysis.languages.python import CAN_MAKE_VENV, MAKE_VENV, place_venv
 from agents.analysis.languages.recipe import TOOLS, VENV, InstallRecipe, SuggestedCheck
 from agents.analysis.languages.registry import (
@@ -21,11 +27,15 @@ __all__ = [
     "VENV",
     "InstallPlan",
     "InstallRecipe",
+    "NamedCommand",
     "SuggestedCheck",
     "find_folder",
+    "find_unchecked",
     "go_to",
+    "list_manifests",
     "list_read_paths",
     "list_suggestions",
+    "list_touched",
     "list_venvs",
     "make_plan",
     "place_venv",

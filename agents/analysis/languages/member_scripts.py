@@ -22,18 +22,28 @@ _CALLS = re.compile(
 
 
 def reaches_members(
-    script: str, scripts: Mapping[str, object], patterns: Sequence[str], depth: int = 0
+    script: str,
+    scripts: Mapping[str, object],
+    patterns: Sequence[str],
+    depth: int = 0,
+    *,
+    asking: bool = True,
 ) -> bool:
-    """Return whether that script runs something in the members, by itself or by another script."""
+    """Return whether that script runs something in the members, by itself or by another script.
+
+    `asking`: whether it counts that members are asked to run a script of their own.
+    """
     text = scripts.get(script)
     if not isinstance(text, str) or depth > _DEEPEST:
         return False
     folders = {each.removeprefix("./").split("/")[0] for each in patterns} - {"*", "**", ""}
     named = any(re.search(rf"\b{re.escape(each)}/", text) for each in folders)
     takes_all = _TAKES_ALL.search(text) and not _TAKES_SOME.search(text)
-    if named or takes_all or _ASKS_MEMBERS.search(text):
+    if named or takes_all or (asking and _ASKS_MEMBERS.search(text)):
         return True
     called = [word for found in _CALLS.findall(text) for word in " ".join(found).split()]
     return any(
-        reaches_members(each, scripts, patterns, depth + 1) for each in called if each != script
+        reaches_members(each, scripts, patterns, depth + 1, asking=asking)
+        for each in called
+        if each != script
     )

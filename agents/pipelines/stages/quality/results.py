@@ -28,6 +28,11 @@ BY_POLICY = f"`{POLICY_PATH}`"
 NOT_THERE = "its program is not there"
 _SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
+_UNCHECKED = (
+    "nothing here checks {folders}, which the change touches: tests there, such as a `test` script,"
+    " or a command that `quality` names, would"
+)
+_ROOT = "the root folder"
 _SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
 _LEFT_OUT = (
@@ -227,6 +232,8 @@ class CheckComparison(Frozen):
     """Manifests that no longer fit their lock files: not every tool refuses that."""
     own_setup: OwnSetup = OwnSetup()
     """What the change itself asks to have installed, and what came of it."""
+    unchecked: tuple[str, ...] = ()
+    """Folders with projects that the change touches and no check looks at."""
 
     @property
     def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
@@ -253,13 +260,15 @@ class CheckComparison(Frozen):
         """
         missing = self.baseline.unavailable if self.baseline.form > 1 or not self.runs else ()
         absent = ((missing, _NOT_HERE), (self.baseline.left_out, _LEFT_OUT))
-        reasons = [text.format(commands=_list_commands(each)) for each, text in absent if each]
+        reasons = [text.format(commands=_list_some(each)) for each, text in absent if each]
         lacking = self.baseline.list_lacking()
         reasons += [publish(one_line(each, REASON_LIMIT)) for each in lacking]
         if not self.runs and not missing:
             reasons.append(NO_CHECKS)
         reasons += self.own_setup.list_new_problems(self.baseline.setup)
         reasons += [each.describe() for each in self.unlocked]
+        if self.unchecked:
+            reasons.append(_UNCHECKED.format(folders=_list_some(self.unchecked)))
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"
             for each in self.runs
@@ -285,9 +294,11 @@ def _is_worse(before: tuple[CheckResult, ...], now: CheckResult) -> bool:
     return bool(now.exit_code and (now.new or not any(each.exit_code for each in before)))
 
 
-def _list_commands(commands: Sequence[str]) -> str:
-    shown = ", ".join(_code(each, COMMAND_LIMIT) for each in commands[:COMMANDS_SHOWN])
-    more = len(commands) - COMMANDS_SHOWN
+def _list_some(texts: Sequence[str]) -> str:
+    """Return the first of these commands or folders; the empty one is the root."""
+    codes = (_code(each, COMMAND_LIMIT) if each else _ROOT for each in texts[:COMMANDS_SHOWN])
+    shown = ", ".join(codes)
+    more = len(texts) - COMMANDS_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -46,6 +46,7 @@ from agents.pipelines.stages.quality.shared_time import (
     allow_for,
     describe_share,
 )
+from agents.pipelines.stages.quality.unchecked import find_unchecked_folders
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -166,6 +167,7 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         added=tuple(await (await at.open(run)).list_install_commands()),
         unlocked=await find_unlocked_manifests(run, changed, commit),
         own_setup=own.with_notes(notes),
+        unchecked=await find_unchecked_folders(run, baseline, changed, commit),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality

@@ -1,7 +1,8 @@
-"""Checks that nobody named and that tell nothing of the default branch: others do without them."""
+"""Which checks count by what they say of the default branch, and for which of its folders."""
 
 import pytest
 
+from agents.analysis.languages import go_to
 from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.ports import SetupResult
 
@@ -23,12 +24,14 @@ def write_workflow(*runs):
 
 @pytest.fixture
 def measured(make_world, request_):
-    """Measure these files with commands that end so, and a change to nothing."""
+    """Measure these files with commands that end so, and a change of some of them."""
 
-    async def measure(files, commands):
+    async def measure(files, commands, change=None):
         world = make_world(files, (), commands=commands)
         run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
+        tree = world.history.tree({**files, **(change or {})})
+        at = dict.fromkeys(("base", "trunk", "start"), world.base)
+        at["head"] = world.history.commit(tree, world.base, "change")
         run.context.standing = run.context.standing.model_copy(update=at)
         baseline = await measure_base.work(run.context, SetupResult(source="nothing"))
         return await check_quality.work(run.context, baseline)
@@ -67,3 +70,24 @@ async def test_parts_that_do_not_run_are_told_where_the_whole_does_not_count(mea
     [why] = (await measured(files, {WHOLE: SILENT, **ends})).untold
     assert "in more parts than are run here, and nothing runs all of them" in why
     assert "`pytest tests/unit -k n3`" in why
+
+
+BACKEND = {"backend/pyproject.toml": "[project]\nname = 'a'\n", "backend/test_a.py": ""}
+TESTS = f"{go_to('backend', ['backend'])}python3 -m pytest -q"
+
+
+async def test_a_change_to_a_project_that_nothing_checks_is_not_ready(measured):
+    ends = {TESTS: GREEN}
+    added = {"web/package.json": '{"scripts": {"dev": "vite"}}', "web/a.js": "1"}
+
+    [why] = (await measured(BACKEND, ends, added)).untold
+    assert why.startswith("nothing here checks `web`, which the change touches: tests there, such")
+    assert (await measured({**BACKEND, **added}, ends, {"backend/a.py": "1"})).verdict == "no worse"
+
+
+async def test_checks_that_people_chose_decide_for_all_folders(measured):
+    policy = {".github/fettle.yml": "quality: [{name: tests, run: make ours}]\n"}
+    added = {"web/package.json": "{}", "web/a.js": "1"}
+
+    quality = await measured({**BACKEND, **policy}, {}, added)
+    assert quality.verdict == "no worse"

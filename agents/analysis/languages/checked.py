@@ -1,0 +1,183 @@
+"""Tell which folders that a change touches no check looks at.
+
+What counts are the folders with a manifest, wherever they lie: with one, maintainers say that it
+is a project. Documentation, fixtures, templates and others' code with manifests are no projects of
+theirs: they count as the folder around them, whose checks are all that maintainers run when these
+change. So do examples, unless they bring checks of their own, which nobody would write in vain.
+A file with no manifest around it belongs to no project, and is held against nobody.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agents.analysis.languages.javascript import SCRIPTS, list_workspaces, runs_and_ends
+from agents.analysis.languages.member_scripts import reaches_members
+from agents.analysis.languages.projects import NOT_OURS
+from agents.analysis.languages.recipe import COVER_ALL, Language
+from agents.analysis.languages.registry import LANGUAGES, find_folder
+from agents.analysis.repository_files import RepositoryFiles, table
+
+MOST_READ = 40  # manifests of touched folders
+
+_MANIFESTS = {"Python": r"pyproject\.toml|setup\.py|Pipfile"}  # requirements make no project
+_LOCKS = re.compile(
+    r".+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb|go\.sum"
+    r"|requirements[\w.-]*\.txt"
+)
+_NO_CODE = re.compile(
+    r".*\.(?:md|mdx|rst|txt|adoc|ya?ml|toml|json5?|jsonc|ini|cfg|conf|properties|csv|svg|png|jpe?g"
+    r"|gif|ico|webp|pdf|po|pot|mo|example|sample|editorconfig)|\..*|LICEN[CS]E.*|NOTICE|AUTHORS"
+    r"|CODEOWNERS|CHANGELOG.*|README.*|Makefile|Dockerfile.*|.*\.(?:config|rc)\.[cm]?[jt]s",
+    re.IGNORECASE,
+)
+_DOCUMENTS = re.compile(r"docs?|\..+")
+_OWN_IF_CHECKED = re.compile(r"examples?|samples?|demos|external|subprojects|deps")
+_FOR_ALL = re.compile(r"(?:^|&& )(?:\w+=\S+ )*(?:make|just|task|tox|nox|pre-commit|cmake|meson)\b")
+_KINDS = {
+    "npm": "JavaScript",
+    "go": "Go",
+    "cargo": "Rust",
+    "maven": "Maven",
+    "gradle": "Gradle",
+    "ruby": "Ruby",
+    "php": "PHP",
+    "dotnet": ".NET",
+    "mix": "Elixir",
+    **dict.fromkeys(("tests", "lint", "types"), "Python"),
+}
+"""The first word of a check's name: the language whose projects it looks at."""
+
+
+@dataclass(frozen=True)
+class NamedCommand:
+    """A check that ran."""
+
+    name: str
+    command: str
+
+
+def list_touched(changed: Iterable[str], files: RepositoryFiles) -> list[str]:
+    """Return the project folders that these files belong to, but for prose and settings."""
+    projects = _find_manifests(files)
+    found = {_find_nearest(path, projects) for path in changed if _is_code(path)}
+    return sorted(each for each in found if each is not None)
+
+
+def list_manifests(folders: Sequence[str], files: RepositoryFiles) -> list[str]:
+    """Return the manifests of these folders."""
+    projects = _find_manifests(files)
+    return [path for folder in folders for path in projects.get(folder, ())][:MOST_READ]
+
+
+def find_unchecked(
+    touched: Iterable[str], checks: Sequence[NamedCommand], files: RepositoryFiles
+) -> tuple[str, ...]:
+    """Return the folders among these that no check looks at: neither there, nor from above."""
+    return tuple(
+        folder
+        for folder in touched
+        if _is_project(folder, files) and not any(_looks_at(c, folder, files) for c in checks)
+    )
+
+
+def _is_code(path: str) -> bool:
+    *folders, name = path.split("/")
+    if any(map(_DOCUMENTS.fullmatch, folders)):
+        return False
+    manifest = any(re.fullmatch(each.manifests, name) for each in LANGUAGES)
+    return bool(manifest or _LOCKS.fullmatch(name)) or not _NO_CODE.fullmatch(name)
+
+
+def _find_manifests(files: RepositoryFiles) -> dict[str, list[str]]:
+    kinds = [
+        _MANIFESTS.get(each.name, each.manifests)
+        for each in LANGUAGES
+        if each.covers is not COVER_ALL
+    ]
+    manifest = re.compile("|".join(f"(?:{kind})" for kind in kinds))
+    found: dict[str, list[str]] = {}
+    for path in files.paths:
+        folder, _, name = path.rpartition("/")
+        if manifest.fullmatch(name) and _may_be_project(folder):
+            found.setdefault(folder, []).append(path)
+    return found
+
+
+def _may_be_project(folder: str) -> bool:
+    parts = folder.split("/") if folder else []
+    return not any(
+        part[:1] == "." or (NOT_OURS.fullmatch(part) and not _OWN_IF_CHECKED.fullmatch(part))
+        for part in parts
+    )
+
+
+def _is_project(folder: str, files: RepositoryFiles) -> bool:
+    """Return whether it is one of the maintainers'; examples are where they check themselves."""
+    if not any(map(_OWN_IF_CHECKED.fullmatch, folder.split("/"))):
+        return True
+    view = files.narrow_to(folder)
+    return any(each.checks(view) for each in _list_languages(folder, files))
+
+
+def _find_nearest(path: str, folders: Iterable[str]) -> str | None:
+    known = set(folders)
+    folder = posixpath.dirname(path)
+    while folder and folder not in known:
+        folder = posixpath.dirname(folder)
+    return folder if folder in known else None
+
+
+def _list_languages(folder: str, files: RepositoryFiles) -> list[Language]:
+    start = f"{folder}/" if folder else ""
+    return [
+        each
+        for each in LANGUAGES
+        if any(
+            path.startswith(start) and re.fullmatch(each.manifests, path[len(start) :])
+            for path in files.paths
+        )
+    ]
+
+
+def _looks_at(check: NamedCommand, folder: str, files: RepositoryFiles) -> bool:
+    """Return whether the check looks at what lies in that folder."""
+    place = find_folder(check.command)
+    if place == folder:
+        return True
+    if place and not folder.startswith(f"{place}/"):
+        return False
+    if _FOR_ALL.search(check.command):
+        return True
+    below = folder[len(place) :].lstrip("/")
+    kind = _KINDS.get(check.name.split(maxsplit=1)[0] if check.name else "", "")
+    languages = [each for each in _list_languages(folder, files) if each.name == kind]
+    above = files.narrow_to(place)
+    if kind == "JavaScript" and languages:
+        return _reaches(check.command, above, below)
+    if kind == "Python" and languages:
+        return _reads(check.command, above, below)
+    return any(each.covers(above, below) for each in languages)
+
+
+def _reaches(command: str, above: RepositoryFiles, below: str) -> bool:
+    """Return whether a script looks at that folder; where each has its own, it has to have one."""
+    own = table(above.json(f"{below}/package.json"), "scripts")
+    asking = any(runs_and_ends(own.get(each)) for each in SCRIPTS)
+    scripts = {**table(above.json("package.json"), "scripts"), "": command}
+    patterns = [*list_workspaces(above), below]
+    return reaches_members("", scripts, patterns, asking=asking)
+
+
+def _reads(command: str, above: RepositoryFiles, below: str) -> bool:
+    """Return whether a tool of Python, which looks everywhere below, is not kept from it."""
+    words = shlex.split(command.rsplit(" && ", maxsplit=1)[-1])
+    named = {posixpath.normpath(word) for word in words if not word.startswith("-")}
+    folders = {word for word in named if any(p.startswith(f"{word}/") for p in above.paths)}
+    if any(word == f"--ignore={below}" for word in words):
+        return False
+    return not folders or any(f"{below}/".startswith(f"{each}/") for each in folders)

@@ -1,0 +1,39 @@
+"""Find the folders that a change touches and none of the checks that ran looks at.
+
+Of several projects in one repository, the tests of one say nothing of the others. The files are
+those of the change, which may bring a project of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from agents.analysis.languages import (
+    NamedCommand,
+    find_unchecked,
+    list_manifests,
+    list_read_paths,
+    list_touched,
+)
+from agents.analysis.repository_files import RepositoryFiles
+from agents.pipelines.stages.quality.results import Baseline
+from agents.run import StageContext
+
+
+async def find_unchecked_folders(
+    run: StageContext, baseline: Baseline, changed: Sequence[str], commit: str
+) -> tuple[str, ...]:
+    """Return them; none where people named the checks, which then say all that is asked for."""
+    if baseline.chosen or not baseline.runs:
+        return ()
+    paths = frozenset(await run.ports.source.files(commit))
+    bare = RepositoryFiles(paths, {})
+    touched = await asyncio.to_thread(list_touched, changed, bare)
+    if not touched:
+        return ()
+    listed = await asyncio.to_thread(list_read_paths, paths)
+    read = {*listed, *await asyncio.to_thread(list_manifests, touched, bare)}
+    files = RepositoryFiles(paths, await run.read_texts(commit, sorted(read)))
+    checks = [NamedCommand(each.name, each.command) for each in baseline.runs]
+    return await asyncio.to_thread(find_unchecked, touched, checks, files)
