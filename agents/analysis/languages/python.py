@@ -69,6 +69,10 @@ _TESTED_WITH = {"pdm": "'pdm[locked]'"}
 """Tools that name the dependencies they were tested with; PDM fails with some newer ones."""
 HAVE_PYTEST = "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
 _HAVE = "python3 -m {name} --version 2>/dev/null || pip install {name}"
+_PYTEST = re.compile(r"^\[(?:tool[.:])?pytest\b|pytest[-_]django", re.MULTILINE)
+_DJANGO_TESTS = suggest(
+    "tests", "python3 manage.py test", "grep -q django manage.py && python3 -c 'import django'"
+)
 _TYPED = r"^(files|packages|modules)\s*="
 _SEE_SOURCES = (
     'echo "$PWD/src" >"$(python3 -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')'
@@ -191,7 +195,9 @@ def list_python_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         # Other projects' tests need what is in their own environments, and are run there.
         others = "".join(f" --ignore={shlex.quote(each)}" for each in files.others)
         run = f"python3 -m pytest -q{others}"
-        found.append(suggest("tests", run, "python3 -m pytest --version"))
+        by_pytest = suggest("tests", run, "python3 -m pytest --version")
+        by_django = [_DJANGO_TESTS] if "manage.py" in files.paths else []
+        found += [by_pytest, *by_django] if _uses_pytest(files) else [*by_django, by_pytest]
         if "tox.ini" in files.paths:
             found.append(suggest("tests", "tox run -q", "command -v tox"))
         if "noxfile.py" in files.paths:
@@ -208,6 +214,13 @@ def list_python_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         run = f"python3 -m mypy{_list_typed_folder(files)}"
         found.append(suggest("types", run, "python3 -m mypy --version"))
     return found
+
+
+def _uses_pytest(files: RepositoryFiles) -> bool:
+    """Return whether maintainers run pytest: alone it does not know Django's settings."""
+    settings = {"pytest.ini", ".pytest.ini", "conftest.py"}
+    named = any(_PYTEST.search(text) for path, text in files.texts.items() if "/" not in path)
+    return bool(settings & files.paths) or named
 
 
 def _list_typed_folder(files: RepositoryFiles) -> str:

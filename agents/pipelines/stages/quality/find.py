@@ -33,6 +33,7 @@ SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
 _ALL = "{name} (all)"
 _TESTS = re.compile(r"\btests\b")
+_DJANGO = "manage.py test"
 _LINTS = re.compile(r"\b(?:lint|types|format|vet)\b")
 _DETECTED = "found in the repository's files"
 _LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` can name them"
@@ -55,6 +56,8 @@ class FoundChecks:
     """By its command, what a check is about that runs all of it, as far as anybody can tell."""
     left_out: tuple[SuggestedCheck, ...] = ()
     """Commands of workflows' tests that are too many."""
+    stand_ins: Mapping[str, tuple[SuggestedCheck, ...]] = field(default_factory=dict)
+    """By its command, what may run in the place of a check that runs no test here."""
 
     def list_left_out(self, commands: Iterable[str]) -> tuple[str, ...]:
         """Return what is left out, and not part of what one of these commands runs."""
@@ -124,9 +127,11 @@ async def find_checks(run: StageContext) -> FoundChecks:
     if policy.quality is not None:
         return FoundChecks(tuple(RepositoryCheck(**dict(each)) for each in policy.quality))
     files = await _files(run)
-    choice = await _choose(run, await asyncio.to_thread(_list_candidates, files))
+    candidates = await asyncio.to_thread(_list_candidates, files)
+    choice = await _choose(run, candidates)
     choice.missing.pop(HOOKS_SUBJECT, None)
     gone, taken = choice.list_missing(), choice.taken
+    stand_ins = {e.check.run: _list_stand_ins(e, candidates) for e in choice.whole.values()}
     left_out = await asyncio.to_thread(list_left_out, files)
     remarks = [_LEFT_OUT.format(count=len(left_out))] if left_out else []
     if unused := [f"`{each.check.run}`" for each in gone if _is_guessed_linter(each)]:
@@ -140,6 +145,39 @@ async def find_checks(run: StageContext) -> FoundChecks:
         besides=choice.list_besides(),
         families={e.check.run: e.family or e.subject for e in choice.whole.values()},
         left_out=tuple(each for each in left_out if _TESTS.search(each.subject)),
+        stand_ins=stand_ins,
+    )
+
+
+async def find_stand_in(
+    run: StageContext, found: FoundChecks, command: str
+) -> RepositoryCheck | None:
+    """Return the first check that can run and may do so in the place of this one."""
+    tree = await run.tree(run.base)
+    for each in found.stand_ins.get(command, ()):
+        if await _available(tree, each):
+            return RepositoryCheck(**dict(each.check), named=False)
+    return None
+
+
+def _list_stand_ins(
+    chosen: SuggestedCheck, candidates: Sequence[SuggestedCheck]
+) -> tuple[SuggestedCheck, ...]:
+    """Return the guesses that may stand in for a workflow's tests, or for Django's own.
+
+    Nothing does for pytest, which says nothing where something is not installed: unittest would
+    find a part of the tests, and be content with it.
+    """
+    replaced = chosen.source or _DJANGO in chosen.check.run
+    if not replaced or not _TESTS.search(chosen.subject):
+        return ()
+    return tuple(
+        each
+        for each in candidates
+        if each.subject == chosen.subject
+        and not each.source
+        and each.check.run != chosen.check.run
+        and not ("pytest" in chosen.check.run and "unittest" in each.check.run)
     )
 
 

@@ -40,7 +40,7 @@ from agents.pipelines.stages.quality.results import (
 )
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.pipelines.stages.quality.second_look import look_again, may_look_again
-from agents.pipelines.stages.quality.settle import drop_silent
+from agents.pipelines.stages.quality.settle import settle
 from agents.pipelines.stages.quality.shared_time import (
     SharedTime,
     allow_for,
@@ -85,19 +85,25 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     services, unstarted = await find_running_services(run) if found.checks else ((), ())
     share = describe_share(found.checks, found.source)
     place = CheckedCommit(run.base, shares_time=bool(share))
-    measured, notes = await _measure_whole(run, place, found.checks, services)
-    runs, remarks = drop_silent(found, measured)
-    commands = [each.command for each in runs]
-    checks = [each for each in found.checks if each.run in commands]
-    other = await _measure(run, CheckedCommit(run.merging), checks, services) if run.merging else ()
-    passed = not any(each.failed for each in runs)
+    measured, first = await _measure_whole(run, place, found.checks, services)
+    notes = [*first]
+
+    async def measure(check: RepositoryCheck) -> CheckResult:
+        ended, more = await _measure_whole(run, CheckedCommit(run.base), (check,), services)
+        notes.extend(more)
+        return ended[0]
+
+    settled = await settle(run, found, measured, measure)
+    merging = CheckedCommit(run.merging)
+    other = await _measure(run, merging, settled.checks, services) if run.merging else ()
+    passed = not any(each.failed for each in settled.runs)
     unasked = [each for each in unstarted if passed and is_only_of_compose(each)]
     return Baseline(
-        runs=runs,
+        runs=settled.runs,
         other=other,
         unavailable=found.missing,
-        left_out=found.list_left_out(commands),
-        source=found.source + remarks + share,
+        left_out=settled.left_out,
+        source=found.source + settled.remarks + share,
         setup=setup.model_copy(update={"notes": (*setup.notes, *notes, *unasked)}),
         services=services,
         set_up_for=run.foundation,

@@ -1,36 +1,110 @@
 """Settle which of the found checks count, by what they say of the default branch itself.
 
 A check that could not even tell that the default branch is no worse than itself tells nothing of
-any change. Where it was only added or guessed, others may do without it.
+any change. Where it was only added or guessed, others may do without it. A workflow's `make test`
+that needs what is not here, such as tox or a container, must not hide what could run instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from agents.analysis.check_failures import compare
-from agents.pipelines.stages.quality.find import FoundChecks
-from agents.pipelines.stages.quality.results import COMMAND_LIMIT, CheckResult
+from agents.analysis.languages import find_folder
+from agents.pipelines.stages.quality.find import FoundChecks, find_stand_in
+from agents.pipelines.stages.quality.results import COMMAND_LIMIT, CheckResult, RepositoryCheck
+from agents.run import StageContext
 from agents.text import code_span, one_line
 
 _DROPPED = (
     "; {command} would run all tests, of which its workflows run parts, and is left out: {why}"
 )
+_REPLACED = "; {command} ran no test here, and {other} runs in its place"
+_TASKS = re.compile(r"(?:^|&& )(?:[A-Z_]\w*=\S* )*(?:make|just|task) ")
+
+Measure = Callable[[RepositoryCheck], Awaitable[CheckResult]]
 
 
-def drop_silent(
-    found: FoundChecks, runs: Sequence[CheckResult]
-) -> tuple[tuple[CheckResult, ...], str]:
-    """Return the runs without whole suites that nobody named and that tell nothing; and a remark.
+@dataclass(frozen=True)
+class SettledChecks:
+    """The checks that count, as they ended on the default branch."""
 
-    The parts that workflows run are then all there is, as they are for whoever reads the workflows.
-    """
-    silent = {each.command: compare([each], each).why for each in runs}
-    dropped = [each for each in runs if each.command in found.besides and silent[each.command]]
-    remarks = (
-        _DROPPED.format(
-            command=code_span(one_line(each.command, COMMAND_LIMIT)), why=silent[each.command]
-        )
-        for each in dropped
+    checks: tuple[RepositoryCheck, ...]
+    runs: tuple[CheckResult, ...]
+    remarks: str = ""
+    """What does not count, and why, for people."""
+    left_out: tuple[str, ...] = ()
+    """Commands of workflows that did not run, nor anything that they are part of."""
+
+
+async def settle(
+    run: StageContext, found: FoundChecks, runs: Sequence[CheckResult], measure: Measure
+) -> SettledChecks:
+    """Return what counts; `measure` runs a check on the default branch."""
+    kept: list[tuple[RepositoryCheck, CheckResult]] = []
+    remarks: list[str] = []
+    served: list[str] = []
+    for check, ended in zip(found.checks, runs, strict=True):
+        why = compare([ended], ended).why if check.run in found.besides else ""
+        if why:
+            remarks.append(_DROPPED.format(command=_code(check.run), why=why))
+            continue
+        served.append(check.run)
+        other = _find_other(found, runs, ended)
+        pair = None if other else await _find_next(run, found, ended, measure)
+        if instead := other or (pair and pair[0].run):
+            said = {"command": _code(check.run), "other": _code(instead)}
+            remarks.append(_REPLACED.format_map(said))
+        if not instead or pair:
+            kept.append(pair or (check, ended))
+    return SettledChecks(
+        checks=tuple(check for check, _ in kept),
+        runs=tuple(ended for _, ended in kept),
+        remarks="".join(remarks),
+        left_out=found.list_left_out(served),
     )
-    return tuple(each for each in runs if each not in dropped), "".join(remarks)
+
+
+async def _find_next(
+    run: StageContext, found: FoundChecks, ended: CheckResult, measure: Measure
+) -> tuple[RepositoryCheck, CheckResult] | None:
+    """Return the next check of the same subject, where this one said nothing and that one does."""
+    if not _is_silent(ended):
+        return None
+    check = await find_stand_in(run, found, ended.command)
+    if check is None:
+        return None
+    other = await measure(check)
+    return None if compare([other], other).why else (check, other)
+
+
+def _find_other(found: FoundChecks, runs: Sequence[CheckResult], ended: CheckResult) -> str:
+    """Return another check that runs the tests there, where this one is a task that says nothing.
+
+    What a task runs, nobody can tell: in a repository of Go it is Go's tests.
+    """
+    if not (_TASKS.search(ended.command) and _is_silent(ended)):
+        return ""
+    folder = find_folder(ended.command)
+    others = (
+        each.command
+        for each in runs
+        if each.failures.of_tests
+        and each.command in found.families
+        and find_folder(each.command) == folder
+        and not (_is_silent(each) or compare([each], each).why)
+    )
+    return next(others, "")
+
+
+def _is_silent(ended: CheckResult) -> bool:
+    """Return whether no test ran, as far as anybody can tell, and nothing was told of any."""
+    if ended.stopped or not ended.failures.of_tests:
+        return False
+    return ended.failures.ran == 0 or bool(ended.exit_code and not ended.failures.programs)
+
+
+def _code(command: str) -> str:
+    return code_span(one_line(command, COMMAND_LIMIT))

@@ -27,6 +27,21 @@ def test_tox_and_nox_stand_between():
 
 
 @pytest.mark.parametrize(
+    ("more", "first"),
+    [
+        ({}, "python3 manage.py test"),
+        ({"pyproject.toml": "[tool.ruff]\n"}, "python3 manage.py test"),
+        ({"pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = a.settings\n"}, "python3 -m pytest -q"),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest -q"),
+        ({"requirements-dev.txt": "pytest-django>=4\n"}, "python3 -m pytest -q"),
+        ({"conftest.py": ""}, "python3 -m pytest -q"),
+    ],
+)
+def test_djangos_own_tests_come_first_where_nothing_says_that_pytest_runs_them(more, first):
+    assert detect_commands(["manage.py", "shop/tests.py", *more], more)[0] == first
+
+
+@pytest.mark.parametrize(
     ("path", "text", "expected"),
     [
         ("pyproject.toml", "[tool.ruff]\nline-length = 90", "ruff check ."),

@@ -91,3 +91,66 @@ async def test_checks_that_people_chose_decide_for_all_folders(measured):
 
     quality = await measured({**BACKEND, **policy}, {}, added)
     assert quality.verdict == "no worse"
+
+
+NO_TOX = (2, "make: tox: No such file or directory\nmake: *** [Makefile:2: test] Error 127")
+
+
+@pytest.mark.parametrize("command", ["make test", "just test", "task test"])
+async def test_a_task_that_cannot_work_here_does_not_hide_the_tests_that_can(measured, command):
+    files = {CI: write_workflow(command), **FILES}
+    quality = await measured(files, {command: NO_TOX, WHOLE: GREEN})
+
+    assert [each.command for each in quality.runs] == [WHOLE]
+    assert quality.verdict == "no worse"
+    said = f"; `{command}` ran no test here, and `{WHOLE}` runs in its place"
+    assert said in quality.baseline.source
+
+
+async def test_a_task_stays_where_nothing_else_says_anything(measured):
+    files = {CI: write_workflow("make test"), **FILES}
+    quality = await measured(files, {"make test": NO_TOX, WHOLE: SILENT})
+
+    assert [each.command for each in quality.runs] == ["make test"]
+    assert quality.verdict == "unknown"
+
+
+async def test_a_task_that_tells_what_fails_is_kept(measured):
+    files = {CI: write_workflow("make test"), **FILES}
+    quality = await measured(files, {"make test": (1, RED), WHOLE: GREEN})
+
+    assert [each.command for each in quality.runs] == ["make test"]
+
+
+async def test_a_languages_own_tests_stand_in_for_a_task(measured):
+    files = {CI: write_workflow("make test"), "package.json": '{"scripts": {"test": "jest"}}'}
+    jest = (0, "Test Suites: 1 passed, 1 total\nTests:       2 passed, 2 total\n")
+    quality = await measured(files, {"make test": NO_TOX, 'npm run --silent test "$@"': jest})
+
+    assert [each.command for each in quality.runs] == ["npm run --silent test"]
+    assert quality.verdict == "no worse"
+
+
+async def test_unittest_never_stands_in_for_pytest(measured):
+    unit = "python3 -m unittest -q"
+    ends = {
+        WHOLE: (4, "error: unrecognized arguments: --cov"),
+        unit: (0, "Ran 1 test in 0.1s\n\nOK"),
+    }
+    quality = await measured(
+        {CI: write_workflow("pytest"), **FILES}, {"pytest": ends[WHOLE], **ends}
+    )
+
+    assert [each.command for each in quality.runs] == ["pytest"]
+    assert quality.verdict == "unknown"
+
+
+async def test_pytest_stands_in_for_djangos_own_tests_where_these_are_none(measured):
+    own = "python3 manage.py test"
+    files = {"manage.py": "import django", **FILES}
+    none = (0, "Found 0 test(s).\nRan 0 tests in 0.0s\n\nOK\n")
+
+    quality = await measured(files, {own: none, WHOLE: GREEN})
+    assert [each.command for each in quality.runs] == [WHOLE]
+    quality = await measured(files, {own: (0, "Ran 3 tests in 0.1s\n\nOK\n")})
+    assert [each.command for each in quality.runs] == [own]
