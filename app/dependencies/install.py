@@ -61,6 +61,7 @@ _SECOND_WAY = (
 _LEFT_OUT = (
     "`{name}` is left out: no index that is in reach has it as the repository's files ask for it."
 )
+_NEEDLESS = "{problem} No check of the repository needs that, so it is held against nothing."
 _MOST_UNAVAILABLE = 8
 _MOST_CHANGED = 50  # files that are named
 _WORTH_A_TRY = 2.0  # seconds that have to be left
@@ -113,10 +114,13 @@ class _Record:
         """Return the seconds that are left for all recipes."""
         return self.until - time.monotonic()
 
-    def add_problems(self, outcome: _Outcome) -> None:
-        """Keep what went wrong, each thing once."""
+    def add_problems(self, recipe: InstallRecipe, outcome: _Outcome) -> None:
+        """Keep what went wrong, each thing once; of what no check needs, nothing is missing."""
         new = dict.fromkeys((*outcome.problems, *outcome.left_out))
-        self.problems += [each for each in new if each not in self.problems]
+        if recipe.needless:
+            self.notes += [_NEEDLESS.format(problem=each) for each in new]
+        else:
+            self.problems += [each for each in new if each not in self.problems]
 
     def add_way(self, recipe: InstallRecipe) -> None:
         """Keep whether lock files name what this way of installing installs."""
@@ -256,12 +260,12 @@ class Builder:
             if outcome.out_of_time and waiting > 1:
                 stopped.append((recipe, outcome))
             else:
-                record.add_problems(outcome)
+                record.add_problems(recipe, outcome)
         for number, (recipe, outcome) in enumerate(stopped):
             seconds = record.left / (len(stopped) - number)
             if seconds > _WORTH_A_TRY:
                 outcome = await self._follow(tree, recipe, record, seconds)  # noqa: PLW2901 the last one counts
-            record.add_problems(outcome)
+            record.add_problems(recipe, outcome)
 
     async def _follow(
         self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record, seconds: float

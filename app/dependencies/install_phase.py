@@ -18,7 +18,8 @@ from pathlib import Path
 
 import structlog
 
-from agents.analysis.languages import InstallPlan, list_read_paths, make_plan
+from agents.analysis.languages import InstallPlan, list_read_paths
+from agents.analysis.needed_setup import plan_setup
 from agents.analysis.repository_files import LONGEST, RepositoryFiles
 from agents.analysis.toolchains import list_version_files
 from agents.errors import ConfigError, RunError, ToolError, TransientError
@@ -274,7 +275,7 @@ class RunSetUp:
             read = await asyncio.to_thread(list_read_paths, blobs)
             texts = {path: await self._text(base, path) for path in read}
             files = RepositoryFiles(frozenset(blobs), texts)
-            plan = await asyncio.to_thread(make_plan, files, policy)
+            plan = await asyncio.to_thread(plan_setup, files, policy)
             origins = await self._all.origins(plan.tools) if plan.recipes else ()
             key = self._key(blobs, plan, [*origins, (await self._choose(base)).key])
             self._plans[about] = (plan, key)
@@ -310,6 +311,8 @@ class RunSetUp:
             [way.commands for way in plan.ways],
             [(path, blobs[path]) for path in decisive],
         ]
+        if needless := [number for number, each in enumerate(plan.recipes) if each.needless]:
+            parts.append(needless)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
     async def _text(self, base: str, path: str) -> str:

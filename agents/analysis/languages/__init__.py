@@ -7,6 +7,7 @@ from agents.analysis.languages.checked import (
     find_unchecked,
     list_manifests,
     list_touched,
+    name_language,
 )
 from agents.analysis.languages.python import CAN_MAKE_VENV, MAKE_VENV, place_venv
 from agents.analysis.languages.recipe import TOOLS, VENV, InstallRecipe, SuggestedCheck
@@ -38,5 +39,6 @@ __all__ = [
     "list_touched",
     "list_venvs",
     "make_plan",
+    "name_language",
     "place_venv",
 ]

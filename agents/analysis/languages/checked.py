@@ -61,6 +61,11 @@ class NamedCommand:
     command: str
 
 
+def name_language(check: str) -> str:
+    """Return the language whose projects a check of that name looks at; empty for others."""
+    return _KINDS.get(check.split(maxsplit=1)[0] if check else "", "")
+
+
 def list_touched(changed: Iterable[str], files: RepositoryFiles) -> list[str]:
     """Return the project folders that these files belong to, but for prose and settings."""
     projects = _find_manifests(files)
@@ -154,7 +159,7 @@ def _looks_at(check: NamedCommand, folder: str, files: RepositoryFiles) -> bool:
     if _FOR_ALL.search(check.command):
         return True
     below = folder[len(place) :].lstrip("/")
-    kind = _KINDS.get(check.name.split(maxsplit=1)[0] if check.name else "", "")
+    kind = name_language(check.name)
     languages = [each for each in _list_languages(folder, files) if each.name == kind]
     above = files.narrow_to(place)
     if kind == "JavaScript" and languages:

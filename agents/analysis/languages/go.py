@@ -17,8 +17,11 @@ from agents.analysis.repository_files import RepositoryFiles
 
 
 def make_go_recipe(files: RepositoryFiles) -> InstallRecipe | None:
-    """Return how to fetch the modules of a Go project."""
-    if not files.paths & {"go.mod", "go.work"}:
+    """Return how to fetch the modules of a Go project; those that it vendors, Go takes from there.
+
+    https://go.dev/ref/mod#vendoring
+    """
+    if not files.paths & {"go.mod", "go.work"} or "vendor/modules.txt" in files.paths:
         return None
     decides = files.match_paths(r"(.*/)?go\.(mod|sum)|go\.work(\.sum)?")
     return make_recipe("Go", "go", ["go mod download"], decides, locked=True)

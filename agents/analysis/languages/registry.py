@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from agents.analysis.languages import c_family, javascript, jvm, python
@@ -107,17 +107,31 @@ def list_read_paths(paths: Iterable[str]) -> list[str]:
     return [*list_texts_to_read(listed, LANGUAGES), *workflows[:MOST_WORKFLOWS]]
 
 
-def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
-    """Return the plan; without recipes there is nothing to install."""
+def _need_all(_: Project) -> bool:
+    return True
+
+
+def make_plan(
+    files: RepositoryFiles, policy: Policy, is_needed: Callable[[Project], bool] = _need_all
+) -> InstallPlan:
+    """Return the plan; without recipes there is nothing to install.
+
+    `is_needed`: tells whether any check is about a project.
+    """
     setup = policy.setup
     if setup.run is not None:
         own = (_make_policy_recipe(setup.run, files),) if setup.run else ()
         return InstallPlan(own, f"`{POLICY_PATH}`", setup.timeout, watched=True)
     found = find_projects(files, LANGUAGES)
     wanted = list_ci_tools(files)
-    made = ((each.folder, each.language.recipe(each.files)) for each in found.projects)
+    made = ((each, each.language.recipe(each.files)) for each in found.projects)
     recipes = [
-        _place_recipe(add_ci_tools(recipe, wanted), folder) for folder, recipe in made if recipe
+        replace(
+            _place_recipe(add_ci_tools(recipe, wanted), each.folder),
+            needless=not is_needed(each),
+        )
+        for each, recipe in made
+        if recipe
     ]
     if wanted and not any(each.kind.startswith(python.PYTHON.name) for each in recipes):
         recipes.append(make_tools_recipe(files, wanted))

@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from agents.analysis.known_packages import list_known_paths, read_known_packages
-from agents.analysis.languages import InstallPlan, list_read_paths, make_plan
+from agents.analysis.languages import InstallPlan, list_read_paths
+from agents.analysis.needed_setup import plan_setup
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.toolchains import list_version_files
 from agents.analysis.toolchains.version_files import READERS as VERSION_FILES
@@ -84,7 +85,7 @@ async def _plan(run: StageContext, commit: str) -> InstallPlan:
     paths = frozenset(await run.ports.source.files(commit))
     read = await asyncio.to_thread(list_read_paths, paths)
     files = RepositoryFiles(paths, await run.read_texts(commit, read))
-    return await asyncio.to_thread(make_plan, files, await run.policy())
+    return await asyncio.to_thread(plan_setup, files, await run.policy())
 
 
 async def _find_objection(run: StageContext, commit: str, decisive: Sequence[str]) -> str:

@@ -32,8 +32,15 @@ async def find_unchecked_folders(
     touched = await asyncio.to_thread(list_touched, changed, bare)
     if not touched:
         return ()
-    listed = await asyncio.to_thread(list_read_paths, paths)
-    read = {*listed, *await asyncio.to_thread(list_manifests, touched, bare)}
-    files = RepositoryFiles(paths, await run.read_texts(commit, sorted(read)))
+    files = await _read_files(run, bare, touched, commit)
     checks = [NamedCommand(each.name, each.command) for each in baseline.runs]
     return await asyncio.to_thread(find_unchecked, touched, checks, files)
+
+
+async def _read_files(
+    run: StageContext, bare: RepositoryFiles, touched: Sequence[str], commit: str
+) -> RepositoryFiles:
+    """Return the files with the texts of settings, and of the manifests in those folders."""
+    listed = await asyncio.to_thread(list_read_paths, bare.paths)
+    read = {*listed, *await asyncio.to_thread(list_manifests, touched, bare)}
+    return RepositoryFiles(bare.paths, await run.read_texts(commit, sorted(read)))

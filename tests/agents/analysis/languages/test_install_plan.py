@@ -319,3 +319,8 @@ def test_a_project_in_a_folder_has_them_in_its_own_environment():
 
     assert recipe.commands[-1].startswith("cd api && export PATH=/setup/venvs/api/bin:$PATH && ")
     assert recipe.commands[-1].endswith("uv pip install ruff || true")
+
+
+def test_modules_that_go_vendors_are_not_fetched():
+    assert commands("go.mod") == ["go mod download"]
+    assert commands("go.mod", "vendor/modules.txt") == []

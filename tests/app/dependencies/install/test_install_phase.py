@@ -97,7 +97,8 @@ async def test_two_runs_at_once_build_it_once(ground):
 
 
 async def test_a_failure_is_said_and_keeps_the_other_recipes_from_nothing(ground):
-    ground.commit({"package.json": '{"dependencies": {"b": "1"}}', "App.csproj": "<Project/>"})
+    package = '{"dependencies": {"b": "1"}, "scripts": {"test": "b"}}'
+    ground.commit({"package.json": package, "App.csproj": "<Project/>"})
 
     result, tree = await ground.run(policy=Policy())
 

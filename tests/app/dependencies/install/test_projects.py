@@ -119,6 +119,15 @@ async def test_a_slow_recipe_does_not_take_the_time_of_the_others(ground):
     assert manifest.home == ("quick",)
 
 
+async def test_what_no_check_needs_is_told_and_not_missing(ground):
+    gems = recipe("Ruby", "exit 7", needless=True)
+    manifest = await build(ground, recipe("a", "exit 3"), gems, timeout=30)
+
+    assert [each[:9] for each in manifest.result.problems] == ["`exit 3` "]
+    [note] = manifest.result.notes
+    assert note.startswith("`exit 7` ended with exit code 7. No check of the repository needs that")
+
+
 async def test_what_a_second_way_installs_is_no_longer_what_the_lock_names(ground):
     second = recipe("a", "true")
     first = recipe("a", "echo 'error: x is not in sync' >&2; exit 2", locked=True, otherwise=second)
