@@ -51,6 +51,9 @@ _KINDS = {
     **dict.fromkeys(("tests", "lint", "types"), "Python"),
 }
 """The first word of a check's name: the language whose projects it looks at."""
+_SPLIT = ("PHP", "Ruby")
+"""Languages whose packages are cut out of one repository: without tests of their own, their tests
+are those of the whole."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,9 @@ def find_unchecked(
     touched: Iterable[str], checks: Sequence[NamedCommand], files: RepositoryFiles
 ) -> tuple[str, ...]:
     """Return the folders among these that no check looks at: neither there, nor from above."""
+    found = [_Folder(each, files.narrow_to(each), files) for each in touched]
     return tuple(
-        folder
-        for folder in touched
-        if _is_project(folder, files) and not any(_looks_at(c, folder, files) for c in checks)
+        each.path for each in found if each.is_project() and not any(map(each.is_checked, checks))
     )
 
 
@@ -121,14 +123,6 @@ def _may_be_project(folder: str) -> bool:
     )
 
 
-def _is_project(folder: str, files: RepositoryFiles) -> bool:
-    """Return whether it is one of the maintainers'; examples are where they check themselves."""
-    if not any(map(_OWN_IF_CHECKED.fullmatch, folder.split("/"))):
-        return True
-    view = files.narrow_to(folder)
-    return any(each.checks(view) for each in _list_languages(folder, files))
-
-
 def _find_nearest(path: str, folders: Iterable[str]) -> str | None:
     known = set(folders)
     folder = posixpath.dirname(path)
@@ -137,36 +131,59 @@ def _find_nearest(path: str, folders: Iterable[str]) -> str | None:
     return folder if folder in known else None
 
 
-def _list_languages(folder: str, files: RepositoryFiles) -> list[Language]:
-    start = f"{folder}/" if folder else ""
-    return [
-        each
-        for each in LANGUAGES
-        if any(
-            path.startswith(start) and re.fullmatch(each.manifests, path[len(start) :])
-            for path in files.paths
-        )
-    ]
+@dataclass(frozen=True)
+class _Folder:
+    """A folder with manifests."""
+
+    path: str
+    own: RepositoryFiles
+    """Its files, as if it was the root."""
+    all: RepositoryFiles
+
+    @property
+    def languages(self) -> list[Language]:
+        """Return those that have a manifest there."""
+        names = [path for path in self.own.paths if "/" not in path]
+        return [e for e in LANGUAGES if any(re.fullmatch(e.manifests, name) for name in names)]
+
+    def is_project(self) -> bool:
+        """Return whether it is one of the maintainers'; examples are where they are checked."""
+        example = any(map(_OWN_IF_CHECKED.fullmatch, self.path.split("/")))
+        return not example or any(each.checks(self.own) for each in self.languages)
+
+    def is_checked(self, check: NamedCommand) -> bool:
+        """Return whether the check looks at what lies there."""
+        place = find_folder(check.command)
+        if place == self.path:
+            return True
+        if place and not self.path.startswith(f"{place}/"):
+            return False
+        if _FOR_ALL.search(check.command):
+            return True
+        kind = name_language(check.name)
+        language = next((each for each in self.languages if each.name == kind), None)
+        return language is not None and self._is_below(language, place, check.command)
+
+    def _is_below(self, language: Language, place: str, command: str) -> bool:
+        """Return whether a check of its language further up looks at it."""
+        above, below = self.all.narrow_to(place), self.path[len(place) :].lstrip("/")
+        if language.name == "JavaScript":
+            return _reaches(command, above, below)
+        if language.name == "Python":
+            return _reads(command, above, below)
+        if language.name in _SPLIT:
+            return not language.checks(self.own)
+        return _covers(language, above, below)
 
 
-def _looks_at(check: NamedCommand, folder: str, files: RepositoryFiles) -> bool:
-    """Return whether the check looks at what lies in that folder."""
-    place = find_folder(check.command)
-    if place == folder:
+def _covers(language: Language, above: RepositoryFiles, below: str) -> bool:
+    """Return whether a project takes care of that folder, be it as a member of a member."""
+    if language.covers(above, below):
         return True
-    if place and not folder.startswith(f"{place}/"):
-        return False
-    if _FOR_ALL.search(check.command):
-        return True
-    below = folder[len(place) :].lstrip("/")
-    kind = name_language(check.name)
-    languages = [each for each in _list_languages(folder, files) if each.name == kind]
-    above = files.narrow_to(place)
-    if kind == "JavaScript" and languages:
-        return _reaches(check.command, above, below)
-    if kind == "Python" and languages:
-        return _reads(check.command, above, below)
-    return any(each.covers(above, below) for each in languages)
+    between = posixpath.dirname(below)
+    while between and not language.covers(above.narrow_to(between), below[len(between) + 1 :]):
+        between = posixpath.dirname(between)
+    return bool(between) and _covers(language, above, between)
 
 
 def _reaches(command: str, above: RepositoryFiles, below: str) -> bool:

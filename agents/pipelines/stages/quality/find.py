@@ -28,6 +28,7 @@ from agents.analysis.services import Service, find_services, list_service_paths
 from agents.pipelines.stages.quality.results import BY_POLICY, RepositoryCheck
 from agents.ports import WorkTree
 from agents.run import StageContext
+from agents.text import code_span
 
 SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
@@ -134,7 +135,7 @@ async def find_checks(run: StageContext) -> FoundChecks:
     stand_ins = {e.check.run: _list_stand_ins(e, candidates) for e in choice.whole.values()}
     left_out = await asyncio.to_thread(list_left_out, files)
     remarks = [_LEFT_OUT.format(count=len(left_out))] if left_out else []
-    if unused := [f"`{each.check.run}`" for each in gone if _is_guessed_linter(each)]:
+    if unused := [code_span(each.check.run) for each in gone if _is_guessed_linter(each)]:
         remarks.append(_NOT_HERE.format(commands=", ".join(unused)))
     if HOOKS in files.paths and HOOKS_SUBJECT not in choice.whole:
         remarks.append(_NO_HOOKS)

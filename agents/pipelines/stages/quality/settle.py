@@ -19,7 +19,8 @@ from agents.run import StageContext
 from agents.text import code_span, one_line
 
 _DROPPED = (
-    "; {command} would run all tests, of which its workflows run parts, and is left out: {why}"
+    "; {command} would run all tests, of which its workflows run parts, and is left out, since it"
+    " could tell nothing of the default branch itself"
 )
 _REPLACED = "; {command} ran no test here, and {other} runs in its place"
 _TASKS = re.compile(r"(?:^|&& )(?:[A-Z_]\w*=\S* )*(?:make|just|task) ")
@@ -47,13 +48,12 @@ async def settle(
     remarks: list[str] = []
     served: list[str] = []
     for check, ended in zip(found.checks, runs, strict=True):
-        why = compare([ended], ended).why if check.run in found.besides else ""
-        if why:
-            remarks.append(_DROPPED.format(command=_code(check.run), why=why))
+        if check.run in found.besides and compare([ended], ended).why:
+            remarks.append(_DROPPED.format(command=_code(check.run)))
             continue
         served.append(check.run)
-        other = _find_other(found, runs, ended)
-        pair = None if other else await _find_next(run, found, ended, measure)
+        pair = await _find_next(run, found, ended, measure)
+        other = "" if pair else _find_other(found, runs, ended)
         if instead := other or (pair and pair[0].run):
             said = {"command": _code(check.run), "other": _code(instead)}
             remarks.append(_REPLACED.format_map(said))
@@ -83,9 +83,9 @@ async def _find_next(
 def _find_other(found: FoundChecks, runs: Sequence[CheckResult], ended: CheckResult) -> str:
     """Return another check that runs the tests there, where this one is a task that says nothing.
 
-    What a task runs, nobody can tell: in a repository of Go it is Go's tests.
+    What a task runs, nobody can tell: in a repository of Go alone it is Go's tests.
     """
-    if not (_TASKS.search(ended.command) and _is_silent(ended)):
+    if not (_TASKS.search(ended.command) and _is_silent(ended)) or found.stand_ins[ended.command]:
         return ""
     folder = find_folder(ended.command)
     others = (

@@ -97,6 +97,21 @@ def test_a_check_from_above_counts_where_its_tool_looks_below():
     assert look(["web/a.js"], [("tests", "make test")], {"web/package.json": WEB}) == ()
 
 
+def test_members_of_members_and_packages_that_are_cut_out_are_checked_from_above():
+    poms = {
+        "pom.xml": "<module>a</module>",
+        "a/pom.xml": "<module>b</module>",
+        "a/b/pom.xml": "",
+        "c/pom.xml": "",
+    }
+    assert look(["a/b/A.java", "c/C.java"], [("maven tests", "mvn verify")], poms) == ("c",)
+    composer = {"composer.json": "{}", "src/Support/composer.json": "{}"}
+    phpunit = ("php tests", "vendor/bin/phpunit")
+    assert look(["src/Support/A.php"], [phpunit], composer) == ()
+    own = ("src/Support/phpunit.xml.dist", "src/Support/tests/ATest.php")
+    assert look(["src/Support/A.php"], [phpunit], composer, *own) == ("src/Support",)
+
+
 @pytest.mark.parametrize("folder", ["docs", "examples/app", "tests/fixtures/app", "vendor/x"])
 def test_documentation_examples_and_fixtures_count_as_the_project_around_them(folder):
     texts = {"pyproject.toml": "", f"{folder}/package.json": WEB}

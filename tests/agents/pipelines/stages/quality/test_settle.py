@@ -47,7 +47,7 @@ async def test_a_whole_suite_that_tells_nothing_blocks_no_change_whose_parts_pas
     assert [each.command for each in quality.runs] == ["pytest tests/unit"]
     assert quality.verdict == "no worse"
     assert (
-        f"`{WHOLE}` would run all tests, of which its workflows run parts, and is left out: "
+        f"`{WHOLE}` would run all tests, of which its workflows run parts, and is left out, "
         in (quality.baseline.source)
     )
 
@@ -129,6 +129,18 @@ async def test_a_languages_own_tests_stand_in_for_a_task(measured):
 
     assert [each.command for each in quality.runs] == ["npm run --silent test"]
     assert quality.verdict == "no worse"
+
+
+async def test_tests_of_another_language_do_not_hide_that_those_of_a_task_do_not_run(measured):
+    files = {
+        CI: write_workflow("make test"),
+        "package.json": '{"scripts": {"test": "jest"}}',
+        **FILES,
+    }
+    jest = (0, "Test Suites: 1 passed, 1 total\nTests:       2 passed, 2 total\n")
+    ends = {"make test": NO_TOX, WHOLE: SILENT, 'npm run --silent test "$@"': jest}
+
+    assert (await measured(files, ends)).verdict == "unknown"
 
 
 async def test_unittest_never_stands_in_for_pytest(measured):
