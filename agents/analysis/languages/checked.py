@@ -38,6 +38,7 @@ _NO_CODE = re.compile(
 _DOCUMENTS = re.compile(r"docs?|\..+")
 _OWN_IF_CHECKED = re.compile(r"examples?|samples?|demos|external|subprojects|deps")
 _FOR_ALL = re.compile(r"(?:^|&& )(?:\w+=\S+ )*(?:make|just|task|tox|nox|pre-commit|cmake|meson)\b")
+"""Tasks and builds are the maintainers' own way to check all that lies below."""
 _KINDS = {
     "npm": "JavaScript",
     "go": "Go",
@@ -118,7 +119,9 @@ def _find_manifests(files: RepositoryFiles) -> dict[str, list[str]]:
 def _may_be_project(folder: str) -> bool:
     parts = folder.split("/") if folder else []
     return not any(
-        part[:1] == "." or (NOT_OURS.fullmatch(part) and not _OWN_IF_CHECKED.fullmatch(part))
+        part[:1] == "."
+        or "{{" in part
+        or (NOT_OURS.fullmatch(part) and not _OWN_IF_CHECKED.fullmatch(part))
         for part in parts
     )
 

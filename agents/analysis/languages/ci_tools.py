@@ -81,5 +81,5 @@ def _list_installs(recipe: InstallRecipe, wanted: dict[str, str]) -> Iterator[st
 def _split(words: str) -> list[str]:
     try:
         return shlex.split(words)
-    except ValueError:
-        return []
+    except ValueError:  # the quote that ends the whole line in YAML
+        return [word.strip("'\"") for word in words.split()]

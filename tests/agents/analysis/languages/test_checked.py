@@ -112,7 +112,9 @@ def test_members_of_members_and_packages_that_are_cut_out_are_checked_from_above
     assert look(["src/Support/A.php"], [phpunit], composer, *own) == ("src/Support",)
 
 
-@pytest.mark.parametrize("folder", ["docs", "examples/app", "tests/fixtures/app", "vendor/x"])
+@pytest.mark.parametrize(
+    "folder", ["docs", "examples/app", "tests/fixtures/app", "vendor/x", "{{name}}"]
+)
 def test_documentation_examples_and_fixtures_count_as_the_project_around_them(folder):
     texts = {"pyproject.toml": "", f"{folder}/package.json": WEB}
     assert look([f"{folder}/a.js"], [PYTEST], texts) == ()

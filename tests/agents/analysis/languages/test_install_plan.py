@@ -299,7 +299,7 @@ def test_well_known_tools_that_workflows_install_by_name_are_there_for_their_che
 
 
 def test_they_cost_nothing_of_what_a_lock_file_names():
-    [recipe] = plan(["uv.lock", "pyproject.toml"], {CI: "run: pip install flake8"}).recipes
+    [recipe] = plan(["uv.lock", "pyproject.toml"], {CI: 'run: "pip install flake8"'}).recipes
 
     assert recipe.commands[-1] == f"{write_install('flake8', 'uv pip')} || true"
     assert recipe.instead.commands[-1] == recipe.commands[-1]
