@@ -85,7 +85,8 @@ def _find_other(found: FoundChecks, runs: Sequence[CheckResult], ended: CheckRes
 
     What a task runs, nobody can tell: in a repository of Go alone it is Go's tests.
     """
-    if not (_TASKS.search(ended.command) and _is_silent(ended)) or found.stand_ins[ended.command]:
+    silent = _TASKS.search(ended.command) and _is_silent(ended)
+    if not silent or found.stand_ins.get(ended.command):
         return ""
     folder = find_folder(ended.command)
     others = (

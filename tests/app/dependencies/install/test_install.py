@@ -99,7 +99,9 @@ async def test_what_no_index_has_keeps_nothing_else_away_and_is_said(ground, ind
         served.page(f"/files/{name}", data)
         served.page(f"/simple/{package.replace('_', '-')}/", f'<a href="/files/{name}">{name}</a>')
     ground.indexes(PIP_INDEX_URL=f"{served.url}/simple")
-    ground.commit({"requirements.txt": "acme-private>=3\nnot-there\ndemo-dep==1.0\n"})
+    checked = "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: mypy .}]}}\n"
+    needs = "acme-private>=3\nnot-there\ndemo-dep==1.0\n"
+    ground.commit({"requirements.txt": needs, ".github/workflows/ci.yml": checked})
 
     result, tree = await ground.run(policy=DETECT)
 
