@@ -220,7 +220,8 @@ async def test_who_makes_and_who_judges_the_change_know_the_checks_and_what_peop
     assert "# Evaluate" in told
     for heading, text in told.items():
         assert "delete the tests" not in text
-        assert ("- check: passed" in text) == (heading != "# Triage"), heading
+        assert ("- check: passed, in" in text) == heading.startswith("# Implement"), heading
+    assert "- check passed before the change and passed with it: no worse" in told["# Evaluate"]
 
 
 async def test_instructions_of_touched_folders_are_told_after_those_of_the_whole(
