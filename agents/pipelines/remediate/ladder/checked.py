@@ -35,7 +35,7 @@ def check(
         *_files(context, changed),
         *_vulnerable(context, after),
         *_too_far(context, moves),
-        *_churn(context, moves),
+        *_churn(context, after, moves),
         *origins(context.before, after),
         *integrity(context.before, after),
     ]
@@ -113,13 +113,33 @@ def _too_far(context: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
             yield f"It would move {way}: another major version."
 
 
-def _churn(context: ClimbContext, moves: Collection[Move]) -> Iterator[str]:
-    forced = [move.name for move in moves if move.forced]
+def _churn(context: ClimbContext, after: Locked, moves: Collection[Move]) -> Iterator[str]:
+    meant = {context.name, *(move.name for move in moves if not move.forced)}
+    both = (context.before, after)
+    forced = [move.name for move in moves if move.forced and not _is_part(move.name, meant, both)]
     if len(forced) > context.terms.churn:
         yield (
             f"{len(forced)} other packages would move, come or go, more than "
             f"{context.terms.churn}: {_join_names(forced)}."
         )
+
+
+def _is_part(name: str, meant: Collection[str], both: Collection[Locked]) -> bool:
+    """Return whether nothing but what was meant to move needs a package, before and after.
+
+    So it is with a package's builds for each platform: they come and go with it.
+    """
+    if any(locked.find_requirements(name) for locked in both):
+        return False
+    parents_of_each = [
+        [locked.by_key.get(key) for key in locked.needed_by_of(entry)]
+        for locked in both
+        for entry in locked.by_name.get(name, ())
+    ]
+    return all(
+        parents and all(each and not each.own and each.name in meant for each in parents)
+        for parents in parents_of_each
+    )
 
 
 def _evidence(
