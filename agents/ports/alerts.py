@@ -62,6 +62,8 @@ class OtherPull(Frozen):
     """Login, such as `dependabot[bot]`."""
     own: bool = False
     """Fettle opened it."""
+    draft: bool = False
+    """People are to look at it before it may be merged."""
     foreign: bool = False
     """Its head is in another repository: a bot's never is."""
     of_package: bool = True

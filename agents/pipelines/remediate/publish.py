@@ -131,7 +131,10 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         run.summarize("its alerts were closed meanwhile")
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
     draft = not work.verified or await _is_draft_by_policy(run, work)
-    renewed = None if draft or request.branch else next(iter(work.replaced), None)
+    if draft:  # beside it, what may be merged as it is stays
+        drafts = tuple(each for each in work.earlier if each.draft)
+        work = work.model_copy(update={"earlier": drafts})
+    renewed = None if request.branch else next(iter(work.replaced), None)
     name = request.branch or (
         renewed.branch if renewed else await run.new_branch(*branch_words(request), run.mark)
     )
@@ -161,12 +164,9 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
 async def _tell_replaced(
     run: StageContext, work: Work, pull_request: PullRequest, renewed: OtherPull | None
 ) -> None:
-    """Say on a pull request that it was made anew, and close others that it has all of.
-
-    Beside a draft they stay as they are.
-    """
+    """Say on a pull request that it was made anew, and close others that it has all of."""
     alerts = run.ports.alerts
-    if alerts is None or pull_request.draft or not pull_request.number:
+    if alerts is None or not pull_request.number:
         return
     if renewed is not None:
         at = one_line(run.base[:10], 10)

@@ -22,6 +22,8 @@ PAGES = 10
 """Pages of a hundred open pull requests each, newest first."""
 MOST = 10
 """Pull requests about one package whose pushes are looked at."""
+MOST_BESIDE = 100
+"""Fettle's own about other packages of the folder, which are looked at as well."""
 WEB = 19_864_447
 """The account of GitHub's pages, which commits in the name of others."""
 
@@ -78,7 +80,8 @@ class CompetingPullRequests:
             async for pull in client.getiter(PULLS, where, pages=PAGES):
                 if (other := await self._read_one(client, pull, own, sought)) is not None:
                     found.append(other)
-                if len(found) == MOST:
+                about = sum(each.of_package for each in found)
+                if about == MOST or len(found) - about == MOST_BESIDE:
                     break
         except TooManyPages:  # what is older than a thousand others nobody is at any more
             pass
@@ -138,6 +141,7 @@ class CompetingPullRequests:
             head=pull["head"]["sha"],
             base=pull["base"]["ref"],
             author=author.get("login", ""),
+            draft=bool(pull.get("draft")),
             pushed_by=await self._pushed_by(client, pull),
             **more,
         )

@@ -257,6 +257,39 @@ async def test_beside_a_draft_the_earlier_one_stays_as_it_is(several):
     assert place.world.alerts.closed_pulls == []
 
 
+async def test_a_draft_of_its_own_is_made_anew_as_a_draft_and_not_doubled(several):
+    place = several(advisories=[alert("< 4.0.0")], files=require(jinja2=["3.1.3"]))
+    place.world.source.base = place.branch(
+        "main", {"lock.json": lock(**BEFORE | {"click": "9.0.0"})}, subject="Update click"
+    )
+    ready = make_own(place, 11, (5,)).model_copy(update={"of_package": True})
+    drafts = [make_own(place, n, (5,), jinja2="4.0.0") for n in (13, 12)]
+    drafts = [each.model_copy(update={"of_package": True, "draft": True}) for each in drafts]
+    place.world.alerts.pulls = (*drafts, ready)
+
+    outcome = await place.run(skip_verify=True)
+
+    assert place.pull.draft
+    assert list(place.pushed) == [drafts[0].branch]
+    assert outcome.text.startswith("Made anew: draft pull request")
+    assert (13, "renewed") in place.world.alerts.said
+    assert place.world.alerts.closed_pulls == [12], "what may be merged as it is stays"
+
+
+async def test_a_draft_that_people_have_pushed_to_is_left_to_them(several):
+    place = several(advisories=[alert("< 4.0.0")], files=require(jinja2=["3.1.3"]))
+    files = {"lock.json": lock(**BEFORE | {"click": "9.0.0"})}
+    theirs = make_own(place, 12, (5,), jinja2="4.0.0").model_copy(
+        update={"of_package": True, "draft": True, "pushed_by": ("mara",)}
+    )
+    place.world.source.base = place.branch("main", files, subject="Update click")
+    place.world.alerts.pulls = (theirs,)
+
+    outcome = await place.run(skip_verify=True)
+
+    assert (outcome.kind, place.pushed) == ("covered", {})
+
+
 @pytest.mark.parametrize(("moved", "kind"), [(True, "pull_request"), (False, "covered")])
 async def test_its_own_is_made_anew_once_the_lock_file_it_changes_has_moved(several, moved, kind):
     place = several()

@@ -106,14 +106,20 @@ async def test_a_fork_is_nobody_whoever_it_says_it_is(alerted):
     assert await find_others(alerted) == ()
 
 
-async def opened_by_us(alerted, branch, body):
+async def opened_by_us(alerted, branch, body, **more):
     scene = alerted.scene
     await alerted.server.commit(
         alerted.repository, FILES, author=scene.people["ada"], message="Update", branch=branch
     )
     app = alerted.server.world.apps[scene.app.app_id]
     return await alerted.server.parts.pulls.open(
-        alerted.repository, Actor(app.bot, app), title="Update", body=body, head=branch, base="main"
+        alerted.repository,
+        Actor(app.bot, app),
+        title="Update",
+        body=body,
+        head=branch,
+        base="main",
+        **more,
     )
 
 
@@ -147,3 +153,21 @@ async def test_ours_on_a_branch_that_the_operator_named_is_known_by_its_run(aler
     found = await find_others(alerted, "4444")
     assert [(each.of_package, each.alerts) for each in found] == [(False, ()), (True, ())]
     assert await find_others(alerted, "5555", directory="api") == ()
+
+
+async def test_whether_ours_is_a_draft_is_told(alerted):
+    await opened_by_us(alerted, "bot/deps-jinja2-0a1b2c", "", draft=True)
+    [found] = await find_others(alerted)
+    assert found.draft
+
+
+async def test_many_of_ours_about_other_packages_do_not_hide_the_one_about_this(alerted):
+    await opened_by_us(alerted, "bot/deps-jinja2-0a1b2c", "")
+    run_id, _ = await alerted.create_run("3333", package="flask")
+    marker = make_marker(run_id, "pull-request")
+    for number in range(11):
+        await opened_by_us(alerted, f"bot/deps-flask-{number:06x}", f"Moved.\n\n{marker}")
+
+    found = await find_others(alerted)
+
+    assert [each.of_package for each in found] == [False] * 11 + [True]
