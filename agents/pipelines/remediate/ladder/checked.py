@@ -170,11 +170,15 @@ def _tell_origins(after: Locked) -> str:
 
 
 def _delta(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> Delta | None:
-    """Return the farthest way that one of the new versions came, from the nearest old one."""
+    """Return the farthest way that one of the new versions came, from the nearest old one.
+
+    Where one of several went without one near it staying or coming, that is a way as far.
+    """
     gone, come = [v for v in old if v not in new], [v for v in new if v not in old]
     if not gone or not come:
         return None
     nearest = [min((scheme.delta(g, c) for g in gone), key=_WORST.index) for c in come]
+    nearest += [min((scheme.delta(g, n) for n in new), key=_WORST.index) for g in gone]
     return max(nearest, key=_WORST.index)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -15,6 +15,7 @@ from packaging.utils import InvalidName, canonicalize_name
 
 from agents.pipelines.remediate.ladder.files import host
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.python import specs
 from agents.pipelines.remediate.ladder.python.provided_tools import (
     BASE,
     Tool,
@@ -25,6 +26,7 @@ from agents.pipelines.remediate.ladder.python.provided_tools import (
 from agents.pipelines.remediate.ladder.values import (
     Accepted,
     Stuck,
+    Target,
     Unfit,
     describe_failure,
     tail_output,
@@ -140,6 +142,31 @@ class PythonIndex:
     def _offers(self) -> dict[str, Offer]:
         """Return what the index has said so far, by package."""
         return {}
+
+    @cached_property
+    def _targets(self) -> dict[str, dict[str, str]]:
+        """Return where each vulnerable version goes, by package."""
+        return {}
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take where each vulnerable version goes: markers may hold several of one package."""
+        self._targets.clear()
+        for each in targets:
+            self._targets.setdefault(each.name, {})[each.old] = each.new
+
+    def _part(
+        self, pins: Mapping[str, str], free: Sequence[str]
+    ) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return what is pinned, and what is free, along with what no one pin can hold.
+
+        Such is a package of which markers hold several versions: what the resolver chooses for it
+        is checked like all else.
+        """
+        apart = [name for name in pins if len({*self._targets.get(name, {}).values()}) > 1]
+        return {name: pins[name] for name in pins if name not in apart}, [*apart, *free]
+
+    def _find_goal(self, package: str, version: str) -> specs.Goal:
+        return specs.Goal(version, self._targets.get(package, {}))
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the index effective in the sandbox offers."""

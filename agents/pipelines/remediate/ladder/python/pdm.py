@@ -143,7 +143,8 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
-        return await require(tree, self._root, package, version, widen=widen)
+        goal = self._find_goal(package, version)
+        return await require(tree, self._root, package, goal, widen=widen)
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""

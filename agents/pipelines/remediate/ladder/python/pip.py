@@ -80,31 +80,36 @@ class Pip(index.PythonIndex, WithoutOverrides):
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
     ) -> None:
         """Have compiled files written anew; in others the requirement itself was changed."""
+        pins, free = self._part(pins, free)
         for path in self._read.compiled:
             await compiled_again(tree, path, self._read, pins, free, seconds=self._seconds)
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
-        """Change the requirements so that they admit the version, with its hashes if need be."""
+        """Change the requirements so that each admits its goal, with its hashes if need be."""
+        goal = self._find_goal(package, version)
         meant = [
             line
             for line in self._read.lines
             if line.name == package and line.file not in self._read.compiled
         ]
         changes: list[str] = []
-        hashes: tuple[str, ...] = ()
-        if any(line.hashes for line in meant):
-            hashes = await index.hashes(tree, package, version, self._seconds)
+        hashes: dict[str, tuple[str, ...]] = {}
         texts: dict[str, str] = {}
         for line in sorted(
             meant, key=lambda line: -line.first
         ):  # earlier lines stay where they are
-            spec = self._move_requirement(line, version, widen=widen)
+            wanted = goal.choose(line.spec, specs.admits)
+            spec = self._move_requirement(line, wanted, widen=widen) if wanted else None
             if spec is None:
                 continue
+            if line.hashes and wanted not in hashes:
+                hashes[wanted] = await index.hashes(tree, package, wanted, self._seconds)
             text = texts.get(line.file, self._read.texts[line.file])
-            texts[line.file] = replace_requirement(text, line, respecify(line, spec, hashes))
+            texts[line.file] = replace_requirement(
+                text, line, respecify(line, spec, hashes.get(wanted, ()))
+            )
             changes.append(f"`{line.file}` asks for {package} `{spec}`, not `{line.spec}`")
         for file, text in texts.items():
             await tree.write(file, text.encode())

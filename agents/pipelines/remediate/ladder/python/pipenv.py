@@ -146,7 +146,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
         text = await read_text(tree, self._manifest)
-        editing = Editing(self._manifest, package, version, widen=widen)
+        goal = self._find_goal(package, version)
+        editing = Editing(self._manifest, package, goal, widen=widen)
         changed = await asyncio.to_thread(_rewrite, text, editing)
         if editing.changes:
             await tree.write(self._manifest, changed.encode())

@@ -115,6 +115,7 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         Poetry takes no version on its command line. So a group of requirements says it while the
         packages are updated, and the lock file is then written for the manifest without it.
         """
+        pins, free = self._part(pins, free)
         text = await read_text(tree, self._manifest)
         plain = _without_plugins(text, self._manifest)
         await tree.write(self._kept, plain.encode())
@@ -135,7 +136,8 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
-        return await require(tree, self._manifest, package, version, widen=widen)
+        goal = self._find_goal(package, version)
+        return await require(tree, self._manifest, package, goal, widen=widen)
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
+from collections.abc import Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -29,15 +29,20 @@ _PARTS = re.compile(
 class Dialect:
     """How one tool reads a requirement's text."""
 
-    admits: Callable[[str, str], bool]
+    takes: specs.Admits
+    """Whether a requirement takes a version at all."""
+    admits: specs.Admits
+    """Whether it is right for a version as it is."""
     bumped: specs.Change
     widened: specs.Change
 
 
-PEP440 = Dialect(specs.admits, specs.bump_pin, specs.widen_range)
-UNLOCKED = Dialect(specs.begins_at, specs.raise_floor, specs.widen_and_raise)
+PEP440 = Dialect(specs.admits, specs.admits, specs.bump_pin, specs.widen_range)
+UNLOCKED = Dialect(specs.admits, specs.begins_at, specs.raise_floor, specs.widen_and_raise)
 """PEP 440 where no lock file decides, so that the lowest version that is admitted counts."""
-POETRY = Dialect(specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened)
+POETRY = Dialect(
+    specs.poetry_admits, specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened
+)
 
 
 def name_of(project: Table) -> str:
@@ -131,15 +136,15 @@ def list_requirements(project: Table, file: str) -> list[Own]:
 
 
 async def require(
-    tree: WorkTree, file: str, package: str, version: str, *, widen: bool, locked: bool = True
+    tree: WorkTree, file: str, package: str, goal: specs.Goal, *, widen: bool, locked: bool = True
 ) -> list[str]:
-    """Change the file's requirements on a package so that they admit the version.
+    """Change the file's requirements on a package so that each admits its goal.
 
     Where it is not `locked`, they admit nothing older either. Returns the changes for people.
     Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
-    editing = Editing(file, package, version, widen=widen, locked=locked)
+    editing = Editing(file, package, goal, widen=widen, locked=locked)
     changed = await asyncio.to_thread(_rewrite_project, text, editing)
     if editing.changes:
         await tree.write(file, changed.encode())
@@ -167,12 +172,12 @@ class Editing:
     """Changes requirements of one package in place, and notes each change."""
 
     def __init__(
-        self, file: str, package: str, version: str, *, widen: bool, locked: bool = True
+        self, file: str, package: str, goal: specs.Goal, *, widen: bool, locked: bool = True
     ) -> None:
         self.file = file
         self.changes: list[str] = []
         self._package = package
-        self._version = version
+        self._goal = goal
         self._widen = widen
         self._pep440 = PEP440 if locked else UNLOCKED
 
@@ -204,14 +209,15 @@ class Editing:
         return str(canonicalize_name(name)) == self._package
 
     def _move_spec(self, spec: str, dialect: Dialect) -> str | None:
-        """Return the new text; None where the old one admits the version. Raises Stuck."""
-        if dialect.admits(spec, self._version):
+        """Return the new text; None where the old one is right. Raises Stuck."""
+        version = self._goal.choose(spec, dialect.takes)
+        if not version or dialect.admits(spec, version):
             return None
         change = dialect.widened if self._widen else dialect.bumped
-        moved = change(spec, self._version)
-        if moved is None or not dialect.admits(moved, self._version):
+        moved = change(spec, version)
+        if moved is None or not dialect.admits(moved, version):
             asked = f"{self._package} {spec}"
-            raise Immovable(self.file, asked, self._version, widen=self._widen)
+            raise Immovable(self.file, asked, version, widen=self._widen)
         line = f"`{self.file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
         self.changes.append(line)
         return moved

@@ -10,6 +10,7 @@ import re
 
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.python.pyproject import Editing
+from agents.pipelines.remediate.ladder.python.specs import Goal
 from agents.ports import WorkTree
 
 _SECTION = re.compile(r"\[([^\]]+)\]")
@@ -36,15 +37,13 @@ def list_lines(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
-async def require(
-    tree: WorkTree, file: str, package: str, version: str, *, widen: bool
-) -> list[str]:
-    """Change the file's requirements on a package so that they admit the version, and none before.
+async def require(tree: WorkTree, file: str, package: str, goal: Goal, *, widen: bool) -> list[str]:
+    """Change the file's requirements on a package so that each admits its goal, and none before.
 
     Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
-    editing = Editing(file, package, version, widen=widen, locked=False)
+    editing = Editing(file, package, goal, widen=widen, locked=False)
     changed = await asyncio.to_thread(_rewrite, text, editing)
     if editing.changes:
         await tree.write(file, changed.encode())

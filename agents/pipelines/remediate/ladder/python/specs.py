@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 _BELOW = ("==", "===", "~=", ">=", ">")
 
+Admits = Callable[[str, str], bool]
+"""Whether a requirement's text admits a version."""
 Change = Callable[[str, str], str | None]
 """From a requirement's text and the version to one that admits it; None where there is none."""
 
 _CLAUSE = re.compile(r"^(\s*)(===|==|~=|!=|<=|>=|<|>)(\s*)([^\s]+)(\s*)$")
 _SHORT = re.compile(r"^(\s*)(\^|~(?!=))(\s*)([0-9][^\s,|]*)(\s*)$")
 _BARE = re.compile(r"^(\s*)([0-9][0-9A-Za-z.+!-]*)(\s*)$")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where the requirements on a package go: each its own way where markers hold several."""
+
+    version: str
+    targets: Mapping[str, str]
+    """Where each vulnerable version goes; empty where nobody said: all go to the one version."""
+
+    def choose(self, spec: str, admits: Admits) -> str:
+        """Return the version that a requirement has to admit; empty where it is not concerned."""
+        if not self.targets:
+            return self.version
+        if (lowest := floor(spec)) in self.targets:
+            return self.targets[lowest]
+        admitted = [old for old in self.targets if admits(spec, old)]
+        return self.targets[max(admitted, key=Version)] if admitted else ""
 
 
 def admits(spec: str, version: str) -> bool:

@@ -52,9 +52,10 @@ class UnlockedPython(index.PythonIndex, Unlocked):
     async def _require(
         self, tree: WorkTree, file: str, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
+        goal = self._find_goal(package, version)
         if file.endswith(".cfg"):
-            return await setup_cfg.require(tree, file, package, version, widen=widen)
-        return await pyproject.require(tree, file, package, version, widen=widen, locked=False)
+            return await setup_cfg.require(tree, file, package, goal, widen=widen)
+        return await pyproject.require(tree, file, package, goal, widen=widen, locked=False)
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         files = [file for file in self._manifests if file.endswith(".toml")]

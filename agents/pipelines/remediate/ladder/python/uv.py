@@ -102,6 +102,7 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
     ) -> None:
         """Resolve anew, with nothing moved that need not move."""
+        pins, free = self._part(pins, free)
         wanted = [*(f"{name}=={version}" for name, version in pins.items()), *free]
         options = shlex.join(part for each in wanted for part in ("--upgrade-package", each))
         await self._call(tree, f"lock {options}")
@@ -112,7 +113,8 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         """Change the requirements of root and members so that they admit the version."""
         changes: list[str] = []
         for file in self._members:
-            changes += await require(tree, file, package, version, widen=widen)
+            goal = self._find_goal(package, version)
+            changes += await require(tree, file, package, goal, widen=widen)
         return changes
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:

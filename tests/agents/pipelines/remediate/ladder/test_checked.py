@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, climb
+from agents.pipelines.remediate.ladder import PYPI, Entry, Fix, Level, Locked, climb
+from agents.pipelines.remediate.ladder.checked import list_moves
 from tests.agents.pipelines.remediate.ladder.conftest import (
     TERMS,
     MadeUpEcosystem,
@@ -42,3 +43,23 @@ async def test_what_others_need_as_well_counts_as_moved(tree, more):
     refusal = await climb_with_builds(tree, **more)
 
     assert "30 other packages would move" in refusal.steps[0].why
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "delta"),
+    [
+        (("1.26.18", "2.0.4"), ("2.0.7",), "major"),
+        (("1.26.18", "2.0.4"), ("1.26.18", "2.0.7"), "patch"),
+        (("1.26.18", "2.0.4"), ("1.26.19", "2.1.0"), "minor"),
+        (("1.26.18", "2.0.4"), ("2.0.4",), None),
+    ],
+)
+def test_a_line_of_versions_that_ends_is_no_small_step(old, new, delta):
+    before, after = (
+        Locked(entries=tuple(Entry(key=each, name="urllib3", version=each) for each in versions))
+        for versions in (old, new)
+    )
+
+    [move] = list_moves(PYPI, before, after, {"urllib3"})
+
+    assert move.delta == delta
