@@ -20,7 +20,7 @@ from agents.run import StageContext
 
 CLIMBS = 3  # with what was learnt of advisories that no alert had named
 _CLEAN = "GitHub knows of no advisory that affects what came in ({count} version{s})."
-_UNASKED = "Whether new advisories affect what came in could not be asked."
+UNASKED = "Whether new advisories affect what came in could not be asked."
 _NEW = "With it would come {names}, which {ids} affect; so it was taken back."
 
 
@@ -69,6 +69,12 @@ async def learn(
         return Learnt(complete=not came)
     known = await run.ports.alerts.find_published(group.ecosystem, came | went)
     new = [each for each in known.advisories if _new(ecosystem, each, moves)]
+    if any(_read_range(ecosystem, each) is None for each in known.advisories):
+        after, before = [
+            await run.ports.alerts.find_published(group.ecosystem, each) for each in (came, went)
+        ]
+        added = [each for each in after.advisories if each not in before.advisories]
+        new += [each for each in added if _read_range(ecosystem, each) is None]
     return Learnt(about=tuple(new), complete=known.complete, count=len(came))
 
 
@@ -78,7 +84,7 @@ def describe_advisories(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...
         return (
             _CLEAN.format(count=learnt.count, s="s" * (learnt.count != 1)),
         ) if learnt.count else (), ()
-    return (), (_UNASKED,)
+    return (), (UNASKED,)
 
 
 def find_objection(learnt: Learnt) -> str:
@@ -90,13 +96,20 @@ def find_objection(learnt: Learnt) -> str:
 
 def _new(ecosystem: Ecosystem, advisory: Advisory, moves: tuple[Move, ...]) -> bool:
     """Return whether it affects what came in, and nothing of what was there."""
-    try:
-        ranges = Ranges.from_advisories(ecosystem.scheme, (advisory,))
-    except Unfit:
-        return False  # GitHub says it affects something, but not in words that can be checked
+    ranges = _read_range(ecosystem, advisory)
+    if ranges is None:
+        return False
     mine = [move for move in moves if _is_same_package(ecosystem, advisory.package, move.name)]
     came = any(ranges.hold(version) for m in mine for version in m.new if version not in m.old)
     return came and not any(ranges.hold(version) for move in mine for version in move.old)
+
+
+def _read_range(ecosystem: Ecosystem, advisory: Advisory) -> Ranges | None:
+    """Return what it affects; None where only GitHub can tell, by the versions it is asked for."""
+    try:
+        return Ranges.from_advisories(ecosystem.scheme, (advisory,))
+    except Unfit:
+        return None
 
 
 def _is_same_package(ecosystem: Ecosystem, one: str, other: str) -> bool:

@@ -65,6 +65,7 @@ _TRY = "Try it where its tests run, then merge it"
 _MERGE = "Merge it"
 _READ = "Read the release notes and look at it, then merge it"
 _LOOK = "Look at it, mark it as ready, then merge it"
+_ASK = "Look whether new advisories affect what comes in, mark it as ready, then merge it"
 _CLOSES = "GitHub then closes the {alerts} once it has read the changed files."
 _DUE = "The override of {package} ({versions}) was to be looked at again by {until}."
 _FREE = "It is not needed any more: every copy is safe without it."
@@ -370,6 +371,7 @@ def _next(work: Work) -> str:
         major = work.bump is not None and work.bump.major
         due = _LOOK if unseen else _READ if major else _MERGE
         alerts = "alert" if sum(len(each.alerts) for each in work.groups) == 1 else "alerts"
+        due = _ASK if work.unasked else due
         return f"{_TRY if explain_untried(work) else due}; {_CLOSES.format(alerts=alerts)}"
     return (
         "Nothing was published. Somebody has to decide: wait for a release, permit more in"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from agents.pipelines.remediate.clean_climb import UNASKED
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.frozen_locks import list_accepted
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
@@ -179,6 +180,11 @@ class Work(Frozen):
         if self.found.group.ecosystem == ACTIONS:  # no model changes what runs with secrets
             return False
         return self.bump is None and refusal is not None and refusal.cause in BY_ENGINEER
+
+    @property
+    def unasked(self) -> bool:
+        """Return whether nobody could say if new advisories affect what comes in."""
+        return any(UNASKED in each.notes for each in self.bumps)
 
     @property
     def passed(self) -> bool:

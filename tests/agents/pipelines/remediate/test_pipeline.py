@@ -347,6 +347,28 @@ async def test_where_github_cannot_be_asked_the_report_says_so(scene):
     outcome = await place.run()
 
     assert "Not proved: Whether new advisories affect what came in" in outcome.report
+    assert place.pull.draft
+    assert "Look whether new advisories affect what comes in, mark it as ready" in place.pull.body
+
+
+@pytest.mark.parametrize("affected", [{"3.1.4"}, {"3.1.3", "3.1.4"}])
+async def test_an_advisory_that_cannot_be_read_affects_what_github_says(scene, affected):
+    place = scene()
+    alerts = place.world.alerts
+    ask = alerts.find_published
+    strange = alert("somewhere", 0, ghsa="GHSA-new1-new1-new1")
+
+    async def find_published(ecosystem, versions):
+        known = await ask(ecosystem, versions)
+        hit = any(("jinja2", each) in versions for each in affected)
+        return known.model_copy(update={"advisories": (strange,) if hit else ()})
+
+    alerts.find_published = find_published
+    outcome = await place.run()
+
+    is_new = "3.1.3" not in affected
+    assert bool(place.pushed) is not is_new
+    assert ("is not one that Fettle can read" in outcome.report) is is_new
 
 
 # --- replay ---------------------------------------------------------------------------------------
