@@ -153,6 +153,7 @@ def _tell(work: Work, repository_url: str) -> str:
         _section(made, _format_bumps(work)) if bump and work.passed else "",
         _section("What was tried", tried) if not work.passed else "",
         _section("Does it reach your code", _reach_all(work, repository_url)),
+        _section("Not found out", _words(found.note, repository_url)),
         _section("Risk", tell_risk(work)) if work.passed else "",
         _section("Checked", _tell_checks(work, repository_url)) if work.quality else "",
         _section("Worth a look", _objections(work, repository_url)),

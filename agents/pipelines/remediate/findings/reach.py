@@ -35,6 +35,8 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "attrs": ("attr", "attrs"),
     "beautifulsoup4": ("bs4",),
     "django-rest-framework": ("rest_framework",),
+    "gitpython": ("git",),
+    "grpcio": ("grpc",),
     "djangorestframework": ("rest_framework",),
     "opencv-python": ("cv2",),
     "pillow": ("PIL",),
@@ -63,7 +65,7 @@ _USED = "The code imports the package and uses what the advisory names."
 IMPORTED = "The code imports it; whether it uses what is vulnerable could not be told."
 """It counts as reached, since nothing says that it is not; it is not called so to people."""
 _UNUSED = "The code imports the package, but nothing that the advisory names was found in it."
-_THROUGH = "The code does not import it; it comes in through {parents}."
+_THROUGH = "No import of it was found in the code; it comes in through {parents}."
 _DIRECT = "The code asks for it, but no import of it was found."
 _NO_IMPORT = "No import of it was found in the code."
 _UNSEARCHED = "Fettle cannot search the code of this ecosystem for imports."
@@ -97,7 +99,9 @@ def guess_modules(ecosystem: str, package: str) -> tuple[str, ...]:
     if SUFFIXES.get(ecosystem) is not PYTHON:
         return (package,)
     plain = re.sub(r"[-_.]+", "-", package).lower()
-    guessed = (plain.replace("-", "_"), plain.removeprefix("python-").replace("-", "_"))
+    guessed = [plain.replace("-", "_"), plain.removeprefix("python-").replace("-", "_")]
+    if (part := plain.removeprefix("google-cloud-")) != plain:
+        guessed = [f"google.cloud.{part.replace('-', by)}" for by in ("_", "", ".")]
     return _MODULES.get(plain, tuple(dict.fromkeys(guessed)))
 
 
@@ -145,8 +149,8 @@ def _python(path: str, text: str, names: Collection[str]) -> Iterator[CodeLocati
         match part:
             case ast.Import(names=listed):
                 named = [alias.name for alias in listed]
-            case ast.ImportFrom(module=str(origin), level=0):
-                named = [origin]
+            case ast.ImportFrom(module=str(origin), names=listed, level=0):
+                named = [origin, *(f"{origin}.{alias.name}" for alias in listed)]
             case _:
                 continue
         if any(name == each or name.startswith(f"{each}.") for name in named for each in names):

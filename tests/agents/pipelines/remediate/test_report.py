@@ -248,3 +248,11 @@ def test_why_there_is_no_fix_decides_what_failed(cause, result):
     work = Work(found=make_full_work(2, "x").found, refusal=Refusal(cause=cause, reason="so"))
 
     assert failure_of(work) == result
+
+
+def test_what_was_not_looked_at_is_said_in_the_pull_request_as_well():
+    work = make_full_work(1, "Only the first 600 files were read.")
+
+    assert "### Not found out\n\nOnly the first 600 files were read." in pull_request_body(
+        work, URL
+    )

@@ -26,6 +26,8 @@ COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))
         ("a.py", "from . import yaml", "yaml", []),
         ("a.py", "import yamlish\nx = 'import yaml'\n# import yaml", "yaml", []),
         ("a.py", "def f():\n    import google.protobuf.message", "google.protobuf", [2]),
+        ("a.py", "from google.cloud import bigquery", "google.cloud.bigquery", [1]),
+        ("a.py", "from google.cloud import bigquery_v2", "google.cloud.bigquery", []),
         ("a.py", "this is ( no python", "yaml", []),
         ("a.py", "(" * 100_000, "yaml", []),
         ("a.js", "const m = require('minimist')", "minimist", [1]),
@@ -51,6 +53,14 @@ def test_imports_are_found_where_they_stand(path, text, name, lines):
         ("pip", "PyYAML", ("yaml",)),
         ("pip", "typing-extensions", ("typing_extensions",)),
         ("pip", "python-slugify", ("python_slugify", "slugify")),
+        ("pip", "GitPython", ("git",)),
+        ("pip", "grpcio", ("grpc",)),
+        ("pip", "google-cloud-storage", ("google.cloud.storage",)),
+        (
+            "pip",
+            "google-cloud-x-y",
+            ("google.cloud.x_y", "google.cloud.xy", "google.cloud.x.y"),
+        ),
         ("npm", "@scope/pkg", ("@scope/pkg",)),
         ("go", "example.com/my-codec", ("example.com/my-codec",)),
         ("rust", "my-codec", ("my_codec",)),
@@ -105,6 +115,13 @@ def test_what_code_can_tell_and_what_stays_unsure(text, description, affected, r
 
     assert (result.affected, result.risk) == (affected, risk)
     assert "3.1.3 by flask → jinja2" in result.evidence
+
+
+def test_what_was_not_found_is_not_called_absent():
+    """Files beyond a limit are not read, and names that nobody guessed are not searched for."""
+    assert look("import flask").why == (
+        "No import of it was found in the code; it comes in through flask."
+    )
 
 
 def test_a_package_that_only_development_needs_is_a_step_less_risky():
