@@ -38,6 +38,8 @@ class Own(Frozen):
     name: str
     spec: str
     file: str
+    overrules: bool = False
+    """Whether people put it in the place of what other packages ask for."""
 
 
 class Copy(Frozen):
@@ -130,7 +132,7 @@ class Locked(Frozen):
 
         What nobody at all is said to ask for has none: many lock files do not tell who needs what.
         """
-        wanted = {own.name for own in self.own}
+        wanted = {own.name for own in self.own if not own.overrules}
         waiting: deque[tuple[str, ...]] = deque([(entry.key,)])
         seen, shown = {entry.key}, 0
         while waiting and shown < PATHS_SHOWN:

@@ -102,7 +102,11 @@ class Npm(NpmIndex):
         packages = locks.packages_of(lock, self._lock)
         self._members = locks.manifests_of(packages, self._directory, self._lock)
         texts = {file: await read_text(tree, file) for file in self._members}
-        own = [each for f, t in texts.items() for each in list_requirements(parse_json(t, f), f)]
+        own = [
+            each
+            for f, t in texts.items()
+            for each in list_requirements(parse_json(t, f), f, _PLACE * (f == self._root))
+        ]
         if self._start is None:
             self._start = {**texts, self._lock: text}
         entries = await asyncio.to_thread(locks.entries_of, packages, self._lock)
@@ -161,7 +165,8 @@ class Npm(NpmIndex):
         changes: list[str] = []
         for file in self._members:
             goal = partial(self._aim.find_wanted_version, package, version=version)
-            changes += await require(tree, file, package, goal, widen=widen)
+            place = _PLACE * (file == self._root)
+            changes += await require(tree, file, package, goal, widen=widen, place=place)
         return changes
 
     async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:

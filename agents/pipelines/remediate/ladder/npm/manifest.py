@@ -14,7 +14,14 @@ from typing import Any
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
-from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parse_json
+from agents.pipelines.remediate.ladder.npm.files import (
+    MARK,
+    SECTIONS,
+    Table,
+    pairs,
+    parse_json,
+    table,
+)
 from agents.pipelines.remediate.ladder.unlocked import Lowest
 from agents.pipelines.remediate.ladder.values import Immovable, Stuck, Target
 from agents.ports import WorkTree
@@ -30,15 +37,34 @@ _OBJECT = "`{file}` has something else than an object at `{place}`."
 _DOUBLE = "`{file}` overrides {name} already: `{key}`. Look at that entry first."
 
 
-def list_requirements(manifest: Table, file: str) -> list[Own]:
-    """Return every requirement of a package.json that leads to an index."""
-    found = []
+def list_requirements(manifest: Table, file: str, place: tuple[str, ...] = ()) -> list[Own]:
+    """Return every requirement of a package.json that leads to an index.
+
+    `place`: where it overrules what other packages ask for, if its tool heeds that.
+    """
+    return [
+        Own(name=name, spec=wanted, file=file, overrules=names[:-1] == place)
+        for names, name, wanted, _ in _list_stated(manifest, place)
+        if specs.is_range(wanted)
+    ]
+
+
+def _list_stated(
+    manifest: Table, place: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str, str, str]]:
+    """Yield where each requirement stands, the package, the range, and the range as written.
+
+    Entries with a reason beside them are Fettle's own: they are looked at again by themselves.
+    """
     for section in SECTIONS:
         for key, spec in pairs(manifest.get(section)):
-            name, wanted = specs.parse_alias(key, spec)
-            if specs.is_range(wanted):
-                found.append(Own(name=name, spec=wanted, file=file))
-    return found
+            yield (section, key), *specs.parse_alias(key, spec), spec
+    there = manifest if place else {}
+    for part in place:
+        there = table(there.get(part))
+    for key, spec in pairs(there):
+        if key not in table(manifest.get(REASONS)):
+            yield (*place, key), *specs.parse_alias(overridden_package(key), spec), spec
 
 
 def list_lowest(manifest: Table, file: str) -> list[Lowest]:
@@ -54,24 +80,24 @@ async def require(
     *,
     widen: bool,
     locked: bool = True,
+    place: tuple[str, ...] = (),
 ) -> list[str]:
     """Change the file's requirements on a package so that they admit the goal for their range.
 
-    Where it is not `locked`, they admit nothing older either. Returns the changes for people.
+    Where it is not `locked`, they admit nothing older either. `place`: where the file overrules
+    what other packages ask for. Returns the changes for people.
     Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
     manifest = await asyncio.to_thread(parse_json, text, file)
     changes = []
-    for section in SECTIONS:
-        for key, spec in pairs(manifest.get(section)):
-            name, wanted = specs.parse_alias(key, spec)
-            version = goal(wanted) if name == package else ""
-            move = moved_to if locked else raised_to
-            moved = move(package, wanted, version, file, widen=widen) if version else None
-            if moved:
-                text = replace_value(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
-                changes.append(describe_change(file, package, moved, wanted))
+    move = moved_to if locked else raised_to
+    for names, name, wanted, spec in _list_stated(manifest, place):
+        version = goal(wanted) if name == package else ""
+        moved = move(package, wanted, version, file, widen=widen) if version else None
+        if moved:
+            text = replace_value(text, names, f"{spec.removesuffix(wanted)}{moved}")
+            changes.append(describe_change(file, package, moved, wanted))
     if changes:
         await tree.write(file, text.encode())
     return changes

@@ -121,7 +121,9 @@ class Pnpm(NpmIndex):
         )
         self._members = locks.manifests_of(lock, self._directory, self._lock)
         own = [
-            each for f in self._members for each in list_requirements(await read_json(tree, f), f)
+            each
+            for f in self._members
+            for each in list_requirements(await read_json(tree, f), f, _PLACE * (f == self._root))
         ]
         own += list_catalog_requirements(await self._read_workspace(tree), self._workspace)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
@@ -160,7 +162,8 @@ class Pnpm(NpmIndex):
         goal = partial(self._aim.find_wanted_version, package, version=version)
         changes: list[str] = []
         for file in self._members:
-            changes += await require(tree, file, package, goal, widen=widen)
+            place = _PLACE * (file == self._root)
+            changes += await require(tree, file, package, goal, widen=widen, place=place)
         if self._has_workspace:
             changes += await require_catalogued(tree, self._workspace, package, goal, widen=widen)
         return changes

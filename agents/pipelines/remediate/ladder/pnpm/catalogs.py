@@ -1,4 +1,4 @@
-"""Read the catalogs of a pnpm-workspace.yaml, and change one requirement in place."""
+"""Read catalogs and overrides of a pnpm-workspace.yaml, and change one requirement in place."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import Table, pairs, table
-from agents.pipelines.remediate.ladder.npm.manifest import describe_change, moved_to
+from agents.pipelines.remediate.ladder.npm.manifest import (
+    describe_change,
+    moved_to,
+    overridden_package,
+)
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, replace_scalar
 from agents.ports import WorkTree
 
+_OVERRIDES = "overrides"
+
 
 def list_catalog_requirements(settings: Table, file: str) -> list[Own]:
-    """Return every requirement in catalogs that leads to an index."""
-    asked = (specs.parse_alias(places[-1], spec) for places, spec in _iterate_catalogs(settings))
-    return [Own(name=name, spec=spec, file=file) for name, spec in asked if specs.is_range(spec)]
+    """Return every requirement in catalogs and overrides that leads to an index."""
+    found = []
+    for places, spec in _iterate_catalogs(settings):
+        name, wanted = specs.parse_alias(overridden_package(places[-1]), spec)
+        if specs.is_range(wanted):
+            overrules = places[0] == _OVERRIDES
+            found.append(Own(name=name, spec=wanted, file=file, overrules=overrules))
+    return found
 
 
 async def require_catalogued(
@@ -29,7 +40,7 @@ async def require_catalogued(
     text = await read_text(tree, file)
     changes = []
     for places, spec in _iterate_catalogs(load_yaml(text, file)):
-        name, wanted = specs.parse_alias(places[-1], spec)
+        name, wanted = specs.parse_alias(overridden_package(places[-1]), spec)
         version = goal(wanted) if name == package else ""
         moved = moved_to(package, wanted, version, file, widen=widen) if version else None
         if moved:
@@ -46,3 +57,6 @@ def _iterate_catalogs(settings: Table) -> Iterator[tuple[tuple[str, ...], str]]:
     for catalog, listed in table(settings.get("catalogs")).items():
         for name, spec in pairs(listed):
             yield ("catalogs", catalog, name), spec
+    for key, spec in pairs(settings.get(_OVERRIDES)):
+        if not key.endswith(f" <{spec.removeprefix('^')}"):  # Fettle's own are looked at again
+            yield (_OVERRIDES, key), spec

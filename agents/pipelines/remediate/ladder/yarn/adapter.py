@@ -137,7 +137,9 @@ class Yarn(NpmIndex):
         self._compression, self._format = locks.compression_of(lock), locks.format_of(lock)
         self._members = locks.members_of(lock, self._directory, self._lock)
         own = [
-            each for f in self._members for each in list_requirements(await read_json(tree, f), f)
+            each
+            for f in self._members
+            for each in list_requirements(await read_json(tree, f), f, PLACE * (f == self._root))
         ]
         resolutions = list_resolutions(await read_json(tree, self._root), self._root)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock, resolutions)
@@ -188,7 +190,8 @@ class Yarn(NpmIndex):
         goal = partial(self._aim.find_wanted_version, package, version=version)
         changes: list[str] = []
         for file in self._members:
-            changes += await require(tree, file, package, goal, widen=widen)
+            place = PLACE * (file == self._root)
+            changes += await require(tree, file, package, goal, widen=widen, place=place)
         return changes
 
     async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:

@@ -21,7 +21,7 @@ from agents.pipelines.remediate.ladder.npm.registry import Registry
 from agents.pipelines.remediate.ladder.npm.tools import CLASSIC_YARN, Staged, call, harmless
 from agents.pipelines.remediate.ladder.yarn import classic_lock as locks
 from agents.pipelines.remediate.ladder.yarn.override_entries import plan_classic_entries
-from agents.pipelines.remediate.ladder.yarn.resolutions import list_resolutions
+from agents.pipelines.remediate.ladder.yarn.resolutions import PLACE, list_resolutions
 from agents.ports import WorkTree
 
 _INSTALL = """\
@@ -50,7 +50,11 @@ class ClassicYarn:
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
         self.members = await self._list_members(tree)
-        own = [o for f in self.members for o in list_requirements(await read_json(tree, f), f)]
+        own = [
+            each
+            for f in self.members
+            for each in list_requirements(await read_json(tree, f), f, PLACE * (f == self._root))
+        ]
         blocks = await self._read_blocks(tree)
         entries = await asyncio.to_thread(locks.entries_of, blocks, self._lock)
         return Locked(entries=entries, own=tuple(own))
@@ -82,7 +86,8 @@ class ClassicYarn:
         blocks = await self._read_blocks(tree)
         named = {m: (await read_json(tree, m)).get("name") for m in self.members if m != self._root}
         workspaces = {member: name for member, name in named.items() if isinstance(name, str)}
-        return await asyncio.to_thread(plan_classic_entries, blocks, locked.own, aim, workspaces)
+        own = [each for each in locked.own if not each.overrules]
+        return await asyncio.to_thread(plan_classic_entries, blocks, own, aim, workspaces)
 
     async def verify(self, tree: WorkTree) -> None:
         """Prove that lock file and manifests agree, and that all of it installs as it is locked."""

@@ -14,7 +14,12 @@ from agents.pipelines.remediate.ladder import (
 )
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.adapter import Npm
-from agents.pipelines.remediate.ladder.npm.manifest import add_overrides, require, with_members
+from agents.pipelines.remediate.ladder.npm.manifest import (
+    add_overrides,
+    list_requirements,
+    require,
+    with_members,
+)
 from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
@@ -293,3 +298,21 @@ async def test_only_what_an_override_held_is_chosen_anew(tree):
     assert ecosystem._find_override_holds(locked) == frozenset()
     await ecosystem.without_override(tree, [target], "why")
     assert ecosystem._find_override_holds(locked) == {"evil"}
+
+
+def test_what_people_overrule_with_is_asked_for_and_fettles_own_is_not():
+    own, key = {"evil": "1.0.0", "@a/b>c@^1": "npm:c@1.0.0", "d": "$d"}, "bad@>=1.0.0 <1.0.1"
+    manifest = {
+        "dependencies": {"top": "^1.0.0"},
+        "overrides": {**own, key: "^1.0.1", "e": {"f": "1.0.0"}},
+        "//overrides": {key: "look at it again"},
+    }
+
+    found = list_requirements(manifest, "package.json", ("overrides",))
+
+    assert [(each.name, each.spec, each.overrules) for each in found] == [
+        ("top", "^1.0.0", False),
+        ("evil", "1.0.0", True),
+        ("c", "1.0.0", True),
+    ]
+    assert [each.name for each in list_requirements(manifest, "package.json")] == ["top"]

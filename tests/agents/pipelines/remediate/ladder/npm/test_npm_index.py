@@ -382,3 +382,25 @@ async def test_a_pin_that_the_repository_overrules_already_is_npms_to_judge(tree
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.FLOAT
+
+
+@pytest.mark.parametrize(
+    ("there", "level", "after"),
+    [
+        ({"evil": "1.0.0"}, Level.BUMP, {"evil": "1.0.1"}),
+        ({"evil@^1": "1.0.0"}, Level.BUMP, {"evil@^1": "1.0.1"}),
+        ({"evil": "<=1.0.0"}, Level.WIDEN, {"evil": "<=1.0.1"}),
+    ],
+)
+async def test_what_people_overrule_with_moves_where_it_is_vulnerable(
+    tree, index, there, level, after
+):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}}, overrides=there)  # fmt: skip
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (level, ("package-lock.json", "package.json"))
+    assert json.loads((tree.folder / "package.json").read_text())["overrides"] == after
+    assert packages(tree)["node_modules/evil"]["version"] == "1.0.1"

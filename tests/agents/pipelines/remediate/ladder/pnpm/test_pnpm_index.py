@@ -95,3 +95,17 @@ async def test_an_override_is_scoped_and_carries_its_reason(project, workspace):
         manifest = json.loads((tree.folder / "package.json").read_text())
         assert manifest["pnpm"]["overrides"] == {"evil@>=1.0.0 <1.0.1": "^1.0.1"}
         assert "GHSA-aaaa" in manifest["//overrides"]["evil@>=1.0.0 <1.0.1"]
+
+
+@pytest.mark.parametrize("workspace", ["packages: []\noverrides:\n  evil: 1.0.0\n", None])
+async def test_what_people_overrule_with_moves_where_it_is_vulnerable(project, workspace):
+    there = {} if workspace else {"pnpm": {"overrides": {"evil": "1.0.0"}}}
+    tree = await project({"old": "^1.0.0"}, workspace=workspace, **there)
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.BUMP
+    assert fix.moves[0].new == ("1.0.1",)
+    file = "pnpm-workspace.yaml" if workspace else "package.json"
+    assert fix.files == tuple(sorted((file, "pnpm-lock.yaml")))

@@ -92,6 +92,17 @@ async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
     await run_yarn(real, "4.12.0", 'cp -r "$tree" t && cd t && yarn install --immutable >&2')
 
 
+async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
+    await lock(real, "4.12.0", {"mkdirp": "0.5.5"}, resolutions={"minimist": "1.2.5"})
+
+    fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert (fix.level, fix.files) == (Level.BUMP, ("package.json", "yarn.lock"))
+    assert '"minimist": "1.2.6"' in (real.folder / "package.json").read_text()
+    assert fix.moves[0].new == ("1.2.6",)
+
+
 async def test_what_asks_for_another_line_is_left_to_people(real):
     await lock(real, "4.12.0", {"mkdirp": "0.5.1"})
 
