@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from agents.analysis.check_failures.findings import FINDINGS
+from agents.analysis.check_failures.members import list_programs
 from agents.analysis.check_failures.other_tools import HOOKS
 from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
 from agents.analysis.failure_cause import shorten_cause
@@ -193,7 +194,7 @@ def explain_no_start(ending: CheckEnding) -> str:
         (ending.exit_code in _NOT_STARTED, _CANNOT_START),
         (bool(unread), _CANNOT_READ.format(names=list_names(unread))),
         (tests and ending.failures.ran == 0, _RAN_NONE),
-        (tests and told.keys() == {FINDINGS.name}, _RAN_NONE),
+        (tests and list_programs(told) == {FINDINGS.name}, _RAN_NONE),
         (tests and not told and bool(ending.missing), _RAN_NONE),
     )
     return next((why for holds, why in reasons if holds), "")
@@ -294,11 +295,11 @@ def _explain_unread(when: str, ending: CheckEnding) -> str:
         (not told, _NO_NAMES),
         (bool(unread), _UNREAD),
         (ending.failures.ran == 0, _NO_TESTS),
-        (ending.failures.of_tests and told.keys() == {FINDINGS.name}, _NOT_BUILT),
-        (ending.several and told.keys() == {FINDINGS.name}, _STOPPED_SHORT),
+        (ending.failures.of_tests and list_programs(told) == {FINDINGS.name}, _NOT_BUILT),
+        (ending.several and list_programs(told) == {FINDINGS.name}, _STOPPED_SHORT),
         (not all(each.whole for each in told.values()), _NOT_ALL),
         (not any(each.names for each in told.values()), _NO_NAMES),
-        (told.keys() == {HOOKS}, _HOOKS),
+        (list_programs(told) == {HOOKS}, _HOOKS),
     )
     why = next((why for holds, why in reasons if holds), "")
     says = _quote_cause(ending.output) if why in (_NO_NAMES, _NO_TESTS) else ""

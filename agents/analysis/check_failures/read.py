@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agents.analysis.check_failures import compiled, javascript, python
 from agents.analysis.check_failures import other_tools as others
 from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.lines import is_truncated, lines_of
+from agents.analysis.check_failures.members import (
+    name_program,
+    split_by_member,
+    stops_at_first_member,
+)
 from agents.analysis.check_failures.reported import (
     FailuresByProgram,
     ReportedFailures,
@@ -43,6 +49,21 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
     code, never instead of it.
     """
     lines = lines_of(output)
+    parts = split_by_member(lines)
+    found: dict[str, ReportedFailures] = {}
+    for member, said in parts.items():
+        told = _read_part(said)
+        found |= {name_program(program, member): each for program, each in told.items()}
+    cut = is_truncated(lines)
+    early = not exited or bool(_STOPS_EARLY.search(command))
+    early = early or stops_at_first_member(parts, command)
+    return FailuresByProgram(
+        told={program: _limit_names(told, cut, early) for program, told in found.items()},
+        of_tests=bool(_RUNS_TESTS.search(command) or _CALLED_TESTS.search(name)),
+    )
+
+
+def _read_part(lines: Sequence[str]) -> dict[str, ReportedFailures]:
     text = "\n".join(lines)
     found = {}
     for each in FORMATS:
@@ -50,12 +71,7 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
             found[each.name] = told
     if not found.keys() - {others.HOOKS} and (told := FINDINGS.read(lines)):
         found[FINDINGS.name] = told
-    cut = is_truncated(lines)
-    early = not exited or bool(_STOPS_EARLY.search(command))
-    return FailuresByProgram(
-        told={program: _limit_names(told, cut, early) for program, told in found.items()},
-        of_tests=bool(_RUNS_TESTS.search(command) or _CALLED_TESTS.search(name)),
-    )
+    return found
 
 
 def _limit_names(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:
