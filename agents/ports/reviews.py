@@ -207,6 +207,10 @@ class Reviews(Protocol):
         """Answer in the thread, once in the life of the run; return the answer's URL."""
         ...
 
+    async def has_answered(self, thread: Thread) -> bool:
+        """Tell whether an answer of this run stands in the thread."""
+        ...
+
     async def resolve(self, thread: Thread) -> str:
         """Resolve the thread; return why it stays open, empty when it does not."""
         ...

@@ -62,6 +62,9 @@ class MemoryReviewing:
         self.replies.setdefault(thread.id, (verdict, body))
         return f"url/reply-{thread.id}"
 
+    async def has_answered(self, thread):
+        return thread.id in self.replies
+
     async def resolve(self, thread):
         why = self.stays_open.get(thread.id, "")
         if not why and thread.id not in self.resolved:

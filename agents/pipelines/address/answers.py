@@ -51,7 +51,8 @@ async def _answer_thread(
 ) -> LedgerEntry:
     """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
     if now is None:  # people have closed it, or we have before this process died
-        return entry.model_copy(update={"resolved": True})
+        unanswered = not await reviewing_port(run).has_answered(thread)
+        return entry.model_copy(update={"resolved": True, "unanswered": unanswered})
     if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
         return entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
     asked_before = thread.ours_is_last and now.said[-1].id == thread.said[-1].id

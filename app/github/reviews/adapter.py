@@ -157,6 +157,10 @@ class GitHubReviews:
         """Answer in the thread, once in each run; return the answer's URL."""
         return await self._answers.reply(thread, verdict, body)
 
+    async def has_answered(self, thread: Thread) -> bool:
+        """Tell whether an answer of this run stands in the thread."""
+        return await self._answers.has_answered(thread)
+
     async def resolve(self, thread: Thread) -> str:
         """Resolve the thread; return the reason why it stays open, empty when it is resolved."""
         return await self._answers.resolve(thread)

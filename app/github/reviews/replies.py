@@ -64,6 +64,13 @@ class ReviewReplies:
             why = UNANSWERABLE.format(path=code_span(thread.path))
             raise RunError(f"{why} {error}") from error
 
+    async def has_answered(self, thread: Thread) -> bool:
+        """Tell whether an answer of this run stands in the thread; none does where it is gone."""
+        try:
+            return await self._find(thread) is not None
+        except NotFound:
+            return False
+
     async def resolve(self, thread: Thread) -> str:
         """Resolve the thread; return the reason why it stays open, empty when it is resolved.
 

@@ -118,6 +118,7 @@ async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish
     await world.resolve(wish)
 
     assert set(world.reviewing.replies) == {"T1"}
+    assert "50 % answered" in world.publisher.comments["ledger"], "no answer stands in it"
 
 
 async def test_an_earlier_runs_answer_is_not_given_once_more(make, acts, wish):
@@ -215,3 +216,18 @@ async def test_answers_that_have_no_thread_are_read_whole_in_the_summary(make, a
     assert "This is the end of it" in table
     assert "@octo" not in table
     assert table.count("It is short.") == 1
+
+
+async def test_what_is_not_shown_of_a_thread_is_told_to_whoever_sorts_it(make, acts, wish):
+    """A maintainer agrees with a bot, whose words nobody here reads."""
+    told = feedback(
+        thread("T1", "Agreed, please fix.", by_outsiders=1, left_out=2),
+        thread("T2", "Why?", line=6),
+    )
+    world = make([acts.analyse([], [("t1", "discussion"), ("t2", "question")])], told)
+
+    await world.resolve(wish)
+
+    asked = str(world.model.asked[0]["messages"])
+    assert asked.count("Comments of this thread that you are not shown") == 1
+    assert "beyond the limit:\\n3. Where the wish stands" in asked
