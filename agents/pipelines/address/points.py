@@ -39,6 +39,9 @@ class FeedbackPoint(Frozen):
     """What was said, and what Fettle answered: untrusted."""
     argued: bool = False
     """Fettle has disagreed there before."""
+    unshown: int = 0
+    """Comments of the thread that are not in `words`: by bots, or by people without write access,
+    or too many."""
     applied: str = ""
     """What became of the suggestions in it, untrusted: it names files and people."""
 
@@ -53,6 +56,7 @@ class FeedbackPoint(Frozen):
             "code": run.fence(code) if code else "",
             "words": run.fence((await clean_apart(_ends(self.words))).text, limit=limit),
             "argued": "yes" if self.argued else "",
+            "unshown": str(self.unshown or ""),
             "applied": run.fence(self.applied) if self.applied else "",
         }
 
@@ -100,6 +104,7 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> FeedbackPoint:
         hunk="\n".join(thread.hunk.splitlines()[-HUNK_LINES:]),
         words=said,
         argued=has_disagreed(thread),
+        unshown=thread.by_outsiders + thread.left_out,
         applied=applied.describe_suggestion(thread),
     )
 

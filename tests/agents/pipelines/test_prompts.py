@@ -67,6 +67,7 @@ POINT = {
     "where": "in a thread",
     "applied": "It was applied.",
     "argued": True,
+    "unshown": "3",
     "code": "lib.py:1\n\n@@ -1 +1 @@",
     "words": "Rename it.",
 }
