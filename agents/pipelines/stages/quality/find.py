@@ -49,6 +49,8 @@ class FoundChecks:
     checks: tuple[RepositoryCheck, ...]
     missing: tuple[str, ...] = ()
     """The commands of those that cannot run."""
+    guessed: frozenset[str] = frozenset()
+    """Those of them that nobody named."""
     source: str = BY_POLICY
     """Who named them, for people."""
     besides: frozenset[str] = frozenset()
@@ -142,6 +144,7 @@ async def find_checks(run: StageContext) -> FoundChecks:
     return FoundChecks(
         checks=tuple(RepositoryCheck(**dict(e.check), named=bool(e.source)) for e in taken),
         missing=tuple(each.check.run for each in gone if not _is_guessed_linter(each)),
+        guessed=frozenset(each.check.run for each in gone if not each.source),
         source="".join((_describe_source(taken), *remarks)),
         besides=choice.list_besides(),
         families={e.check.run: e.family or e.subject for e in choice.whole.values()},

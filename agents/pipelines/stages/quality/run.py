@@ -101,7 +101,7 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     return Baseline(
         runs=settled.runs,
         other=other,
-        unavailable=found.missing,
+        unavailable=settled.missing,
         left_out=settled.left_out,
         source=found.source + settled.remarks + share,
         setup=setup.model_copy(update={"notes": (*setup.notes, *notes, *unasked)}),

@@ -23,6 +23,7 @@ _DROPPED = (
     " could tell nothing of the default branch itself"
 )
 _REPLACED = "; {command} ran no test here, and {other} runs in its place"
+_BUILDS = re.compile(r"\b(?:ctest|meson) ")
 _TASKS = re.compile(r"(?:^|&& )(?:[A-Z_]\w*=\S* )*(?:make|just|task) ")
 
 Measure = Callable[[RepositoryCheck], Awaitable[CheckResult]]
@@ -38,6 +39,8 @@ class SettledChecks:
     """What does not count, and why, for people."""
     left_out: tuple[str, ...] = ()
     """Commands of workflows that did not run, nor anything that they are part of."""
+    missing: tuple[str, ...] = ()
+    """The commands of those that cannot run, and have nothing in their place."""
 
 
 async def settle(
@@ -53,17 +56,18 @@ async def settle(
             continue
         served.append(check.run)
         pair = await _find_next(run, found, ended, measure)
-        other = "" if pair else _find_other(found, runs, ended)
+        other = "" if pair or not _is_silent(ended) else _find_other(found, runs, ended.command)
         if instead := other or (pair and pair[0].run):
             said = {"command": _code(check.run), "other": _code(instead)}
             remarks.append(_REPLACED.format_map(said))
         if not instead or pair:
-            kept.append(pair or (check, ended))
+            kept.append(pair or _trust_exit_code(found, runs, check, ended))
     return SettledChecks(
         checks=tuple(check for check, _ in kept),
         runs=tuple(ended for _, ended in kept),
         remarks="".join(remarks),
         left_out=found.list_left_out(served),
+        missing=tuple(each for each in found.missing if not _is_done_by_build(found, runs, each)),
     )
 
 
@@ -80,20 +84,43 @@ async def _find_next(
     return None if compare([other], other).why else (check, other)
 
 
-def _find_other(found: FoundChecks, runs: Sequence[CheckResult], ended: CheckResult) -> str:
+def _trust_exit_code(
+    found: FoundChecks, runs: Sequence[CheckResult], check: RepositoryCheck, ended: CheckResult
+) -> tuple[RepositoryCheck, CheckResult]:
+    """Return them; a guessed task that passes and counts nothing as if people had named it.
+
+    Its exit code has to do beside tests that are counted: that tests run at all, these show.
+    """
+    uncounted = not ended.named and not ended.exit_code and not ended.failures.counted
+    if not uncounted or not _find_other(found, runs, ended.command):
+        return check, ended
+    named = {"named": True}
+    return check.model_copy(update=named), ended.model_copy(update=named)
+
+
+def _is_done_by_build(found: FoundChecks, runs: Sequence[CheckResult], command: str) -> bool:
+    """Return whether CMake or Meson runs the tests of a guessed task that is not there.
+
+    Projects that can be built by more than one keep one list of tests.
+    """
+    other = _find_other(found, runs, command) if command in found.guessed else ""
+    return bool(_BUILDS.search(other))
+
+
+def _find_other(found: FoundChecks, runs: Sequence[CheckResult], command: str) -> str:
     """Return another check that runs the tests there, where this one is a task that says nothing.
 
     What a task runs, nobody can tell: in a repository of Go alone it is Go's tests.
     """
-    silent = _TASKS.search(ended.command) and _is_silent(ended)
-    if not silent or found.stand_ins.get(ended.command):
+    if not _TASKS.search(command) or found.stand_ins.get(command):
         return ""
-    folder = find_folder(ended.command)
+    folder = find_folder(command)
     others = (
         each.command
         for each in runs
         if each.failures.of_tests
         and each.command in found.families
+        and each.command != command
         and find_folder(each.command) == folder
         and not (_is_silent(each) or compare([each], each).why)
     )

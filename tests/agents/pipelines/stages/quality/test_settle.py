@@ -1,9 +1,16 @@
 """Which checks count by what they say of the default branch, and for which of its folders."""
 
+from dataclasses import replace
+
 import pytest
 
+from agents.analysis.check_failures import FailuresByProgram
+from agents.analysis.check_failures.reported import ReportedFailures
 from agents.analysis.languages import go_to
-from agents.pipelines.stages.quality import check_quality, measure_base
+from agents.pipelines.stages.quality import CheckResult, check_quality, measure_base
+from agents.pipelines.stages.quality.find import FoundChecks
+from agents.pipelines.stages.quality.results import RepositoryCheck
+from agents.pipelines.stages.quality.settle import settle
 from agents.ports import SetupResult
 
 CI = ".github/workflows/ci.yml"
@@ -166,3 +173,48 @@ async def test_pytest_stands_in_for_djangos_own_tests_where_these_are_none(measu
     assert [each.command for each in quality.runs] == [WHOLE]
     quality = await measured(files, {own: (0, "Ran 3 tests in 0.1s\n\nOK\n")})
     assert [each.command for each in quality.runs] == [own]
+
+
+TASK = {"Makefile": "test:\n\t./run\n"}
+NPM = {"package.json": '{"scripts": {"test": "jest"}}'}
+JEST = {'npm run --silent test "$@"': (0, "Tests:       2 passed, 2 total\n")}
+
+
+async def test_beside_tests_that_are_counted_a_guessed_tasks_exit_code_will_do(measured):
+    quality = await measured({**TASK, **NPM}, {"make test": (0, "OK"), **JEST})
+    assert quality.verdict == "no worse"
+    assert "make test" in [each.command for each in quality.runs]
+
+    alone = await measured(TASK, {"make test": (0, "OK")})
+    assert alone.verdict == "unknown"
+
+
+def find(*missing, guessed):
+    return FoundChecks((), missing, guessed=frozenset(guessed), families={CTEST: "cmake tests"})
+
+
+CTEST = "cmake -S . -B build && cmake --build build && cd build && ctest --no-tests=error"
+
+
+async def test_a_guessed_task_that_is_not_here_is_not_missed_where_ctest_counts():
+    ended = CheckResult(
+        name="cmake tests",
+        command=CTEST,
+        timeout=60,
+        exit_code=0,
+        seconds=1,
+        output="",
+        failures=FailuresByProgram(
+            reports={"CTest": ReportedFailures(ended=True, whole=True, ran=19)}, of_tests=True
+        ),
+    )
+    check = RepositoryCheck(name="cmake tests", run=CTEST)
+
+    async def settle_with(found, *runs):
+        found = replace(found, checks=(check,) * len(runs))
+        return (await settle(None, found, runs, None)).missing
+
+    assert await settle_with(find("make check", guessed=["make check"]), ended) == ()
+    assert await settle_with(find("make check", guessed=[]), ended) == ("make check",)
+    assert await settle_with(find("make check", guessed=["make check"])) == ("make check",)
+    assert await settle_with(find("npm test", guessed=["npm test"]), ended) == ("npm test",)
