@@ -10,17 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cmarkgfm import cmark
-
+from agents.text import github_parser
 from agents.text.actions import AllowedEffects, contains_math, find_triggers, split_pieces
 from agents.text.characters import without_hidden
 from agents.text.markdown import DRAWN, HtmlReader
 
-# What GitHub switches on; its task lists are left out, which would look like raw HTML.
-# https://github.github.com/gfm/
-_EXTENSIONS = ["table", "strikethrough", "autolink"]
-_OPTIONS = cmark.Options.CMARK_OPT_FOOTNOTES | cmark.Options.CMARK_OPT_GITHUB_PRE_LANG
-_RAW_HTML = cmark.Options.CMARK_OPT_UNSAFE | _OPTIONS
+_OPTIONS = github_parser.FOOTNOTES | github_parser.PRE_LANG
+_RAW_HTML = github_parser.UNSAFE | _OPTIONS
 _DEEPEST = 100
 """Elements within elements that are looked into. Each list or quote in another adds some."""
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"))
@@ -95,9 +91,7 @@ class _Page(HtmlReader):
 
 def _render(text: str, options: int) -> _Page:
     page = _Page()
-    # half of a surrogate pair, which JSON can carry and UTF-8 cannot
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    page.feed(cmark.markdown_to_html_with_extensions(text, options, extensions=_EXTENSIONS))
+    page.feed(github_parser.render(text, options))
     page.close()
     return page
 
