@@ -130,6 +130,12 @@ def list_waiting(
     ]
 
 
+def count_waiting(connection: Connection) -> int:
+    """Return how many deliveries are to be dispatched; the query reads their part of an index."""
+    query = select(func.count()).where(deliveries.c.state == "received")
+    return connection.scalar(query) or 0
+
+
 def mark(connection: Connection, marks: Sequence[Mark]) -> None:
     """Record the results of these deliveries.
 

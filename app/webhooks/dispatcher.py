@@ -23,7 +23,7 @@ from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts import AlertRuns, Remediations
 from app.store.database import Database
-from app.store.deliveries import Mark, Waiting, list_waiting, mark
+from app.store.deliveries import Mark, Waiting, count_waiting, list_waiting, mark
 from app.store.ended_pulls import EndedPulls
 from app.store.handled_feedback import Batches
 from app.store.runs import ANEW, Lanes
@@ -117,10 +117,7 @@ class Dispatcher:
         Raises TransientError when the engine or the database is out of reach; that counts against
         no delivery.
         """
-        later = self._not_yet()
-        rows = await self._database.read(
-            lambda connection: list_waiting(connection, limit=BATCH, leave_out=later)
-        )
+        rows = await self._look()
         marks: list[Mark] = []
         try:
             for row in rows:
@@ -130,6 +127,21 @@ class Dispatcher:
         finally:
             await self._settle(marks)
         return len(rows) == BATCH
+
+    async def _look(self) -> list[Waiting]:
+        """Return what is to be dispatched now, and forget retries of what another process has."""
+        later = self._not_yet()
+        rows, waiting = await self._database.read(
+            lambda connection: (
+                list_waiting(connection, limit=BATCH, leave_out=later),
+                count_waiting(connection),
+            )
+        )
+        self._inbox.recount(waiting)
+        if len(rows) < BATCH:  # then it is all that waits, but for what is not due
+            kept = later | {row.id for row in rows}
+            self._retries = {key: retry for key, retry in self._retries.items() if key in kept}
+        return rows
 
     async def _dispatch(self, row: Waiting) -> Mark | None:
         """Hand one delivery over, and return what became of it; None while that is open."""
@@ -223,7 +235,6 @@ class Dispatcher:
             raise
         except Exception as error:  # noqa: BLE001 - the same here, but another time may do
             return self._again_later(row, error)
-        self._retries.pop(row.id, None)
         return Mark(row.id, "dispatched")
 
     async def _ask_to_supersede(self, run_id: str, request: ResolveIssue) -> None:
@@ -241,7 +252,6 @@ class Dispatcher:
         retry = self._retries.setdefault(row.id, _Retry())
         retry.attempts += 1
         if retry.attempts >= ATTEMPTS:
-            del self._retries[row.id]
             return _mark_failed(row, error)
         pause = self._retry_seconds * 2.0 ** (retry.attempts - 1)
         retry.not_before = time.monotonic() + pause
@@ -256,6 +266,8 @@ class Dispatcher:
         if marks:
             await self._database.write(lambda connection: mark(connection, marks))
             self._inbox.subtract(len(marks))
+            for made in marks:
+                self._retries.pop(made.id, None)
 
     async def _wait(self) -> None:
         """Sleep until something arrives, a retry is due, or it is time to look anyhow."""

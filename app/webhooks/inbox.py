@@ -42,13 +42,15 @@ class _PendingDelivery(NamedTuple):
 class Inbox:
     """Commits deliveries in groups: while one batch goes to disk, the next one gathers.
 
-    `depth` counts deliveries that wait for the commit, or for the dispatcher after it.
+    Other processes put deliveries into the same table and work them off; the dispatcher, which
+    looks there, tells how many wait.
     """
 
     def __init__(self, database: Database, *, limit: int) -> None:
         self.arrived = asyncio.Event()
         """Set when there is something to dispatch; the dispatcher clears it."""
-        self.depth = 0
+        self._uncommitted = 0
+        self._stored = 0
         self._database = database
         self._limit = limit
         self._gathering: list[_PendingDelivery] = []
@@ -58,10 +60,15 @@ class Inbox:
         self._recoveries = Recoveries(database)
         self._recalling = False
 
+    @property
+    def depth(self) -> int:
+        """How many deliveries wait for the commit, or for a dispatcher after it."""
+        return self._uncommitted + self._stored
+
     async def open(self) -> None:
         """Count the deliveries that an earlier process left waiting."""
         self._recalling = await self._recoveries.find_pending() is not None
-        self.depth = (await self._database.read(count_states)).get("received", 0)
+        self.recount((await self._database.read(count_states)).get("received", 0))
         if self.depth:
             self.arrived.set()
 
@@ -96,15 +103,19 @@ class Inbox:
             self._arrival(delivery), asyncio.get_running_loop().create_future()
         )
         self._gathering.append(entry)
-        self.depth += 1
+        self._uncommitted += 1
         self._bytes += len(delivery.body)
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all())
         return await entry.taken
 
+    def recount(self, stored: int) -> None:
+        """Note how many deliveries wait in the database, whoever stored them."""
+        self._stored = stored
+
     def subtract(self, number: int) -> None:
-        """Note that `number` deliveries wait no longer, wherever they were stored."""
-        self.depth = max(0, self.depth - number)
+        """Note that `number` stored deliveries wait no longer."""
+        self._stored = max(0, self._stored - number)
 
     def _arrival(self, delivery: Delivery) -> Arrival:
         """Mint the run id, whose order is the order of arrival even if the clock steps back."""
@@ -166,7 +177,8 @@ class Inbox:
             if not entry.taken.done():  # done: the sender went away meanwhile
                 entry.taken.set_result(each)
         repeated = [each.claim for each in taken].count("duplicate")
-        self.depth -= repeated
+        self._uncommitted -= len(batch)
+        self._stored += len(batch) - repeated
         if repeated < len(taken):
             self.arrived.set()
 
@@ -178,4 +190,4 @@ class Inbox:
                 entry.taken.set_exception(
                     DeliveryError(503, "The delivery could not be stored; deliver it again later.")
                 )
-        self.depth -= len(batch)
+        self._uncommitted -= len(batch)

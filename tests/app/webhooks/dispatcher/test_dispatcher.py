@@ -237,3 +237,46 @@ async def test_a_comment_that_takes_too_long_to_be_read_asks_for_nothing(
     )
     await dispatcher.dispatch_batch()
     assert [(state, note) for _, state, note in await states()] == [("ignored", UNREADABLE)]
+
+
+class WatchedInbox(Inbox):
+    """Counts how often a dispatcher looks into the database."""
+
+    looks = 0
+
+    def recount(self, stored):
+        super().recount(stored)
+        self.looks += 1
+
+
+async def test_what_another_process_has_dispatched_is_not_looked_for_any_more(
+    database, engine, sender
+):
+    inbox = WatchedInbox(database, limit=1000)
+    dispatcher = Dispatcher(database, inbox, engine, retry_seconds=0.01)
+    payload = sender.payload()
+    number = payload["issue"]["number"]
+    raw = json.dumps(payload).encode()
+    await inbox.store(Delivery("d1", "issues", "labeled", 1, "h1", raw))
+    engine.refuse[number] = 1
+    await dispatcher.dispatch_batch()  # put off
+    await Dispatcher(database, inbox, engine).dispatch_batch()  # another one takes it
+    assert engine.numbers == [number]
+    await asyncio.sleep(0.02)  # the time of the retry comes
+    before = inbox.looks
+    going = asyncio.create_task(dispatcher.run())
+    await wait_until(lambda: asyncio.sleep(0, inbox.looks > before))
+    await asyncio.sleep(0.3)
+    going.cancel()
+    assert inbox.looks == before + 1  # it looked without a pause
+
+
+async def test_what_another_process_has_dispatched_takes_no_room(database, engine, sender):
+    inbox = Inbox(database, limit=2)
+    dispatcher = Dispatcher(database, inbox, engine)
+    other = Dispatcher(database, Inbox(database, limit=2), engine)
+    for number in range(6):
+        await inbox.store(Delivery(f"d{number}", "ping", "", 1, f"h{number}", b"{}"))
+        await other.dispatch_batch()
+        await dispatcher.dispatch_batch()
+        assert inbox.depth == 0
