@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import socket
 import sys
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import hypothesis
@@ -82,6 +83,23 @@ def marks_of(item: pytest.Item) -> set[str]:
     return found | ({mark} if (mark := of_folder(item.path)) else set())
 
 
+def spread_flows(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests with the files of flows, which wait, among the others, which compute.
+
+    At the end and alone they would leave a quarter of the machine idle. Files stay whole and in
+    their order, so that what a file has set up serves all of it.
+    """
+    kinds: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    for _, group in groupby(items, key=lambda item: item.path):
+        tests = list(group)
+        kinds[tests[0].get_closest_marker("flow") is not None].append(tests)
+    placed: list[tuple[float, list[pytest.Item]]] = []
+    for files in kinds.values():
+        ends = list(accumulate(map(len, files)))
+        placed += [(end / ends[-1], file) for end, file in zip(ends, files, strict=True)]
+    return [test for _, file in sorted(placed, key=lambda each: each[0]) for test in file]
+
+
 class Gears:
     """Gives the marks, and leaves out what bears one where only the quick tests are wanted."""
 
@@ -117,6 +135,7 @@ class Gears:
             left = [item for item in items if _has_mark(item)]
             items[:] = [item for item in items if not _has_mark(item)]
             config.hook.pytest_deselected(items=left)
+        items[:] = spread_flows(items)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self):
