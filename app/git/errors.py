@@ -19,7 +19,8 @@ _TRANSIENT = re.compile(
     r"operation (?:timed out|too slow)|timed out after|"
     r"empty reply|early eof|unexpected disconnect|hung up|rpc failed|transfer closed|"
     r"returned error: (?:408|425|429|5\d\d)|ssl_error_syscall|gnutls|recv failure|send failure|"
-    r"temporary failure|network is unreachable|no route to host|http/2 stream|curl (?:18|52|56|92)",
+    r"temporary failure|network is unreachable|no route to host|http/2 stream|curl (?:18|52|56|92)|"
+    r"(?:secondary|api) rate limit",
     re.IGNORECASE,
 )
 _DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
@@ -46,6 +47,13 @@ class GitFailed(RunError):
         self.code = code
 
 
+class GitRefused(RunError):
+    """The host says that the token may not see the repository, or that there is none.
+
+    In a token's first seconds it may say so of one that is good.
+    """
+
+
 def clean_error(stderr: bytes, secret: str | None) -> str:
     """Return the end of git's error text without secrets, URL users or control characters."""
     text = stderr.decode("utf-8", "replace").replace("\r", "\n")
@@ -69,16 +77,16 @@ def network_fault(command: str, place: str, code: int, said: str) -> FettleError
             f"`{place}` has moved, and git follows no redirects. Ask again: the new address comes "
             f"with the next delivery."
         )
-    if _REFUSED.search(said):
-        return RunError(
-            f"`{place}` refused our token for `git {command}`. Check that the App is installed on "
-            f"this repository with write access to contents, then ask again."
-        )
     if (trouble := _TRANSIENT.search(said)) is not None:
         why = trouble[0].lower()
         return TransientError(f"`git {command}` could not reach `{place}`: {why}")
+    if _REFUSED.search(said):
+        return GitRefused(
+            f"`{place}` refused our token for `git {command}`. Check that the App is installed on "
+            f"this repository with write access to contents, then ask again."
+        )
     if _MISSING.search(said):
-        return RunError(
+        return GitRefused(
             f"`{place}` does not exist, or the App may not see it. Check the installation, then "
             f"ask again."
         )

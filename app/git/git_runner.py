@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,13 +11,15 @@ from pathlib import Path
 
 from agents.errors import RunError, TransientError
 from app.git.environment import trusted_environment
-from app.git.errors import clean_error, local_fault, network_fault
+from app.git.errors import GitRefused, clean_error, local_fault, network_fault
 from app.git.remote import remote_of, way_to
 from app.network.outbound import DIRECT, Outbound
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer, OutputSink
 from app.sandbox.process_group import make_memory_file, run_group
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
+PAUSES = (0.5, 1.5, 3.0)
+"""Seconds before a refused token is shown again: hosts learn of a new one at different times."""
 _STDERR_KEPT, _STDERR_FLOOD = 64_000, 16 * 1024 * 1024
 
 
@@ -69,9 +72,20 @@ class Git:
     ) -> str:
         """Run git with this URL's protocol allowed and return its output.
 
-        The token is sent to this host alone. Raises TransientError for network trouble, RunError
-        where a person must act, ConfigError for a URL that Fettle does not talk to.
+        The token is sent to this host alone, and again for some seconds where it is refused.
+        Raises TransientError for network trouble, RunError where a person must act, ConfigError
+        for a URL that Fettle does not talk to.
         """
+        for pause in PAUSES if token else ():
+            try:
+                return await self._connect(args, url, token, timeout)
+            except GitRefused:
+                await asyncio.sleep(pause)
+        return await self._connect(args, url, token, timeout)
+
+    async def _connect(
+        self, args: tuple[str, ...], url: str, token: str | None, timeout: float
+    ) -> str:
         protocol, place = remote_of(url, allow_files=self.allow_files)
         whole = FullBuffer(OUTPUT_LIMIT)
         allowed = {f"protocol.{protocol}.allow": "always"}

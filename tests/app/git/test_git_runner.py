@@ -81,6 +81,16 @@ async def test_a_wrong_token_is_a_persons_business_and_stays_unseen(server, plac
     assert secret not in str(caught.value)
 
 
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_token_that_the_host_does_not_know_yet_is_shown_again(
+    server, place, estate, status
+):
+    server.faults = [status] * 2
+    mirror = Mirror(place / "mirrors" / "6.git")
+    await mirror.fetch(f"{server.url}/upstream.git", TOKEN)
+    assert await mirror.holds(estate.base)
+
+
 async def test_the_token_is_for_its_own_host_only(server, place):
     git = Git(place / "none.git")
     config = {"credential.http://other.example.helper": "!echo password=oops"}
@@ -201,6 +211,14 @@ def test_errors_are_cleaned():
     assert TOKEN not in text
     assert "p4ss" not in text
     assert "\x1b" not in text
+
+
+def test_a_rate_limit_passes_though_it_looks_like_a_refusal():
+    said = (
+        "remote: You have exceeded a secondary rate limit. Please wait a few minutes.\n"
+        "fatal: unable to access 'https://h/x/': The requested URL returned error: 403"
+    )
+    assert isinstance(network_fault("fetch", "https://h/x", 128, said), TransientError)
 
 
 def test_unknown_trouble_names_the_command():
