@@ -48,12 +48,13 @@ class UnprivilegedLauncher:
 
     def __init__(self, owner: tuple[int, int]) -> None:
         self._owner = owner
-        self._thread = ThreadPoolExecutor(1, "lowered")
+        self._thread: ThreadPoolExecutor | None = None
         self._switched: Future[None] | None = None
 
     def start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a program. Raises ConfigError when this process may not change its user."""
-        if self._switched is None:
+        if self._thread is None or self._switched is None:
+            self._thread = ThreadPoolExecutor(1, "lowered")
             self._switched = self._thread.submit(_switch_user, *self._owner)
         try:
             self._switched.result()
@@ -64,6 +65,12 @@ class UnprivilegedLauncher:
                 f"Remedy: run Fettle as an ordinary user instead of root"
             ) from error
         return self._thread.submit(lambda: subprocess.Popen(argv, **options)).result()
+
+    def close(self) -> None:
+        """End the thread, and with it what it started; another begins when it is wanted again."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+        self._thread = self._switched = None
 
 
 def _switch_user(uid: int, gid: int) -> None:

@@ -52,9 +52,10 @@ class UserSlots:
         self._given[folder] = user
         return user
 
-    def release(self, folder: Path) -> None:
-        """Note that the run has no files any more."""
-        self._given.pop(folder, None)
+    def release(self, folder: Path) -> int | None:
+        """Note that the run has no files any more; return its user where that is nobody now."""
+        user = self._given.pop(folder, None)
+        return None if user in self._given.values() else user
 
     def describe(self) -> str:
         """Return what an operator should know of them, in a sentence or two."""

@@ -263,8 +263,18 @@ class GitHubPublisher:
         except Unprocessable as error:
             if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
                 return await self._open(client, {**wanted, "draft": False})
+            if (base := await self._find_renamed(client, wanted["base"])) is not None:
+                return await self._open(client, {**wanted, "base": base})
             raise
         return opened
+
+    async def _find_renamed(self, client: InstallationClient, base: str) -> str | None:
+        """Return the default branch's present name, where it was called `base` when work began."""
+        if base != self._request.repository.default_branch:
+            return None
+        found = await client.getitem("/repos/{owner}/{repo}", self._where)
+        name: str = found["default_branch"]
+        return name if name != base else None
 
     async def _move_onto(
         self, client: InstallationClient, found: dict[str, Any], base: str

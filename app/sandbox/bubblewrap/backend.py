@@ -137,8 +137,15 @@ class Bubblewrap:
 
     def release(self, folder: Path) -> None:
         """Let another run have the user of the run with this folder, whose files are gone."""
-        if self._slots is not None:
-            self._slots.release(folder)
+        user = self._slots.release(folder) if self._slots is not None else None
+        left = self._of_runs.pop(user, None) if user is not None else None
+        if left is not None:
+            left.close()
+
+    def close(self) -> None:
+        """End the thread that starts commands as this user; what runs ends with it."""
+        if self._launcher is not None:
+            self._launcher.close()
 
     async def probe(self) -> ProbeReport:
         """Attack the sandbox as an agent would; the report is kept until restart."""

@@ -202,6 +202,15 @@ async def test_what_closes_nothing_says_so_by_silence(scene, publisher, commits)
     assert live_closings(scene.repository.issues[2].body) == []
 
 
+async def test_a_default_branch_that_was_renamed_meanwhile(scene, publisher, commits):
+    git = GitDir(scene.repository.gitdir)
+    await git.run("update-ref", "refs/heads/trunk", "refs/heads/main")
+    await git.run("symbolic-ref", "HEAD", "refs/heads/trunk")
+    await git.run("update-ref", "-d", "refs/heads/main")
+    scene.repository.default_branch = "trunk"
+    assert (await open_pull(publisher, commits)).base == "trunk"
+
+
 async def test_a_draft(scene, publisher, commits):
     assert (await open_pull(publisher, commits, draft=True)).draft
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import threading
 
 import pytest
 
@@ -13,7 +15,7 @@ from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.port import HOME, Mount, SandboxCommand
 from app.sandbox.user_slots import COUNT, UserSlots
-from tests.patience import LOOKS
+from tests.patience import LOOKS, PATIENCE
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become other users")
 
@@ -151,3 +153,28 @@ async def test_commands_of_a_run_are_its_user_and_reach_nothing_of_another(sandb
     assert (tree / "f").stat().st_uid == one.owner[0]
     read = await other.run(SandboxCommand(("cat", "f"), mounts=theirs))
     assert "Permission denied" in read.output
+
+
+@as_root
+async def test_a_run_that_is_over_leaves_no_thread(sandbox, open_folder):
+    def count_threads():
+        return sum(each.name.startswith("lowered") for each in threading.enumerate())
+
+    backend = Bubblewrap(sandbox.owner[0])
+    tree = open_folder / "tree"
+    tree.mkdir()
+    command = SandboxCommand(("true",), mounts=(Mount(tree, "/workspace"),), timeout=60)
+    before = count_threads()
+    for number in range(5):
+        runner = backend.for_run(open_folder / str(number))
+        result = await runner.run(command)
+        assert result.exit_code == 0, result.output
+        assert count_threads() > before
+        backend.release(open_folder / str(number))
+        again = await runner.run(command)  # whoever still has it
+        assert again.exit_code == 0, again.output
+        del runner
+    async with asyncio.timeout(PATIENCE):
+        while count_threads() > before:  # each ends by itself
+            gc.collect()
+            await asyncio.sleep(0.01)
