@@ -7,7 +7,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import takewhile
 from threading import Lock
@@ -63,8 +63,10 @@ LONG = 4_096
 
 HEAD = 40
 """So many characters of a secret give it away; what follows goes as far as it still agrees."""
+MOST_INDEXED = 1024
+"""Secrets in one index, beyond which RE2 takes ten times as long."""
 HEADS_MEMORY = 256 * 1024 * 1024
-"""Bytes that RE2 may take, of which 1,500 tokens need a tenth: with too few it would refuse."""
+"""Bytes that RE2 may take, of which so many tokens need a tenth: with too few it would refuse."""
 _SURROGATES = "surrogatepass"
 """Texts may hold halves of characters, which UTF-8 has no place for."""
 
@@ -78,31 +80,48 @@ class Redactor:
         self._clock = clock
         self._lock = Lock()
         self._ends: dict[str, float] = {}
-        self._built: _Index | None = None
+        self._new: list[str] = []
+        self._indexes: tuple[_Index, ...] = ()
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str, *, lifetime: float | None = None) -> None:
-        """Take this value out of all later text, for `lifetime` seconds or for good."""
+        """Take this value out of all later text, for `lifetime` seconds at least, or for good."""
         secret = secret.strip()
         if len(secret) < SHORTEST_VALUE:
             return
-        now = self._clock()
+        end = self._clock() + (lifetime or float("inf"))
         with self._lock:
-            ends = {value: end for value, end in self._ends.items() if end > now}
-            ends[secret] = max(ends.get(secret, 0), now + (lifetime or float("inf")))
-            if ends.keys() != self._ends.keys():
-                self._built = None  # several are often added before the next text is cleaned
-            self._ends = ends
+            if secret not in self._ends:
+                self._new.append(secret)  # several are often added before the next text is cleaned
+            self._ends[secret] = max(self._ends.get(secret, 0), end)
 
-    @property
-    def _index(self) -> _Index:
-        """Return what finds the secrets, built for those that are known now."""
-        index = self._built
-        if index is None:
+    def end(self, secret: str, *, lifetime: float) -> None:
+        """Note that the value is worth nothing any more: `lifetime` seconds from now are enough."""
+        with self._lock:
+            if secret in self._ends:
+                self._ends[secret] = min(self._ends[secret], self._clock() + lifetime)
+
+    def _list_indexes(self) -> tuple[_Index, ...]:
+        if self._new:
             with self._lock:
-                index = self._built = self._built or _Index(self._ends)
-        return index
+                self._index_new()
+        return self._indexes
+
+    def _index_new(self) -> None:
+        """Index what is new, together with the indexes that are no larger than that.
+
+        So there are few, and each value is indexed again only as often as their sizes double. What
+        has ended goes with the index that it is in.
+        """
+        now = self._clock()
+        self._ends = {value: end for value, end in self._ends.items() if end > now}
+        kept = [index for index in self._indexes if not self._ends.keys().isdisjoint(index.secrets)]
+        values, self._new = self._new, []
+        while kept and len(kept[-1].secrets) <= len(values) <= MOST_INDEXED // 2:
+            values = [*kept.pop().secrets, *values]
+        values = [value for value in values if value in self._ends]
+        self._indexes = (*kept, _Index(values)) if values else tuple(kept)
 
     def clean(self, text: str) -> str:
         """Return the text with `[redacted]` in the place of every secret in it.
@@ -110,11 +129,11 @@ class Redactor:
         Also of those that are encoded, wrapped or interrupted by what nobody sees, and of halves
         where a text was cut.
         """
-        index = self._index
-        spans = list(index.find(text))
+        indexes = self._list_indexes()
+        spans = list(_find(indexes, text))
         for view in list_views(text):
-            spans += [view.find_source(*span) for span in index.find(view.text)]
-        spans += index.find_halves(text)
+            spans += [view.find_source(*span) for span in _find(indexes, view.text)]
+        spans += _find_halves(indexes, text)
         return _blank_out(text, spans) if spans else text
 
     async def clean_beside(self, text: str) -> str:
@@ -122,14 +141,34 @@ class Redactor:
         return await asyncio.to_thread(self.clean, text) if len(text) > LONG else self.clean(text)
 
 
+def _find(indexes: Sequence[_Index], text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a secret begins and ends, known or not; some may overlap."""
+    for match in _compile_patterns().finditer(text):
+        # An unknown token may share its head with a known one.
+        ends = (index.end(text, match.start()) for index in indexes)
+        yield match.start(), max(match.end(), *ends, 0)
+    for index in indexes:
+        yield from index.find(text)
+
+
+def _find_halves(indexes: Sequence[_Index], text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a part of a secret stands beside the place at which a text was cut."""
+    for cut in _list_cuts(text):
+        if (found := _HALF.search(text, max(0, cut - LONGEST_HALF), cut)) is not None:
+            yield found.span()
+        for index in indexes:
+            yield from index.find_halves(text, cut)
+
+
 class _Index:
-    """Finds what looks like a secret by its pattern, and the heads of all forms of known ones.
+    """Finds known secrets by the heads of all their forms.
 
     The heads are many, and others with each new token: RE2 is built three times as quickly for
     them, and finds them five times as quickly, as `re`. It reads bytes.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.secrets = secrets
         self._forms: dict[str, list[str]] = {}
         for form in {form for secret in secrets for form in list_forms(secret)}:
             self._forms.setdefault(form[:HEAD], []).append(form)
@@ -139,15 +178,10 @@ class _Index:
             if len(form) >= 2 * HALF:
                 self._begins.setdefault(form[:HALF], []).append(form)
                 self._endings.setdefault(form[-HALF:], []).append(form)
-        self._heads = _compile_heads(self._forms) if self._forms else None
+        self._heads = _compile_heads(self._forms)
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where a secret begins and ends; some may overlap."""
-        for match in _compile_patterns().finditer(text):
-            # An unknown token may share its head with a known one.
-            yield match.start(), max(match.end(), self.end(text, match.start()))
-        if self._heads is None:
-            return
         data = _to_bytes(text)
         start = read = 0
         for match in self._heads.finditer(data):
@@ -156,29 +190,26 @@ class _Index:
             end = start + len(match.group().decode("utf-8", _SURROGATES))
             yield start, max(end, self.end(text, start))
 
-    def find_halves(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where a part of a secret stands beside the place at which a text was cut."""
-        for cut in _list_cuts(text):
-            if (found := _HALF.search(text, max(0, cut - LONGEST_HALF), cut)) is not None:
-                yield found.span()
-            tail = text[max(0, cut - LONGEST_HALF) : cut].rpartition(" ")[2]
-            for at in range(len(tail) - HALF + 1):
-                if not (forms := self._begins.get(tail[at : at + HALF])):
-                    continue
-                rest = tail[at:]
-                if _is_telling(rest) and any(form.startswith(rest) for form in forms):
-                    yield cut - len(rest), cut
-                    break
-            head = text[cut : cut + LONGEST_HALF].lstrip("…")
-            begin = cut + len(text[cut : cut + LONGEST_HALF]) - len(head)
-            head = head.partition(" ")[0]
-            for at in range(len(head), HALF - 1, -1):
-                if not (forms := self._endings.get(head[at - HALF : at])):
-                    continue
-                rest = head[:at]
-                if _is_telling(rest) and any(form.endswith(rest) for form in forms):
-                    yield begin, begin + at
-                    break
+    def find_halves(self, text: str, cut: int) -> Iterator[tuple[int, int]]:
+        """Yield where a part of a secret ends or begins at this place, where the text was cut."""
+        tail = text[max(0, cut - LONGEST_HALF) : cut].rpartition(" ")[2]
+        for at in range(len(tail) - HALF + 1):
+            if not (forms := self._begins.get(tail[at : at + HALF])):
+                continue
+            rest = tail[at:]
+            if _is_telling(rest) and any(form.startswith(rest) for form in forms):
+                yield cut - len(rest), cut
+                break
+        head = text[cut : cut + LONGEST_HALF].lstrip("…")
+        begin = cut + len(text[cut : cut + LONGEST_HALF]) - len(head)
+        head = head.partition(" ")[0]
+        for at in range(len(head), HALF - 1, -1):
+            if not (forms := self._endings.get(head[at - HALF : at])):
+                continue
+            rest = head[:at]
+            if _is_telling(rest) and any(form.endswith(rest) for form in forms):
+                yield begin, begin + at
+                break
 
     def end(self, text: str, start: int) -> int:
         """Return where the known secret that begins at `start` stops, or `start`."""

@@ -26,6 +26,8 @@ MARGIN = 300
 SHARE = 4
 """The last quarter of a life is kept back instead, where that is less than MARGIN."""
 
+LOGGED_SECONDS = 600.0
+"""For so long after its end a token is kept out of texts: logs are written after the fact."""
 MOST_TOKENS = 4096
 ABSENT_SECONDS = 600.0
 """For so long a repository that was not there by its name is not asked for again."""
@@ -231,6 +233,8 @@ class TokenBroker:
             await self._api.send("DELETE", "/installation/token", token=token.value)
         except (RequestFailed, FettleError) as error:
             log.warning("token not revoked", reason=str(error))
+        else:
+            self._redactor.end(token.value, lifetime=LOGGED_SECONDS)
 
     def age(self, token: Token) -> float:
         """Return the token's age in seconds."""
@@ -259,8 +263,7 @@ class TokenBroker:
         )
         minted, now = _Minted.model_validate(answer), self._app.jwt.get_time()
         value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()
-        # A little longer than it lives: logs are written after the fact.
-        self._redactor.add(value, lifetime=max(expires_at - now, 0) + 600)
+        self._redactor.add(value, lifetime=max(expires_at - now, 0) + LOGGED_SECONDS)
         token = Token(value, expires_at=expires_at, minted_at=now)
         try:
             await self._record(scope)

@@ -198,3 +198,32 @@ def test_the_search_keeps_no_earlier_secret():
     redactor.clean("text")
 
     assert re2._Regexp._make.cache_info().currsize == 0
+
+
+def test_of_thousands_of_tokens_each_is_found_and_few_are_indexed_anew():
+    redactor = Redactor()
+    indexed = 0
+    for number in range(3000):
+        token = f"ghs_{number:036d}"
+        redactor.add(token)
+        before = redactor._indexes
+        assert token not in redactor.clean(f"token {token}.")
+        [new] = [index for index in redactor._indexes if index not in before]
+        indexed += len(new.secrets)
+    assert indexed < 3000 * 12  # each again only as often as the sizes double
+    assert len(redactor._indexes) < 20
+    for number in range(0, 3000, 100):
+        token = f"ghs_{number:036d}"
+        assert redactor.clean(f"x{token.encode().hex()}y") == f"x{REDACTED}y"
+
+
+def test_a_value_that_was_ended_is_soon_an_ordinary_word():
+    now = [0.0]
+    redactor = Redactor(clock=lambda: now[0])
+    redactor.add("hunter2hunter2", lifetime=3600)
+    assert redactor.clean("hunter2hunter2") == REDACTED
+    redactor.end("hunter2hunter2", lifetime=60)
+    assert redactor.clean("hunter2hunter2") == REDACTED
+    now[0] = 61
+    redactor.add("another-secret")
+    assert redactor.clean("hunter2hunter2") == "hunter2hunter2"
