@@ -46,6 +46,7 @@ PRAGMAS = (
     "foreign_keys=ON",
     "secure_delete=ON",  # what is deleted is overwritten: deleted means gone
     "wal_autocheckpoint=0",  # `_Checkpoints` does it, so that no commit has to wait for it
+    f"journal_size_limit={32 * 2**20}",  # bytes: a log that was longer once gives them back
 )
 SOON = 256 * 2**20
 """Bytes of a file that is rewritten in seconds: GitHub waits ten for the answer to a delivery."""
@@ -55,6 +56,10 @@ NO_DATABASE = (
 )
 WRITES_PER_CHECKPOINT = 16
 """Rarer ones move less in sum, but the disk is busy for longer at a time."""
+LONG_LOG = 2048
+"""Pages in the log, from which on the writer waits for readers, so that the log starts over."""
+LONG_LOG_WAIT = 100
+"""Milliseconds. A read takes one or two, but on a busy server there may always be one."""
 
 
 class Database:
@@ -169,6 +174,7 @@ class _Checkpoints:
         self._thread = ThreadPoolExecutor(1, "fettle-checkpoint")
         self._moved: Future[None] | None = None
         self._writes = 0
+        self._pages = 0
 
     def count_write(self, connection: Connection) -> None:
         """Note one commit of the writer, in its thread and outside of any transaction."""
@@ -176,7 +182,8 @@ class _Checkpoints:
         if self._moved is not None:
             if self._moved.done():
                 self._moved = None
-                _checkpoint(connection, "RESTART")
+                wait = LONG_LOG_WAIT if self._pages > LONG_LOG else 0
+                self._pages = _checkpoint(connection, "RESTART", wait)
         elif self._writes >= WRITES_PER_CHECKPOINT:
             self._writes = 0
             self._moved = self._thread.submit(self._move)
@@ -190,18 +197,23 @@ class _Checkpoints:
             _checkpoint(connection, "PASSIVE")
 
 
-def _checkpoint(connection: Connection, mode: str) -> None:
-    """Run a checkpoint outside of SQLAlchemy's transactions; busy readers put it off.
+def _checkpoint(connection: Connection, mode: str, wait: int = 0) -> int:
+    """Run a checkpoint outside of SQLAlchemy's transactions; return how many pages the log has.
 
-    It never raises: what was committed is on disk all the same, the log only grows.
+    It waits so many milliseconds for readers, then they put it off. It never raises: what was
+    committed is on disk all the same, the log only grows.
     """
     driver: Any = connection.connection.driver_connection
     try:
-        driver.execute("PRAGMA busy_timeout=0").close()
-        driver.execute(f"PRAGMA wal_checkpoint({mode})").close()
-        driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}").close()
+        driver.execute(f"PRAGMA busy_timeout={wait}").close()
+        _, pages, _ = driver.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     except Exception as error:  # noqa: BLE001 - a full disk, say; the next write will tell
         log.warning("checkpoint failed", mode=mode, error=str(error))
+        return 0
+    else:
+        return int(pages)
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}").close()
 
 
 async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connection], T]) -> T:

@@ -79,6 +79,9 @@ runs = Table(
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)
+Index("runs_in_order", runs.c.created_at)
+Index("runs_ended", runs.c.updated_at, runs.c.ended_as)
+Index("runs_by_kind", runs.c.kind, runs.c.ended_as)
 Index("runs_by_repository", runs.c.repository_id, runs.c.state, runs.c.updated_at)
 
 approvals = Table(
@@ -378,6 +381,7 @@ audit = Table(
     Column("previous", String(64), nullable=False),  # the hash of the entry before
     Column("hash", String(64), nullable=False),  # SHA-256 over all of this
 )
+Index("audit_by_kind", audit.c.kind, audit.c.number)
 
 page_logins = Table(
     "page_logins",

@@ -234,6 +234,40 @@ async def test_the_log_starts_over_under_steady_writing(database, tmp_path, monk
     assert await database.read(count) == 400
 
 
+async def test_the_log_starts_over_while_somebody_always_reads(database, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONG_LOG", 64)
+    stop = threading.Event()
+
+    def read_on(delay):
+        stop.wait(delay)
+        while not stop.is_set():
+            with database.engine.connect() as connection:
+                connection.execute(select(deliveries.c.id).limit(1)).all()
+                stop.wait(0.02)
+
+    readers = [threading.Thread(target=read_on, args=(number / 100,)) for number in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(500):
+            values = {name: str(number) for name in ("id", "run_id", "digest")}
+            row = {**ROW, **values, "body": b"x" * 40_000}
+            await database.write(lambda c, row=row: c.execute(insert(deliveries), row))
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    log = tmp_path / "fettle.db-wal"
+    assert log.stat().st_size < 8_000_000  # 20 MB were written
+
+
+def test_a_failed_checkpoint_leaves_the_writer_patient(database):
+    with database.engine.connect() as connection:
+        assert module._checkpoint(connection, "NO SUCH MODE)") == 0
+        patience = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    assert patience == module.BUSY_SECONDS * 1000
+
+
 def test_a_folder_that_cannot_be_written_names_the_setting(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="FETTLE_DATA_DIR"):
