@@ -147,7 +147,11 @@ class ClaudeModel:
     async def _open(self) -> AsyncAnthropic:
         await import_beside_loop("genai_prices")
         if self._client is None:
-            self._client = await self._access.open(self._timeout)
+            opened = await self._access.open(self._timeout)
+            if self._client is None:
+                self._client = opened
+            else:  # several runs have begun at once
+                await opened.close()
         return self._client
 
     async def _ask(self, request: Mapping[str, Any]) -> tuple[Message, str | None]:

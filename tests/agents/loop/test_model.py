@@ -1,5 +1,6 @@
 """What ClaudeModel asks, what it makes of the answer, and what the cache has of it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -217,6 +218,24 @@ async def test_messages_go_out_exactly_as_given_and_the_query_stays_as_it_was(as
 def test_without_key_and_server_the_operator_is_told():
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
         AnthropicAccess()
+
+
+class CountingAccess(AnthropicAccess):
+    """Keeps the clients that it opens."""
+
+    async def open(self, timeout):
+        opened = await super().open(timeout)
+        self.__dict__.setdefault("clients", []).append(opened)
+        return opened
+
+
+async def test_of_clients_that_were_opened_at_once_none_stays_open(local):
+    access = CountingAccess(KEY, local.url)
+    model = ClaudeModel(access)
+    await asyncio.gather(*(model.capabilities(MODEL) for _ in range(4)))
+    await model.close()
+    assert access.clients
+    assert all(client.is_closed() for client in access.clients)
 
 
 async def test_the_environment_is_not_consulted(monkeypatch, local):
