@@ -53,7 +53,7 @@ from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationHandler, NotificationRouter
 from app.webhooks.server import Readiness, build_server, start_server
-from app.wiring.audited import record_replaced, record_settings, record_token
+from app.wiring.audited import TokenRecord, record_replaced, record_settings
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
@@ -204,7 +204,7 @@ async def work(
     """
     github = life.github
     await record_settings(parts.database, parts.settings)
-    github.broker.record_with(partial(record_token, parts.database))
+    github.broker.record_with(TokenRecord(parts.database).add)
     await life.learn()
     measure(parts.metrics)
     runs = RunPortsFactory(parts, github, identity)
