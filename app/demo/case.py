@@ -12,7 +12,6 @@ from backports import tarfile
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH
-from app.demo.issue_file import read_issue
 from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.review_points import ReviewPoint, read_points
 
@@ -107,3 +106,9 @@ async def _unpack(requirements: Path, about: DemoCaseFile, version: str, cache: 
     source.rename(target)
     shutil.rmtree(fetched)
     return target
+
+
+def read_issue(text: str) -> tuple[str, str]:
+    """Return title and body of an issue file: its first line, a heading or not, is the title."""
+    first, _, body = text.strip().partition("\n")
+    return first.lstrip("# ").strip(), body.strip()

@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agents.errors import ConfigError
-from app.demo.issue_file import read_issue
+from app.demo.case import read_issue
 
 CASE_FILE, ISSUE, POLICY, SCRIPT = "case.yml", "issue.md", "fettle.yml", "script.yml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -96,7 +96,7 @@ async def _resolve(
 
 def _read_wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     """Return title and text of what is to be done in a clone."""
-    from app.demo.issue_file import read_issue
+    from app.demo.case import read_issue
 
     if words is not None and file is not None:
         raise ConfigError("Say what to do in words, or with --issue in a file: not both.")
@@ -184,7 +184,7 @@ async def work_in_clone(
 
 def _read_issue(file: Path) -> tuple[str, str]:
     """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
-    from app.demo.issue_file import read_issue
+    from app.demo.case import read_issue
 
     name = "standard input" if str(file) == "-" else f"`{file}`"
     try:

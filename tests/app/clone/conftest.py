@@ -23,7 +23,7 @@ from app.clone.preconditions import start_at
 from app.clone.resolve import resolve_clone
 from app.clone.run import CloneRequest
 from app.config.settings import load_settings
-from app.demo.issue_file import read_issue
+from app.demo.case import read_issue
 from app.secrets.redaction import Redactor
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
