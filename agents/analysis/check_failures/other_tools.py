@@ -26,7 +26,7 @@ _RUBY_END = re.compile(
 )
 
 _PHP_BAD = re.compile(r"\d+\) ([\w\\]+::\S.*)$")
-_PHP_END = re.compile(r"(?:OK \((\d+) tests?, |Tests: (\d+), Assertions: \d+)")
+_PHP_END = re.compile(r"(?:OK \((\d+) tests?, \d+ assert|Tests: (\d+), Assertions: \d+)")
 _PHP_SKIPPED = re.compile(r"(?:Skipped|Incomplete): (\d+)")
 _PHP_COUNT = re.compile(r"(?:Failures|Errors): (\d+)")
 _PHP_NOT = re.compile(r"There (?:was|were) \d+ (?!failures?:|errors?:)")

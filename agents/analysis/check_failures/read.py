@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.analysis.check_failures import compiled, javascript, python
+from agents.analysis.check_failures import c_family, compiled, javascript, python
 from agents.analysis.check_failures import other_tools as others
 from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.lines import is_truncated, lines_of
@@ -64,14 +64,20 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
 
 
 def _read_part(lines: Sequence[str]) -> dict[str, ReportedFailures]:
-    text = "\n".join(lines)
-    found = {}
-    for each in FORMATS:
-        if any(sign in text for sign in each.signs) and (told := each.read(lines)):
-            found[each.name] = told
+    found = _read_formats(FORMATS, lines)
+    if not found.keys() - {others.HOOKS}:  # what a runner shows of its programs, it counts itself
+        found |= _read_formats(c_family.FORMATS, lines)
     if not found.keys() - {others.HOOKS} and (told := FINDINGS.read(lines)):
         found[FINDINGS.name] = told
     return found
+
+
+def _read_formats(
+    formats: Sequence[ReportFormat], lines: Sequence[str]
+) -> dict[str, ReportedFailures]:
+    text = "\n".join(lines)
+    likely = (each for each in formats if any(sign in text for sign in each.signs))
+    return {each.name: told for each in likely if (told := each.read(lines))}
 
 
 def _limit_names(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:

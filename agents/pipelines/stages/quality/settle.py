@@ -56,7 +56,7 @@ async def settle(
             continue
         served.append(check.run)
         pair = await _find_next(run, found, ended, measure)
-        other = "" if pair or not _is_silent(ended) else _find_other(found, runs, ended.command)
+        other = "" if pair or not _is_silent(ended) else _find_in_place_of(found, runs, ended)
         if instead := other or (pair and pair[0].run):
             said = {"command": _code(check.run), "other": _code(instead)}
             remarks.append(_REPLACED.format_map(said))
@@ -123,6 +123,25 @@ def _find_other(found: FoundChecks, runs: Sequence[CheckResult], command: str) -
         and each.command != command
         and find_folder(each.command) == folder
         and not (_is_silent(each) or compare([each], each).why)
+    )
+    return next(others, "")
+
+
+def _find_in_place_of(found: FoundChecks, runs: Sequence[CheckResult], ended: CheckResult) -> str:
+    """Return another check that runs the tests there, where this one ran none.
+
+    Where a guessed build has no tests, a task may have its own program for them.
+    """
+    if ended.named or not _BUILDS.search(ended.command):
+        return _find_other(found, runs, ended.command)
+    folder = find_folder(ended.command)
+    others = (
+        each.command
+        for each in runs
+        if _TASKS.search(each.command)
+        and each.failures.ran
+        and find_folder(each.command) == folder
+        and not compare([each], each).why
     )
     return next(others, "")
 

@@ -189,6 +189,23 @@ async def test_beside_tests_that_are_counted_a_guessed_tasks_exit_code_will_do(m
     assert alone.verdict == "unknown"
 
 
+MESON = "meson setup build && meson test -C build --print-errorlogs"
+MESON_TESTS = {"meson.build": "project('x', 'c')\ntest('x', executable('x', 'x.c'))\n"}
+
+
+async def test_a_tasks_program_that_counts_stands_in_for_a_guessed_build_that_tells_nothing(
+    measured,
+):
+    counted = (0, "Pass 463, Fail 0\n")
+    ends = {"make test": counted, MESON: (1, "ERROR: Dependency not found\n")}
+    quality = await measured({**TASK, **MESON_TESTS}, ends)
+    assert [each.command for each in quality.runs] == ["make test"]
+    assert quality.verdict == "no worse"
+
+    silent = {**ends, "make test": (0, "fine\n")}
+    assert (await measured({**TASK, **MESON_TESTS}, silent)).verdict == "unknown"
+
+
 def find(*missing, guessed):
     return FoundChecks((), missing, guessed=frozenset(guessed), families={CTEST: "cmake tests"})
 
