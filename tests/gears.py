@@ -23,6 +23,8 @@ MARKS = {
 }
 FOLDERS = {  # and files; the longer of two that hold a test says what it is; None: nothing of this
     "tests/agents/pipelines/remediate/ladder": "slow",
+    "tests/agents/pipelines/stages/quality/test_run_check.py": "slow",
+    "tests/agents/text/test_apart.py": "slow",
     "tests/app": "slow",
     "tests/app/config": None,
     "tests/app/evaluation/test_verdict.py": None,
@@ -66,6 +68,12 @@ ROOT = Path(__file__).resolve().parents[1]
 def examples(number: int) -> int:
     """Return how many examples a costly property gets: never more than others in this gear."""
     return min(number, hypothesis.settings().max_examples)
+
+
+def hostile_texts(request: pytest.FixtureRequest, number: int) -> int:
+    """Return how many texts made by chance are tried: as `--fuzz` says, and fewer in this gear."""
+    share = 5 if request.config.getoption("--quick") else 1
+    return min(number * request.config.getoption("--fuzz") // share, 10_000_000)
 
 
 def of_folder(path: Path) -> str | None:

@@ -73,6 +73,7 @@ def test_what_cannot_be_read_names_no_image(text, why):
     assert "evil" not in said.fault
 
 
+@pytest.mark.slow
 def test_the_worst_file_takes_a_few_seconds_of_its_process():
     for text in (
         '{"a": [' + "1," * 7_990 + "]}",

@@ -147,6 +147,7 @@ def test_that_test_asserts_and_its_file_speaks_of_the_key(key):
     assert word in text, f"{path} says nothing of `{word}`"
 
 
+@pytest.mark.slow  # it starts another pytest where most of them are left out
 def test_all_of_them_are_run_with_the_others(request):
     """Those that do not run beside this one are collected anew; a missing id is an error."""
     beside = {item.nodeid.partition("[")[0] for item in request.session.items}

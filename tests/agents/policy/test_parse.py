@@ -123,9 +123,9 @@ def test_a_file_full_of_faults_is_not_repeated_in_full():
 @pytest.mark.parametrize(
     "text",
     [
-        b"".join(b"k%d: 1\n" % n for n in range(6000)),
-        b"budget:\n" + b"".join(b" k%d: 1\n" % n for n in range(5500)),
-        b"ask: [" + b"{}," * 15_000 + b"]\n",
+        b"".join(b"k%d: 1\n" % n for n in range(3000)),
+        b"budget:\n" + b"".join(b" k%d: 1\n" % n for n in range(2800)),
+        b"ask: [" + b"{}," * 8_000 + b"]\n",
     ],
     ids=["keys", "deeper", "rules"],
 )

@@ -21,6 +21,7 @@ from tests.agents.text.test_outgoing import (
     OWN,
     publish_text,
 )
+from tests.gears import hostile_texts
 
 TEXTS = 5_000
 """How many hostile texts are tried, in half a minute; `--fuzz 100` tries a hundred times that."""
@@ -134,7 +135,7 @@ def write_hostile(chance):
 def test_no_hostile_text_survives(request):
     chance = random.Random(request.config.getoption("--fuzz"))
     survivors = []
-    for _ in range(min(TEXTS * request.config.getoption("--fuzz"), 10_000_000)):
+    for _ in range(hostile_texts(request, TEXTS)):
         text = write_hostile(chance)
         if alive := list(find_alive(publish_text(text))):
             survivors.append((text, alive))
@@ -172,7 +173,7 @@ def test_half_a_character_hides_no_command():
 def test_no_hostile_comment_has_a_command_that_people_do_not_see(request):
     times = request.config.getoption("--fuzz")
     chance, read, survivors = random.Random(times), 0, []
-    for _ in range(min(TEXTS * times, 10_000_000)):
+    for _ in range(hostile_texts(request, TEXTS)):
         parts = [write_hostile(chance), chance.choice(SURROUNDING), ORDER, "\n"]
         body = "".join([chance.choice(SURROUNDING), *parts, write_hostile(chance)])
         found = len(parse_commands(body))
