@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 
+import structlog
 from aiohttp import web
 
 from agents.errors import TransientError
@@ -26,6 +27,8 @@ GLANCE_SECONDS = 5.0
 """How often it is seen whether a listener has gone."""
 HEARTBEAT_SECONDS = 15.0
 MOST_STREAMS, MOST_OF_ONE = 200, 8
+
+log = structlog.get_logger()
 
 
 class ProgressWatch:
@@ -66,18 +69,26 @@ class ProgressWatch:
         seen: object = None
         while self._wanted:
             await asyncio.sleep(LOOK_SECONDS)
-            with suppress(TransientError):  # the next look tells
-                asked = list(self._wanted)
-                now = (asked, await self._history.progress_digest(asked))
-                if now == seen:
-                    continue
-                found = await self._history.progress(asked)
-                known = {name: found.get(name) for name in asked if name in self._wanted}
-                if known != self._known:
-                    async with self._news:
-                        self._known = known
-                        self._news.notify_all()
-                seen = now
+            try:
+                seen = await self._tell_news(seen)
+            except TransientError:  # the next look tells
+                pass
+            except Exception:
+                log.exception("runs not looked at, will be tried again")
+
+    async def _tell_news(self, seen: object) -> object:
+        """Tell who waits what is new since the digest `seen`; return the digest of now."""
+        asked = list(self._wanted)
+        now = (asked, await self._history.progress_digest(asked))
+        if now == seen:
+            return seen
+        found = await self._history.progress(asked)
+        known = {name: found.get(name) for name in asked if name in self._wanted}
+        if known != self._known:
+            async with self._news:
+                self._known = known
+                self._news.notify_all()
+        return now
 
 
 class RunEvents:

@@ -21,8 +21,9 @@ from app.github.transport import (
 from app.github.transport.app_installations import AppInstallations
 from handlers.payloads.common import Issue, RepositoryView
 
-SEARCH = "/search/issues{?q,sort,per_page}"
-PER_PAGE = 100
+SEARCH = "/search/issues{?q,sort}"
+PAGES = 10
+"""Of 100 issues each: a search finds 1,000 at most."""
 
 Json = Any
 
@@ -109,10 +110,11 @@ class LabelledIssues:
             async with self._github.open_installation_client(
                 installation.id, Profile.ISSUES
             ) as client:
-                found = await client.getitem(SEARCH, {**asked, "per_page": str(PER_PAGE)})
+                pages = client.getiter(SEARCH, asked, iterable_key="items", pages=PAGES)
+                found = [item async for item in pages]
         except (InstallationGone, NotPermitted):
             return []
-        return [_candidate(installation, item) for item in found["items"]]
+        return [_candidate(installation, item) for item in found]
 
     async def find_label_event(self, candidate: Candidate, label: str) -> LabelEvent | None:
         """Return who set the label; None where GitHub's events show no person.

@@ -6,7 +6,8 @@ import asyncio
 import re
 
 from agents.run import Outcome
-from app.store.runs import Runs, StoredJournal
+from app.pages.events import ProgressWatch
+from app.store.runs import RunProgress, Runs, StoredJournal
 from tests.app.cli.runs.runs_scene import results
 from tests.app.pages.conftest import TURNS
 from tests.patience import PATIENCE
@@ -48,6 +49,33 @@ async def test_who_comes_back_hears_only_of_what_is_new(pages):
         came_back = {"Last-Event-ID": ident}
         async with browser.session.get(browser.url + EVENTS, headers=came_back) as stream:
             assert "data: done" in await read_event(stream)
+
+
+class BrokenOnce:
+    """A history whose first look fails as no look should."""
+
+    def __init__(self):
+        self.looks = 0
+
+    async def progress_digest(self, run_ids):
+        self.looks += 1
+        if self.looks == 1:
+            raise ValueError("a row that cannot be read")
+        return self.looks
+
+    async def progress(self, run_ids):
+        return dict.fromkeys(run_ids, RunProgress("running", 1.0, float(self.looks)))
+
+
+async def test_a_look_that_fails_is_not_the_last_one():
+    watch = ProgressWatch(BrokenOnce())
+    watch.begin("0001-a")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while await watch.wait("0001-a", None) is None:
+                pass
+    finally:
+        watch.end("0001-a")
 
 
 async def test_one_person_holds_few_streams(pages):

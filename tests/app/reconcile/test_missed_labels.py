@@ -107,6 +107,22 @@ async def test_it_is_found_once(label, found):
     assert len(await found()) == 1  # by another process, which knows nothing of the first
 
 
+async def test_of_more_issues_than_a_page_has_the_oldest_is_found(scene, label, found):
+    await label("bob")
+    for number in range(100):
+        issue = await scene.server.create_issue(
+            scene.repository, scene.people["bob"], f"Later {number}", ""
+        )
+        await scene.server.label_issue(scene.repository, issue.number, LABEL, scene.people["bob"])
+    candidates = [
+        each
+        async for installation in LabelledIssues(scene.github).installations()
+        for each in await LabelledIssues(scene.github).open_with(LABEL, installation, 0)
+    ]
+    assert len(candidates) == 101
+    assert candidates[-1].number == 1
+
+
 async def test_put_on_again_it_is_another_wish(scene, label, found):
     await label("bob")
     await found()
