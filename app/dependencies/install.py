@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+import structlog
+
 from agents.analysis.failure_cause import add_cause, shorten_cause
 from agents.analysis.languages import TOOLS, VENV, InstallPlan, InstallRecipe
 from agents.analysis.languages.unavailable import find_unavailable
@@ -19,7 +21,7 @@ from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
 from app.dependencies.cache_entry import Leavings, Manifest, take_over
-from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
+from app.dependencies.layout import INSTALLING, PLACE, SCRATCH, WORKING
 from app.git import CommitIdentity, Mirror, RunObjects
 from app.git.worktree import (
     CommandMounts,
@@ -36,6 +38,8 @@ from app.toolchains.choose import NOTHING_CHOSEN, ToolchainChoice
 _NOBODY = CommitIdentity("Fettle", "fettle@localhost")
 _OUTPUT_KEPT = 6_000
 _PROBE_SECONDS = 60.0
+WARM_SECONDS = 300.0
+"""For one command that fills compilers' caches, at most."""
 FIRST_ON_PATH = (f"{VENV}/bin", f"{TOOLS}/bin", f"{HOME}/.local/bin", f"{HOME}/.cargo/bin")
 """Folders of programs that come first on PATH while something is installed."""
 PLACES = {"setup": PLACE, "home": HOME, "tmp": SCRATCH}
@@ -65,6 +69,7 @@ _NEEDLESS = "{problem} No check of the repository needs that, so it is held agai
 _MOST_UNAVAILABLE = 8
 _MOST_CHANGED = 50  # files that are named
 _WORTH_A_TRY = 2.0  # seconds that have to be left
+log = structlog.get_logger()
 
 
 class Way(Protocol):
@@ -106,6 +111,8 @@ class _Record:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    warms: list[str] = field(default_factory=list)
+    """What fills compilers' caches, now that all it needs is there."""
     locked: bool = True
     """Whether all that was installed is what lock files name."""
 
@@ -182,11 +189,14 @@ class Builder:
         began = time.monotonic()
         record = _Record(began + plan.timeout, plan.timeout, notes=[*plan.notes])
         async with self.open_way(plan.tools) as way:
-            tree = await self._checkout(mirror, folder, base, way, toolchains)
+            offline = asyncio.Event()
+            tree = await self._checkout(mirror, folder, base, way, toolchains, offline=offline)
             try:
                 blobs = await mirror.blobs(base) if plan.watched else {}
                 before = await asyncio.to_thread(_mark, tree.files, blobs)
                 await self._follow_all(tree, plan.recipes, record)
+                offline.set()
+                await self._warm(tree, record)
                 changed = await _list_changed(mirror, tree, blobs, before)
                 leavings = await self._taken_over(folder, tree)
             finally:
@@ -217,18 +227,28 @@ class Builder:
         )
 
     async def _checkout(
-        self, mirror: Mirror, folder: Path, base: str, way: Way, toolchains: ToolchainChoice
+        self,
+        mirror: Mirror,
+        folder: Path,
+        base: str,
+        way: Way,
+        toolchains: ToolchainChoice,
+        *,
+        offline: asyncio.Event,
     ) -> GitWorkTree:
-        mounts = (Mount(folder / name, target, writable=True) for name, target in PLACES.items())
-        furnishing = CommandMounts(
+        mounts = tuple(Mount(folder / at, to, writable=True) for at, to in PLACES.items())
+        installing = CommandMounts(
             mounts=(*mounts, *way.mounts),
             environment={**INSTALLING, **way.environment},
             path=FIRST_ON_PATH,
             wrap=way.wrap,
         )
+        warming = CommandMounts(  # as runs will have it, whose compilers are to find what is there
+            mounts=mounts, environment={**WORKING, "TMPDIR": SCRATCH}, path=FIRST_ON_PATH
+        )
 
         async def furnish(_: str) -> CommandMounts:
-            return toolchains.extend(furnishing)
+            return toolchains.extend(warming if offline.is_set() else installing)
 
         return await open_work_tree(
             RunObjects(mirror, checkout_of(folder)),
@@ -306,7 +326,16 @@ class Builder:
                 timed_out = result.why == "timeout"
                 if timed_out or number == 0 or not recipe.carries_on:
                     return _Outcome(tuple(problems), timed_out, tuple(missing))
+        if not problems:
+            record.warms += recipe.warms
         return _Outcome(tuple(problems), left_out=tuple(missing))
+
+    async def _warm(self, tree: GitWorkTree, record: _Record) -> None:
+        """Fill compilers' caches with what is left of the time."""
+        for command in dict.fromkeys(record.warms):
+            if (seconds := min(record.left, WARM_SECONDS)) > _WORTH_A_TRY:
+                ended = await tree.run(["bash", "-c", command], timeout=seconds)
+                log.info("caches filled", why=ended.why, seconds=round(ended.seconds, 1))
 
     async def _run(
         self, tree: GitWorkTree, command: str, record: _Record, until: float
@@ -352,8 +381,7 @@ class Builder:
         """Return what is kept of a command; of one that failed, its cause stands at the end."""
         written = self._clean(result)
         output = written[-_OUTPUT_KEPT:]
-        if result.exit_code:
-            output = add_cause(output, written)
+        output = add_cause(output, written) if result.exit_code else output
         return SetupCommand(
             command=command,
             exit_code=result.exit_code,
@@ -399,19 +427,14 @@ async def _list_changed(
     after = await asyncio.to_thread(_mark, tree.files, before)
     changed = []
     for path in (path for path, mark in before.items() if after.get(path) != mark):
-        data = await mirror.blob(blobs[path])
-        if await asyncio.to_thread(_read, tree.files, path, len(data)) != data:
+        data, now = await mirror.blob(blobs[path]), None
+        with suppress(ToolError):  # gone, longer, or no file any more
+            now = await asyncio.to_thread(read_file, tree.files, path, len(data))
+        if now != data:
             changed.append(printable(path))
         if len(changed) == _MOST_CHANGED:
             break
     return tuple(changed)
-
-
-def _read(root: Path, path: str, limit: int) -> bytes | None:
-    try:
-        return read_file(root, path, limit)
-    except ToolError:  # gone, longer, or no file any more
-        return None
 
 
 def create_owned_folder(folder: Path, owner: tuple[int, int]) -> None:

@@ -311,6 +311,8 @@ class RunSetUp:
             [way.commands for way in plan.ways],
             [(path, blobs[path]) for path in decisive],
         ]
+        if warms := [way.warms for way in plan.ways if way.warms]:
+            parts.append(warms)
         if needless := [number for number, each in enumerate(plan.recipes) if each.needless]:
             parts.append(needless)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

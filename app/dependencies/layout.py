@@ -88,7 +88,7 @@ LEFT_OUT = frozenset(
     {".config", ".ssh", ".gnupg", ".aws", ".docker", ".azure", ".kube", ".subversion"}
     # What only saves time, and which tools give up on when they cannot write to it.
     | {".npm", ".pnpm-store", ".local/state", ".local/share/pnpm"}
-    | {f".cache/{name}" for name in ("pip", "uv", "go-build", "yarn", "pnpm", "pdm", "composer")}
+    | {f".cache/{name}" for name in ("pip", "uv", "yarn", "pnpm", "pdm", "composer")}
     | {f".cache/{name}" for name in ("pypoetry", "pipenv", "virtualenv", "node-gyp", "node")}
 )
 """Parts of HOME that are not kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents.analysis.languages.recipe import (
     InstallRecipe,
@@ -24,21 +25,29 @@ def make_go_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     if not files.paths & {"go.mod", "go.work"} or "vendor/modules.txt" in files.paths:
         return None
     decides = files.match_paths(r"(.*/)?go\.(mod|sum)|go\.work(\.sum)?")
-    return make_recipe("Go", "go", ["go mod download"], decides, locked=True)
+    recipe = make_recipe("Go", "go", ["go mod download"], decides, locked=True)
+    packages = _list_packages(files)
+    # Go names what it has compiled by its content: what another commit left there is never stale.
+    return replace(recipe, warms=(f"go vet {packages}",) if packages else ())
 
 
 def list_go_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     """Return Go's own checks: `./...` ends where another module begins, so each is named."""
-    modules = ["."] if "go.mod" in files.paths else []
-    modules += [each for each in _list_used(files) if f"{each}/go.mod" in files.paths]
-    if not modules:
+    packages = _list_packages(files)
+    if not packages:
         return ()
-    packages = " ".join("./..." if at == "." else shlex.quote(f"./{at}/...") for at in modules)
     # Of what vet finds, a part would keep tests from being run: all of it is the other check.
     return (
         suggest("go vet", f"go vet {packages}", "command -v go"),
         suggest("go tests", f"go test -vet=off {packages}", "command -v go"),
     )
+
+
+def _list_packages(files: RepositoryFiles) -> str:
+    """Return the arguments that name all packages of all modules; empty where there is none."""
+    modules = ["."] if "go.mod" in files.paths else []
+    modules += [each for each in _list_used(files) if f"{each}/go.mod" in files.paths]
+    return " ".join("./..." if at == "." else shlex.quote(f"./{at}/...") for at in modules)
 
 
 def _list_used(files: RepositoryFiles) -> list[str]:

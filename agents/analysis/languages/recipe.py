@@ -42,6 +42,8 @@ class InstallRecipe:
     """What no index has is left out, and the rest is installed: its commands are Fettle's own."""
     carries_on: bool = False
     """Once the first command has succeeded, the others are all tried, whichever of them fails."""
+    warms: tuple[str, ...] = ()
+    """Commands that fill compilers' caches once all is installed; how they end tells nothing."""
     needless: bool = False
     """Whether no check is of its language and folder, as of the gems of a site."""
 

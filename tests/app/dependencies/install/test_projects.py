@@ -171,3 +171,46 @@ async def test_what_is_added_in_a_folder_is_there_for_the_checks_too(ground, fol
     seen = await bash(tree, "ls web/node_modules")
     assert (seen.output.split() == ["lib"]) is (folder == "web")
     assert not (ground.place.parent / "node_modules").exists()
+
+
+has_go = pytest.mark.skipif(
+    not str(shutil.which("go", path="/usr/bin")).startswith("/usr/"),
+    reason="sandboxes see no go here",
+)
+COMPILED = "go build -x -o /dev/null . 2>&1 | grep -c /compile"
+"""How many packages are compiled, of Go's own and of the project."""
+
+
+@has_go
+async def test_what_go_has_compiled_is_there_for_each_run_which_adds_to_it(ground):
+    hello = 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("hello") }\n'
+    ground.commit({"go.mod": "module example.test/hello\n\ngo 1.19\n", "main.go": hello})
+
+    result, tree = await ground.run(policy=DETECT)
+    assert result.problems == ()
+    assert [each.command for each in result.commands] == ["go mod download"]
+    assert (await bash(tree, COMPILED)).output == "1\n", "Go's own packages are there"
+    await tree.write("main.go", hello.replace("hello", "other").encode())
+    assert (await bash(tree, COMPILED)).output == "1\n"
+    assert (await bash(tree, COMPILED)).output == "0\n", "what the run compiled is kept for it"
+
+    _, other = await ground.run(policy=DETECT, run_id="run-2")
+    await other.write("main.go", hello.replace("hello", "other").encode())
+    assert (await bash(other, COMPILED)).output == "1\n", "and for no other"
+
+
+async def test_caches_are_filled_without_a_network_and_how_that_ends_tells_nothing(ground, index):
+    await serve(ground, index, "demo_dep", "demo_dep")
+    ask = "mkdir -p ~/.cache/{0}; pip download -q -d ~/.cache/{0} demo-dep"
+    one = recipe("demo", ask.format("first"), warms=(ask.format("warm"),), tools={"pip": ""})
+    ground.commit({"a": ""})
+    manifest = await build(ground, one, timeout=60)
+    assert manifest.result.problems == ()
+    assert len(manifest.result.commands) == 1
+    cache = ground.place / "building/home/.cache"
+    assert [len(list((cache / name).iterdir())) for name in ("first", "warm")] == [1, 0]
+
+
+async def test_of_what_could_not_be_installed_no_cache_is_filled(ground):
+    failing = recipe("demo", "false", warms=("mkdir ~/warm",))
+    assert (await build(ground, failing, timeout=60)).home == ()
