@@ -34,6 +34,8 @@ class ActionItem(BaseModel):
     """The key of what was said, like `t3`."""
     change: str = Field(min_length=10)
     """What has to change where, for an engineer who reads the reviewer's words as well."""
+    language: str = ""
+    """What they wrote it in, like `de`."""
 
 
 class OutOfScope(BaseModel):
@@ -47,6 +49,8 @@ class OutOfScope(BaseModel):
     """Why nothing is changed for it, as the stage describes."""
     reply: str = Field(min_length=10)
     """The answer to whoever said it, posted where they said it."""
+    language: str = ""
+    """What they wrote it in, like `de`."""
 
 
 class FeedbackAnalysis(Submission, tool="submit_analysis"):
@@ -73,6 +77,8 @@ class Analysis(Frozen):
     """What to change, by the key of the point."""
     answers: Mapping[str, tuple[Kind, str]] = {}
     """Kind and answer, by the key of the point."""
+    languages: Mapping[str, str] = {}
+    """What each point is written in, by its key, as the model says; older versions did not ask."""
     judged: bool = False
     """Fresh eyes look at the changes; runs that an older version began go on without."""
     measured_first: bool = False
@@ -82,6 +88,11 @@ class Analysis(Frozen):
     def actionable(self) -> tuple[FeedbackPoint, ...]:
         """Return the points that ask for a change."""
         return tuple(point for point in self.points if point.key in self.changes)
+
+    def language_of(self, about: str) -> str:
+        """Return what was written there, like `de`, as the model says; empty where it did not."""
+        key = next((point.key for point in self.points if point.about == about), "")
+        return self.languages.get(key, "")
 
     def aim(self, since: str, reference: str) -> ChangeGoal:
         """Return what the changes after the commit `since` are to do, for whoever judges them."""
@@ -130,6 +141,9 @@ async def analyze_feedback(
         points=left,
         changes={each.about: each.change for each in sorted_.action_items},
         answers={each.about: (each.kind, each.reply) for each in sorted_.out_of_scope},
+        languages={
+            each.about: each.language for each in (*sorted_.action_items, *sorted_.out_of_scope)
+        },
         judged=True,
         measured_first=True,
     )

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.errors import RunError
-from agents.pipelines.address.ledger import Ledger, LedgerEntry, reply
+from agents.pipelines.address.ledger import Ledger, LedgerEntry, reply, reply_in_code
 from agents.pipelines.address.suggestions.suggestion import stand
+from agents.pipelines.address.wording.wording import Wording
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Thread
 from agents.run import StageContext
 from agents.text.apart import Exhausted, run_apart
-from agents.text.outgoing import fence_all
 
 _LATER = "somebody has written there since it was read, and `/bot address` reads that"
-_ELSEWHERE = "its commit does not touch the file, so whoever opened it may want to look"
-_UNDONE = "what was suggested was changed once more, so whoever suggested it may want to look"
-_NOT_OURS = "others have pushed the same meanwhile, so whoever opened it may want to look"
 
 
 async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledger:
@@ -34,22 +31,24 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
             entries.append(entry)
         else:
             judged = await _judge_fix(run, work, thread, entry, touched)
-            entries.append(await _answer_thread(run, thread, now.get(thread.id), judged))
+            entries.append(await _answer_thread(run, work, now.get(thread.id), judged))
     return Ledger(entries=tuple(entries))
 
 
-async def _word(entry: LedgerEntry, repository_url: str) -> str:
-    """Return the answer; one whose words take too much to be made harmless is code."""
+async def _word(entry: LedgerEntry, repository_url: str, wording: Wording) -> str:
+    """Return the answer; the words of it that take too much to be made harmless are code."""
+    how = {"repository_url": repository_url, "wording": wording}
     try:
-        return await run_apart(entry.words, reply, entry, repository_url=repository_url)
+        return await run_apart(entry.words, reply, entry, **how)
     except Exhausted:
-        return fence_all(entry.words)
+        return reply_in_code(entry, repository_url=repository_url, wording=wording)
 
 
 async def _answer_thread(
-    run: StageContext, thread: Thread, now: Thread | None, entry: LedgerEntry
+    run: StageContext, work: FeedbackWork, now: Thread | None, entry: LedgerEntry
 ) -> LedgerEntry:
     """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
+    thread = next(each for each in work.feedback.threads if each.id == entry.about)
     if now is None:  # people have closed it, or we have before this process died
         unanswered = not await reviewing_port(run).has_answered(thread)
         return entry.model_copy(update={"resolved": True, "unanswered": unanswered})
@@ -57,7 +56,8 @@ async def _answer_thread(
         return entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
     asked_before = thread.ours_is_last and now.said[-1].id == thread.said[-1].id
     if asked_before or not now.ours_is_last:  # an earlier run may have come as far as that
-        said = await _word(entry, run.request.repository_url)
+        wording = work.wording_of(entry.about)
+        said = await _word(entry, run.request.repository_url, wording)
         try:
             await reviewing_port(run).reply(thread, entry.verdict, said)
         except RunError as error:  # somebody removed it, or locked the conversation: others wait
@@ -81,14 +81,14 @@ async def _judge_fix(
     """Return the entry, with why the thread stays open where it is called fixed and is not."""
     if entry.verdict != "fixed":
         return entry
-    note = ""
+    note, wording = "", work.wording_of(entry.about)
     if not entry.commit:
-        note = _NOT_OURS
+        note = wording.not_ours
     elif thread.path not in touched.get(entry.commit, ()):
-        note = _ELSEWHERE
+        note = wording.elsewhere
     elif lines := work.applied_lines(thread):
         text = await run.ports.source.show(run.head, thread.path) or b""
-        note = "" if stand(text.decode("utf-8", "surrogateescape"), lines) else _UNDONE
+        note = "" if stand(text.decode("utf-8", "surrogateescape"), lines) else wording.undone
     return entry.model_copy(update={"note": note})
 
 

@@ -13,11 +13,6 @@ from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
 from agents.pipelines.stages.save_unfinished import commit_what_is_left, keep_apart
 from agents.run import StageContext, stage
 
-_UNWORDED = (
-    "{commits} was made for this and for what else was asked, but the model failed before it said"
-    " what answers this: {why} Look whether it does what you asked for."
-)
-
 
 @stage
 async def fall_back(
@@ -42,13 +37,18 @@ async def fall_back(
 async def word_by_code(run: StageContext, work: FeedbackWork, before: str, why: str) -> Crafted:
     """Say without a model what was changed."""
     made = tuple(commit for commit, _ in await run.ports.source.commits(before, run.head))
-    named = ", ".join(commit[:10] for commit in made) or "Nothing"
-    reply = _UNWORDED.format(commits=named, why=why)
+    named = ", ".join(commit[:10] for commit in made)
+
+    def word(about: str) -> str:
+        wording = work.wording_of(about)
+        said = wording.unworded if made else wording.unchanged
+        return said.format(commits=named, why=why)
+
     run.summarize("the model failed to write the answers")
     return Crafted(
         commits=made,
         replies=tuple(
-            PointReply(about=point.key, verdict="needs_human", commit=0, reply=reply)
+            PointReply(about=point.key, verdict="needs_human", commit=0, reply=word(point.about))
             for point in work.analysis.actionable
         ),
     )

@@ -11,9 +11,11 @@ from pydantic import Field
 
 from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
 from agents.pipelines.address.summary import SummaryRow, commit_link, format_summary
+from agents.pipelines.address.wording.wording import Wording, load_english
 from agents.ports import Feedback, PullSnapshot, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
+from agents.text.outgoing import fence_all
 
 Verdict = Literal[
     "fixed",
@@ -43,19 +45,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
     "not_done": ("not done yet", "not done yet"),
     "before": ("dealt with before", "dealt with before"),
 }
-_SAID: dict[Verdict, str] = {
-    "fixed": "**Fixed**",
-    "changed": "**Changed, not verified**",
-    "suggested": "**Suggested**",
-    "answered": "**Answered**",
-    "disagree": "**Not changed**",
-    "needs_human": "**Needs a person**",
-    "later": "**Not answered yet**",
-    "kept_back": "**Kept back**",
-    "not_done": "**Not done yet**",
-    "before": "**Dealt with before**",
-}
-_PLAIN_START = re.compile(r"""(?!\d+[.)]\s)[A-Za-z0-9"'(]|`(?!``)""")
+_PLAIN_START = re.compile(r"""(?!\d+[.)]\s)(?:[^\W_]|["'(]|`(?!``))""")
 _UNREAD = "{count} by people without write access, or by bots, {were} not read."
 _MORE = "{count} more {were} not read, because there are so many. `/bot address` reads on."
 _EDITED = "{count} edited after the review was asked for; what counts is how {they} read then."
@@ -183,23 +173,46 @@ class Ledger(Frozen):
         return SummaryRow(
             place=place,
             url=url,
-            verdict=_SAID[entry.verdict],
+            verdict=_mark(entry, load_english()),
             commit=entry.commit,
             words=entry.words,
             note="" if entry.resolved else entry.note,
         )
 
 
-def reply(entry: LedgerEntry, *, repository_url: str) -> str:
-    """Return the answer to one thread: what was decided, then why."""
-    head = _SAID[entry.verdict]
-    if entry.commit:
-        head = f"{head} in {commit_link(entry.commit, repository_url)}"
+def reply(entry: LedgerEntry, *, repository_url: str, wording: Wording | None = None) -> str:
+    """Return the answer to one thread: what was decided, then why; in English by default."""
+    wording = wording or load_english()
     words = publish(entry.words, repository_url=repository_url, limit=WORDS_LIMIT)
-    text = _join_head(head, words)
-    if entry.note and not entry.resolved:
-        text = f"{text}\n\nThis thread stays open: {one_line(entry.note, NOTE_LIMIT)}"
-    return publish(text, repository_url=repository_url)
+    text = _join_head(_head(entry, wording, repository_url), words)
+    return publish(f"{text}{_stays_open(entry, wording)}", repository_url=repository_url)
+
+
+def reply_in_code(entry: LedgerEntry, *, repository_url: str, wording: Wording) -> str:
+    """Return the same with the words as code, where they take too much to be made harmless."""
+    head = _head(entry, wording, repository_url)
+    words = fence_all(entry.words, limit=WORDS_LIMIT)
+    note = publish(_stays_open(entry, wording), repository_url=repository_url)
+    return "\n\n".join(part for part in (f"{head}.", words, note.strip()) if part)
+
+
+def _mark(entry: LedgerEntry, wording: Wording) -> str:
+    return f"**{wording.verdicts[entry.verdict]}**"
+
+
+def _head(entry: LedgerEntry, wording: Wording, repository_url: str) -> str:
+    """Return what was decided, and where."""
+    if not entry.commit:
+        return _mark(entry, wording)
+    link = commit_link(entry.commit, repository_url)
+    return wording.in_commit.format(verdict=_mark(entry, wording), commit=link)
+
+
+def _stays_open(entry: LedgerEntry, wording: Wording) -> str:
+    """Return why the thread stays open, as a paragraph; empty where there is nothing to say."""
+    if not entry.note or entry.resolved:
+        return ""
+    return "\n\n" + wording.stays_open.format(note=one_line(entry.note, NOTE_LIMIT))
 
 
 def _join_head(head: str, words: str) -> str:

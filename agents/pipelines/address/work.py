@@ -9,6 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.pipelines.address.analyze_feedback import Analysis, Kind
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
+from agents.pipelines.address.wording.wording import (
+    Wording,
+    choose_wording,
+    load_english,
+)
 from agents.pipelines.stages.evaluation import EvaluationFindings
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
@@ -54,11 +59,6 @@ _VERDICTS: dict[Kind, Verdict] = {
     "disagree": "disagree",
     "applied": "fixed",
 }
-
-
-_NOT_DONE = "{why} `/bot address` takes this up again."
-_SETTLED = "What was asked here was answered in [another thread]({url})."
-_PARTLY = "The suggestion was applied in {commit}; what was said beside it was not done. "
 
 
 class FeedbackWork(Frozen):
@@ -162,6 +162,13 @@ class FeedbackWork(Frozen):
             )
         )
 
+    def wording_of(self, about: str) -> Wording:
+        """Return what code says in the thread; what has none stands in the summary, in English."""
+        thread = next((each for each in self.feedback.threads if each.id == about), None)
+        return (
+            choose_wording(thread, self.analysis.language_of(about)) if thread else load_english()
+        )
+
     def applied_lines(self, thread: Thread) -> tuple[str, ...]:
         """Return the lines that close the thread, where it is its suggestion alone that does."""
         point = next((each for each in self.analysis.points if each.about == thread.id), None)
@@ -173,7 +180,10 @@ class FeedbackWork(Frozen):
         urls = {thread.id: thread.url for thread in self.feedback.threads}
         settled = {
             other: each.model_copy(
-                update={"about": other, "words": _SETTLED.format(url=urls[each.about])}
+                update={
+                    "about": other,
+                    "words": self.wording_of(other).settled.format(url=urls[each.about]),
+                }
             )
             for each in said
             if each.verdict == "fixed"
@@ -195,8 +205,9 @@ class FeedbackWork(Frozen):
         key = next((point.key for point in self.analysis.points if point.about == about), "")
         if self.failure and key not in self.analysis.answers:
             commit = self.applied.partly.get(about)
-            partly = _PARTLY.format(commit=commit[:10]) if commit else ""
-            words = partly + _NOT_DONE.format(why=self.failure)
+            wording = self.wording_of(about)
+            partly = f"{wording.partly.format(commit=commit[:10])} " if commit else ""
+            words = partly + wording.not_done.format(why=self.failure)
             return LedgerEntry(about=about, verdict="not_done", words=words)
         if key in self.analysis.answers:
             kind, words = self.analysis.answers[key]

@@ -229,9 +229,9 @@ def script(*parts):
     return Script.model_validate([*parts, *([] if judged else [evaluation("pass")])])
 
 
-def sort(changes=(), answers=(), *calls):
+def sort(changes=(), answers=(), *calls, **more):
     """Return how the feedback is sorted: keys to change, and (key, kind) to answer."""
-    items = [{"about": key, "change": f"Change it for {key}."} for key in changes]
+    items = [{"about": key, "change": f"Change it for {key}.", **more} for key in changes]
     left = [{"about": k, "kind": kind, "reply": f"About {k}: so it is."} for k, kind in answers]
     return part(
         "# Analyze the feedback",

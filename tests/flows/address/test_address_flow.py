@@ -173,3 +173,28 @@ async def test_who_contradict_each_other_are_asked_and_an_answer_is_applied_by_c
         assert (mara.resolved, ola.resolved, at.pushes()) == (True, True, 1)
         for each in (mara, ola):
             assert "that `ola`'s suggestion is the one to take" in at.answers(each)[1]
+
+
+async def test_each_thread_is_answered_in_its_own_language_by_code_as_well(make_place):
+    """The German one asks for a change, the Japanese one has a suggestion that needs no model."""
+    told = script(
+        sort(["t1"], language="de"),
+        make_changes(edit("range(len(prices))", "range(0, len(prices))")),
+        word_update(("t1", "fixed", 1)),
+    )
+    async with open_reviewed(make_place, told, listening=False) as at:
+        ours = "ここはこちらにしてください。\n\n" + suggestion("UNITS = ['EUR', 'cent']")
+        await at.review("ola", "", ("words.py", 1, ours))
+        at.listen()
+        theirs = suggestion("UNITS = ['euro', 'ct']")
+        await at.review("mara", "", ("calc.py", 11, "Fang bei null an."), ("words.py", 1, theirs))
+        await at.place.ends("comment")
+
+        [german] = at.answers(at.thread("calc.py", 11))
+        assert "**Behoben** in [`" in german
+        assert "Done for t1." in german
+        japanese, english = (at.answers(t)[0] for t in at.pull.threads if t.path == "words.py")
+        assert "**人の判断が必要**" in japanese
+        assert "`take ola`" in japanese
+        assert "**Needs a person**" in english
+        assert "**Fixed**" in at.ledgers()[0], "one table is for everybody"

@@ -14,6 +14,7 @@ from agents.pipelines.address.suggestions.choice import (
 )
 from agents.pipelines.address.suggestions.decision import AnsweredQuestion, find_answered_questions
 from agents.pipelines.address.suggestions.replaced import replace_lines
+from agents.pipelines.address.wording.wording import choose_wording
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
 from agents.run import StageContext, stage
@@ -71,7 +72,11 @@ class Applied(Frozen):
             threads = (each.thread.id, *each.others)
             if commit:
                 settled |= dict.fromkeys(threads, commit)
-                decided |= dict.fromkeys(threads, each.describe_decision(taken))
+                asked_in = {offer.thread.id: offer.thread for offer in each.offers}
+                decided |= {
+                    thread: each.describe_decision(taken, asked_in.get(thread, each.thread))
+                    for thread in threads
+                }
             else:
                 left[each.thread.id] = left.get(taken.thread.id, "it could not be")
         changes = {"settled": settled, "partly": partly, "decided": decided, "left": left}
@@ -139,16 +144,16 @@ def _list_questions(
 def _ask_both(one: ChosenSuggestion, others: Sequence[ChosenSuggestion]) -> str:
     """Return the question that stands in the thread of one of two contradicting suggestions."""
     name = one_line(one.author.login, 100)
+    wording = choose_wording(one.thread)
     theirs = ", ".join(
-        f"{code_span(other.author.login)} wants [something else]({other.said.url}) for"
-        f" {code_span(other.change.place)}"
+        wording.wants.format(
+            author=code_span(other.author.login),
+            url=other.said.url,
+            place=code_span(other.change.place),
+        )
         for other in others
     )
-    return (
-        f"{code_span(one.author.login)} suggests this, and {theirs}. Both cannot stand, so neither"
-        f" was applied. Which of them is it to be? An answer here settles it: `take {name}`, or in"
-        " other words."
-    )
+    return wording.ask.format(author=code_span(one.author.login), others=theirs, name=name)
 
 
 async def _texts(run: StageContext, paths: set[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -12,6 +12,7 @@ from agents.pipelines.address.suggestions.choice import (
     is_by_writer,
     read_offers,
 )
+from agents.pipelines.address.wording.wording import choose_wording
 from agents.ports import Thread, ThreadComment
 from agents.text import code_span, one_line
 
@@ -26,7 +27,6 @@ _RIVAL = (
     "Fettle has asked which of two suggestions for these lines it is to be. {author}'s, in another"
     " thread, for {place}, reads:\n{lines}"
 )
-_TAKEN = "{by} [decided]({url}) that {author}'s suggestion is the one to take."
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class AnsweredQuestion:
             if each.thread.id != self.thread.id
         )
 
-    def describe_decision(self, taken: ChosenSuggestion) -> str:
-        """Return who decided, for each of the threads."""
-        return _TAKEN.format(
+    def describe_decision(self, taken: ChosenSuggestion, thread: Thread) -> str:
+        """Return who decided, as it is said in one of the threads."""
+        return choose_wording(thread).decided.format(
             by=code_span(one_line(self.answer.author.login, 100)),
             url=self.answer.url,
             author=code_span(taken.author.login),
