@@ -136,14 +136,13 @@ async def analyze_feedback(
         reference=run.request.reference,
         points=[await point.to_prompt(run, len(left)) for point in left],
     )
+    items: tuple[ActionItem | OutOfScope, ...] = (*sorted_.action_items, *sorted_.out_of_scope)
     run.summarize(f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer")
     return Analysis(
         points=left,
         changes={each.about: each.change for each in sorted_.action_items},
         answers={each.about: (each.kind, each.reply) for each in sorted_.out_of_scope},
-        languages={
-            each.about: each.language for each in (*sorted_.action_items, *sorted_.out_of_scope)
-        },
+        languages={each.about: each.language for each in items},
         judged=True,
         measured_first=True,
     )

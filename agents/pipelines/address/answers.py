@@ -37,9 +37,10 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
 
 async def _word(entry: LedgerEntry, repository_url: str, wording: Wording) -> str:
     """Return the answer; the words of it that take too much to be made harmless are code."""
-    how = {"repository_url": repository_url, "wording": wording}
     try:
-        return await run_apart(entry.words, reply, entry, **how)
+        return await run_apart(
+            entry.words, reply, entry, repository_url=repository_url, wording=wording
+        )
     except Exhausted:
         return reply_in_code(entry, repository_url=repository_url, wording=wording)
 

@@ -69,6 +69,7 @@ async def test_a_run_of_an_older_version_measures_after_the_changes(make, acts, 
         record = await step(name, work)
         if name == "stage/analyze_feedback/1":
             record["output"].pop("measured_first")
+            record["output"].pop("languages")
         return record
 
     world.steps.step = forget
@@ -351,6 +352,37 @@ async def test_a_change_is_not_lost_where_the_model_fails_at_its_words(make, act
     assert verdict == "needs_human"
     assert world.publisher.pushed[BRANCH][:7] in text
     assert world.reviewing.resolved == []
+
+
+GERMAN = "Bitte dreh das um, es ist nicht richtig."
+
+
+async def test_what_no_model_worded_is_said_in_the_language_of_the_thread(make, acts, wish):
+    refused = ModelRefused("The model refused to answer.")
+    unworded = make([*straight(acts)[:4], refused], feedback(thread("T1", GERMAN)))
+    left = feedback(thread("T1", SUGGESTION), thread("T2", GERMAN, line=6))
+    unsorted = make([refused], left)
+
+    await unworded.resolve(wish)
+    await unsorted.resolve(wish)
+
+    _, text = unworded.reviewing.replies["T1"]
+    assert text.startswith("**Braucht einen Menschen**")
+    assert "das Modell ist ausgefallen" in text
+    assert unworded.publisher.pushed[BRANCH][:7] in text
+    assert unsorted.reviewing.replies["T1"][1].startswith("**Fixed** in")
+    assert unsorted.reviewing.replies["T2"][1].startswith("**Noch nicht erledigt**")
+    assert "refused to answer" in unsorted.reviewing.replies["T2"][1]
+
+
+async def test_warnings_are_said_in_the_language_of_the_thread(make, acts, wish):
+    told = feedback(thread("T1", GERMAN))
+    unsure = make(straight(acts), told, check=(1, "red in its own words"))
+    await unsure.resolve(wish)
+
+    assert unsure.reviewing.replies["T1"][1].startswith("**Geändert, nicht verifiziert** in [`")
+    ledger = unsure.publisher.comments["ledger"]
+    assert "**Changed, not verified**" in ledger, "one table is for everybody"
 
 
 async def test_what_was_kept_back_waits_for_the_next_run(make, acts, wish):

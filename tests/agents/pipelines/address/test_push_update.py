@@ -64,6 +64,25 @@ async def test_what_makes_a_check_fail_is_not_pushed(make, acts, wish):
     assert "100 %" in world.publisher.comments["ledger"]
 
 
+async def test_why_a_change_is_kept_back_is_said_in_the_language_of_the_thread(make, acts, wish):
+    def check(files):
+        return (1, "1 failed") if "b + a" in files["lib.py"] else (0, "ok")
+
+    answers = straight(acts)
+    told = feedback(thread("T1", "Bitte dreh das um, es ist nicht richtig."))
+    world = make([*answers[:3], *[acts.fix()] * 3, *answers[3:]], told, check=check)
+
+    await world.resolve(wish)
+
+    _, text = world.reviewing.replies["T1"]
+    assert text.startswith("**Zurückgehalten**")
+    assert "aber nicht gepusht. " in text
+    assert "`tests`" in text
+    ledger = world.publisher.comments["ledger"]
+    assert "The changes were made, but not pushed." in ledger
+    assert "aber nicht gepusht" not in ledger, "why stands there once, below the table"
+
+
 async def test_what_people_push_meanwhile_comes_first_and_is_checked_with(make, acts, wish):
     answers = straight(acts)
     world = make(answers, feedback(thread("T1", "Turn it.")))
