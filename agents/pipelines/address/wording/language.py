@@ -12,6 +12,7 @@ from collections import Counter
 from agents.ports import Thread
 
 LONGEST = 4_000  # characters of each comment that are looked at
+ALL = 20_000  # and of all of them, from the newest back: this runs on the event loop
 LEAST = 2  # common words that a language is told by
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -51,7 +52,7 @@ _COMMON = {
 def said_in(thread: Thread) -> str:
     """Return what people wrote in the thread, without most of the code in it."""
     bodies = [each.body[:LONGEST] for each in thread.said if not each.own]
-    return "\n".join(part for body in bodies for part in _FENCED.split(body)[::2])
+    return "\n".join(part for body in bodies for part in _FENCED.split(body)[::2])[-ALL:]
 
 
 def fits(language: str, words: str) -> bool:
