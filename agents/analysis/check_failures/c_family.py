@@ -1,231 +1,359 @@
-"""Parse what test programs in C and C++ print of themselves, where no runner told it before."""
+"""Parse what test programs of C and C++ print: each framework is a row of patterns.
+
+A check may start many programs, one after another: their counts are added. One that begins and
+does not come to its summary crashed, so its tests are unknown, whatever the others say.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from agents.analysis.check_failures.lines import normalize_name
 from agents.analysis.check_failures.reported import (
     ReportedFailures,
     ReportFormat,
-    count_each_once,
-    report_failures,
 )
 
-FindNames = Callable[[Sequence[str]], Iterable[str]]
-
-_RUNNER = re.compile(r"\d+% tests passed, \d+ tests? failed out of \d+|Ok: +\d+$")
-"""CTest's and Meson's last words: they write reports, and show programs' output where it fails."""
-_CRASHED = re.compile(
-    r".*(?:\*\*\* \[[^\]]*\] (?:Segmentation fault|Aborted|Bus error|Killed|Illegal instruction"
-    r"|Floating point exception|Error 1(?:3\d|27)\b)|\(core dumped\))"
+_NO_NAME = "(no name)"
+_SIGNAL = (
+    r"(Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception|Killed"
+    r"|Trace/breakpoint trap)"
 )
-_RULE = re.compile(r"-{40,}$")
+_CRASH = re.compile(
+    rf"(?:\S{{1,100}}: (?:line )?\d+: +(?:\d+ )?)?{_SIGNAL}(?: \(core dumped\))?(?: {{2,}}\S.*)?$"
+    rf"|g?make(?:\[\d+\])?: (?:\*\*\* )?\[[^\]]{{1,300}}\] {_SIGNAL}"
+)
+_MESON = re.compile(r"Ok: +\d+$")
+"""Meson counts what it starts in its report, and shows programs' output where they fail."""
+_MAKE_ERROR = re.compile(r"g?make(?:\[(\d+)\])?: (?:\*\*\* )?\[[^\]]{1,300}\] Error \d+")
 
 
 @dataclass(frozen=True)
-class _Framework:
-    """How the programs of one test framework begin, count, and name what failed."""
+class Framework:
+    """How the programs of one test framework say what they ran.
+
+    Groups of the patterns: `total` (of which `skipped` did not run) or else `passed` and `failed`
+    are counts, `name`, `suite` and `file` make the name of a test that failed.
+    """
 
     name: str
-    signs: tuple[str, ...]
+    sign: str
+    """Stands in all that they write."""
     ends: re.Pattern[str]
-    """What each program says once, at its end."""
-    counts: re.Pattern[str]
-    """Groups: `ran`, or `passed` and `failed`; `errors`, `crashed`, `total` and `skipped`."""
-    find_names: FindNames
+    """The line that ends one program's run, once for each."""
+    bad: re.Pattern[str]
+    """A line that says that a test failed."""
     begins: re.Pattern[str] | None = None
-    counts_tests: bool = True
-    """Whether it counts tests that failed; else the assertions in them."""
+    """The line that begins one program's run, once for each, where all of them write one."""
+    also: re.Pattern[str] | None = None
+    """Further lines with counts."""
+    heading: re.Pattern[str] | None = None
+    """The line, or it and the one above, that names the test or suite of what follows."""
+    below: re.Pattern[str] | None = None
+    """Counts are read below this line only: elsewhere they are repeated."""
+    by_assertion: bool = False
+    """Whether it counts assertions that failed, of which a test can have many."""
 
-    def read(self, lines: Sequence[str]) -> ReportedFailures | None:
-        """Return what all programs of this framework told together."""
-        if any(_RUNNER.match(line) for line in lines):
-            return None
-        sessions = sum(1 for line in lines if self.ends.match(line))
-        begun = sum(1 for line in lines if self.begins and self.begins.match(line))
-        if not sessions and not begun:
-            return None
-        sums: dict[str, int] = {}
-        for line in lines:
-            for what, number in _numbers(self.counts.match(line)):
-                sums[what] = sums.get(what, 0) + number
-        failed = sum(sums.get(what, 0) for what in ("failed", "errors", "crashed"))
-        told = report_failures(
-            map(normalize_name, self.find_names(lines)),
-            said=failed if self.counts_tests or not failed else None,
-            early=sessions < begun or any(_CRASHED.match(line) for line in lines),
-            sessions=sessions,
-            ran=_count_run(sums, failed),
+
+@dataclass
+class _Tally:
+    """What was read so far of the programs of one framework."""
+
+    framework: Framework
+    counts: Counter[str] = field(default_factory=Counter)
+    begun: int = 0
+    ended: int = 0
+    open: bool = False
+    below: bool = False
+    heading: dict[str, str | None] = field(default_factory=dict)
+    names: dict[tuple[int, str], None] = field(default_factory=dict)
+    """By the program's place in the order, as two of them can have tests of one name."""
+    lost: list[str] = field(default_factory=list)
+    """Where programs crashed."""
+    red: int = 0
+    """How many programs said that tests failed."""
+    said: int = 0
+    """How many tests failed in those that came to their end."""
+
+    def read(self, above: str, line: str) -> None:
+        """Take what one line says."""
+        kind = self.framework
+        if kind.heading and (found := kind.heading.match(f"{above}\n{line}")):
+            self.heading = found.groupdict()
+        if kind.begins and (found := kind.begins.match(line)):
+            self.close()
+            self.begun, self.open, self.heading = self.begun + 1, True, {}
+            self._count(found)
+        elif found := kind.bad.match(line):
+            at = self.begun if kind.begins else self.ended
+            self.names[at, self._name(found.groupdict())] = None
+        elif kind.below and not self.below:
+            self.below = bool(kind.below.match(line))
+        else:
+            self._read_counts(line)
+
+    @property
+    def has_loose_names(self) -> bool:
+        """Return whether tests failed of which no summary tells."""
+        return any(at == self.ended for at, _ in self.names)
+
+    def drop_names(self) -> None:
+        """Drop the last names: they failed as it was expected, or are none of its words."""
+        self.names = {key: None for key in self.names if key[0] != self.ended}
+
+    def close(self) -> None:
+        """Note the program that began and did not come to its end, if there is one."""
+        if self.open:
+            self.lose(_NO_NAME)
+
+    def lose(self, otherwise: str) -> None:
+        """Note a program that crashed, by the test that was running where that is known."""
+        running = self.heading.get("name")
+        self.lost.append(normalize_name(running) if running else otherwise)
+        self.open, self.heading = False, {}
+
+    def _read_counts(self, line: str) -> None:
+        kind = self.framework
+        if kind.also and (found := kind.also.match(line)):
+            self._count(found)
+        if not (found := kind.ends.match(line)):
+            return
+        self._count(found)
+        failed = self.counts["failed"] + self.counts["errors"]
+        if not kind.begins and failed == self.said:
+            self.drop_names()
+            self.counts["expected"] -= int(found.groupdict().get("expected") or 0)
+        self.said, self.ended, self.heading = failed, self.ended + 1, {}
+        self.open = self.below = False
+
+    def _count(self, found: re.Match[str]) -> None:
+        groups = found.groupdict().items()
+        said = {key: int(value) if value.isdigit() else 1 for key, value in groups if value}
+        self.counts.update(said)
+        self.red += bool(said.get("failed") or said.get("errors"))
+
+    def _name(self, about: dict[str, str | None]) -> str:
+        parts = (
+            about.get("file"),
+            about.get("suite") or self.heading.get("suite"),
+            about.get("name") or about.get("test") or self.heading.get("name"),
         )
-        return count_each_once(told)
+        return normalize_name(" ".join(part.strip() for part in parts if part)) or _NO_NAME
 
 
-def _numbers(found: re.Match[str] | None) -> Iterator[tuple[str, int]]:
-    if found is not None:
-        yield from ((what, int(said)) for what, said in found.groupdict().items() if said)
+def read_test_programs(lines: Sequence[str]) -> dict[str, ReportedFailures]:
+    """Return what the programs told, by their frameworks; nothing where there are none."""
+    if any(_MESON.match(line) for line in lines):
+        return {}
+    return _read(_FRAMEWORKS, lines) or _read((_PLAIN,), lines)
 
 
-def _count_run(sums: dict[str, int], failed: int) -> int:
-    of_programs = [sums[what] for what in ("total", "ran") if what in sums]
-    passed = sums.get("passed", 0)
-    return sum(of_programs) - sums.get("skipped", 0) + passed if of_programs else passed + failed
+def _read(frameworks: Sequence[Framework], lines: Sequence[str]) -> dict[str, ReportedFailures]:
+    text = "\n".join(lines)
+    tallies = [_Tally(each) for each in frameworks if each.sign in text]
+    depths = Counter[str | None]()
+    crashes: list[str] = []
+    for above, line in pairwise(("", *lines)):
+        for each in tallies:
+            each.read(above, line)
+        if found := _CRASH.match(line):
+            running = next((each for each in tallies if each.open), None)
+            words = f"a program that crashed ({found[1] or found[2]})"
+            if running:
+                running.lose(words)
+            else:
+                crashes.append(words)
+        elif found := _MAKE_ERROR.match(line):
+            depths[found[1]] += 1
+    cut = False
+    found_any = [each for each in tallies if each.begun or each.ended]
+    for each in found_any:
+        each.close()
+        # Where nothing tells of a beginning, names that no summary follows are of one that crashed.
+        cut = cut or (not each.framework.begins and each.has_loose_names)
+    for words in crashes[:1] if found_any else ():
+        found_any[0].lose(words)
+    # A command that failed behind programs that all passed is another one, or one that crashed.
+    silent = max(depths.values(), default=0) > sum(each.red for each in found_any)
+    return {each.framework.name: _report(each, early=silent or cut) for each in found_any}
 
 
-def _find(pattern: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield the pattern's groups, joined, of each line that it matches."""
-    compiled = re.compile(pattern)
+def _report(tally: _Tally, *, early: bool = False) -> ReportedFailures:
+    """Return what one framework's programs told; a failure without a name has one all the same."""
+    counts, names = tally.counts, [name for _, name in tally.names]
+    failed = counts["failed"] + counts["errors"]
+    by_assertion = tally.framework.by_assertion
+    named = len(names) if not by_assertion else failed * bool(names)
+    missing = failed + counts["expected"] > named
+    known = counts["ran"] + counts["total"] - counts["skipped"]
+    early = early or missing or bool(tally.lost)
+    return ReportedFailures(
+        names=Counter([*names, *tally.lost, *([_NO_NAME] if missing else [])]),
+        whole=not early,
+        early=early,
+        ended=tally.ended > 0 and not tally.lost,
+        sessions=tally.ended,
+        ran=max(known or counts["passed"] + failed, 0) + len(tally.lost),
+    )
+
+
+def _read_wrapper(framework: Framework, lines: Sequence[str]) -> ReportedFailures | None:
+    """Return what was told by one that runs programs itself, and counts those that crash."""
+    tally = _Tally(framework)
     for line in lines:
-        if found := compiled.match(line):
-            yield " ".join(filter(None, found.groups()))
+        tally.read("", line)
+    tally.drop_names()
+    return _report(tally) if tally.ended else None
 
 
-def _find_catch(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the test cases with a failure: their name stands between two rules above it."""
-    case, fresh = "", False
-    for line in lines:
-        if _RULE.match(line):
-            fresh = not fresh
-            case = "" if fresh else case
-        elif fresh:
-            case = case or line
-        elif line.endswith(": FAILED:") and case:
-            yield case
+_PLACE = r"(?P<file>[^\s:]{1,300}):\d+:"
 
+_AUTOMAKE = Framework(
+    "Automake",
+    "Testsuite summary for",
+    re.compile(r"# ERROR: +(?P<errors>\d+)$"),
+    re.compile(r"(?:FAIL|XPASS|ERROR): (?P<name>\S.*)$"),
+    also=re.compile(
+        r"# (?:TOTAL: +(?P<total>\d+)|SKIP: +(?P<skipped>\d+)|(?:FAIL|XPASS): +(?P<failed>\d+))$"
+    ),
+    below=re.compile(r"Testsuite summary for"),
+)
 
-def _find_doctest(lines: Sequence[str]) -> Iterator[str]:
-    case = ""
-    for line in lines:
-        if line.startswith("TEST CASE:"):
-            case = line.removeprefix("TEST CASE:").strip()
-        elif " ERROR: " in line and case:
-            yield case
-
-
-def _find_cunit(lines: Sequence[str]) -> Iterator[str]:
-    suite = ""
-    for line in lines:
-        if found := re.match(r"Suite: (.{1,200})$", line):
-            suite = found[1]
-        elif found := re.match(r" +Test: (.{1,200}?) ?\.\.\. ?FAILED$", line):
-            yield f"{suite} {found[1]}"
-        elif found := re.match(r"Suite (.{1,200}), Test (.{1,200}) had failures:$", line):
-            yield f"{found[1]} {found[2]}"
-
-
+_CTEST = Framework(
+    "CTest",
+    " tests passed, ",
+    re.compile(r"\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)$"),
+    re.compile(
+        r" *\d+/\d+ Test +#\d+: (?P<name>\S{1,300}) \.*\*\*\*(?!Skipped|Not Run \(Disabled\))"
+    ),
+    also=re.compile(r" *\d+/\d+ Test +#\d+: \S{1,300} \.*\*{3}(?P<skipped>Skipped)"),
+)
 _FRAMEWORKS = (
-    _Framework(  # cmocka writes the same
+    Framework(
         "GoogleTest",
-        ("[==========] ",),
-        ends=re.compile(r"\[==========\] \d+ test\S* (?:from .{1,100} ran|run|ran)\."),
-        counts=re.compile(
-            r"\[  PASSED  \] (?P<passed>\d+) test|\[  FAILED  \] (?P<failed>\d+) test\S*, listed"
+        "[==========] ",
+        re.compile(r"\[={10}\] (?P<total>\d+) tests? from \d+ test (?:suite|case)s? ran\."),
+        re.compile(r"\[  FAILED  \] (?P<name>[^\s.]{1,200}\.[^\s,(]{1,200})"),
+        begins=re.compile(r"\[={10}\] Running \d+ tests? from "),
+        also=re.compile(
+            r"\[  (?:FAILED  \] (?P<failed>\d+)|SKIPPED \] (?P<skipped>\d+)) tests?, listed below"
         ),
-        find_names=partial(_find, r"\[  FAILED  \] (?!\d+ test)([^\s,]{1,300})"),
-        begins=re.compile(r"\[==========\] Running \d+ test"),
+        heading=re.compile(r".*\n\[ RUN      \] (?P<name>\S+)"),
     ),
-    _Framework(
-        "doctest",
-        ("[doctest] ",),
-        ends=re.compile(r"\[doctest\] Status: "),
-        counts=re.compile(
-            r"\[doctest\] test cases: +(?P<ran>\d+) \| +\d+ passed \| +(?P<failed>\d+) failed"
+    Framework(
+        "cmocka",
+        "[==========] ",
+        re.compile(r"\[={10}\] (?:[^:]{1,200}: )?(?P<total>\d+) test\(s\) run\."),
+        re.compile(r"\[  FAILED  \] (?P<name>[A-Za-z_]\w{0,200})$"),
+        begins=re.compile(r"\[={10}\] (?:[^:]{1,200}: )?Running \d+ test\(s\)\."),
+        also=re.compile(
+            r"\[  (?:FAILED  \] (?:[^:]{1,200}: )?(?P<failed>\d+)"
+            r"|SKIPPED \] (?:[^:]{1,200}: )?(?P<skipped>\d+)) test\(s\), listed below"
         ),
-        find_names=_find_doctest,
-        begins=re.compile(r"\[doctest\] doctest version is"),
+        heading=re.compile(r".*\n\[ RUN      \] (?P<name>\S+)"),
     ),
-    _Framework(
+    Framework(
         "Catch2",
-        ("All tests passed (", "test cases: "),
-        ends=re.compile(r"All tests passed \(|test cases: +\d+ \|"),
-        counts=re.compile(
-            r"All tests passed \(\d+ assertions? in (?P<passed>\d+) test cases?"
-            r"|test cases: +(?P<total>\d+) \|(?=(?:.* (?P<failed>\d+) failed\b(?! as))?)"
-            r"(?=(?:.* (?P<skipped>\d+) skipped)?)"
+        "test case",
+        re.compile(
+            r"All tests passed \(\d+ assertions? in (?P<ran>\d+) test cases?\)$"
+            r"|test cases: +(?P<total>\d+)(?: +\| +(?:\d+ passed|(?P<skipped>\d+) skipped"
+            r"|(?P<expected>\d+) failed as expected|(?P<failed>\d+) failed(?! as)))*$"
         ),
-        find_names=_find_catch,
+        re.compile(r"[^\s:]{1,300}:\d+: FAILED:$"),
+        heading=re.compile(r"-{79}\n(?!\S{1,300}:\d+$)(?P<name>\S.*)$"),
     ),
-    _Framework(
+    Framework(
+        "doctest",
+        "[doctest] ",
+        re.compile(
+            r"\[doctest\] test cases: +\d+ \| +(?P<passed>\d+) passed \| +(?P<failed>\d+) failed"
+        ),
+        re.compile(r"[^\s:]{1,300}:\d+: (?:FATAL )?ERROR: "),
+        begins=re.compile(r"\[doctest\] doctest version is "),
+        heading=re.compile(r".*\nTEST CASE:  (?P<name>\S.*)$"),
+    ),
+    Framework(
         "Boost.Test",
-        ("*** No errors detected", " detected in the test module"),
-        ends=re.compile(r"\*\*\* (?:No errors|\d+ failures? (?:is|are)) detected"),
-        counts=re.compile(r"Running (?P<ran>\d+) test cases?\.|\*\*\* (?P<failed>\d+) failures? "),
-        find_names=partial(_find, r'.{1,500}?\berror: in "([^"]{1,300})"'),
-        begins=re.compile(r"Running \d+ test cases?\.\.\."),
-        counts_tests=False,
+        " test case",
+        re.compile(r"\*\*\* (?:No errors detected|(?P<failed>\d+) failures? (?:is|are) detected)"),
+        re.compile(r'[^"]{1,300}: (?:fatal )?error:? in "(?P<name>[^"]{1,300})":'),
+        begins=re.compile(r"Running (?P<total>\d+) test cases?\.\.\.$"),
+        by_assertion=True,
     ),
-    _Framework(
+    Framework(
         "Check",
-        ("%: Checks: ",),
-        ends=re.compile(r"\d+%: Checks: "),
-        counts=re.compile(
-            r"\d+%: Checks: (?P<ran>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+)"
+        "%: Checks: ",
+        re.compile(
+            r"\d+%: Checks: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+)$"
         ),
-        find_names=partial(_find, r"([^\s:]{1,300}):\d+:[FE]:([^:]{1,100}):([^:]{1,100}):"),
+        re.compile(_PLACE + r"[FE]:(?P<name>[^:]{1,200}:[^:]{1,200}:-?\d+):"),
+        begins=re.compile(r"Running suite\(s\): "),
     ),
-    _Framework(
-        "CUnit",
-        ("Run Summary: ",),
-        ends=re.compile(r"Run Summary: "),
-        counts=re.compile(r" +tests +\d+ +(?P<ran>\d+) +\S+ +(?P<failed>\d+)"),
-        find_names=_find_cunit,
-    ),
-    _Framework(
-        "CppUTest",
-        (" ignored, ",),
-        ends=re.compile(r"(?:OK|Errors) \((?:\d+ failures?, )?\d+ tests?, \d+ ran, "),
-        counts=re.compile(
-            r"(?:OK|Errors) \((?:(?P<failed>\d+) failures?, )?\d+ tests?, (?P<ran>\d+) ran, "
-        ),
-        find_names=partial(_find, r".{1,500}?: Failure in TEST\((\w{1,200}), (\w{1,200})\)"),
-    ),
-    _Framework(
-        "Criterion",
-        ("] Synthesis: ",),
-        ends=re.compile(r"\[====\] Synthesis: "),
-        counts=re.compile(
-            r"\[====\] Synthesis: Tested: (?P<ran>\d+) \| Passing: \d+"
-            r" \| Failing: (?P<failed>\d+) \| Crashing: (?P<crashed>\d+)"
-        ),
-        find_names=partial(_find, r"\[FAIL\] ([^\s:]{1,200}::[^\s:]{1,200})"),
-    ),
-    _Framework(
+    Framework(
         "Unity",
-        (" Failures ",),
-        ends=re.compile(r"\d+ Tests \d+ Failures \d+ Ignored"),
-        counts=re.compile(
-            r"(?P<total>\d+) Tests (?P<failed>\d+) Failures (?P<skipped>\d+) Ignored"
-        ),
-        find_names=partial(_find, r"([^\s:]{1,300}):\d+:(\w{1,200}):FAIL\b"),
+        " Tests ",
+        re.compile(r"(?P<total>\d+) Tests (?P<failed>\d+) Failures (?P<skipped>\d+) Ignored$"),
+        re.compile(_PLACE + r"(?P<name>[^:]{1,200}):FAIL\b"),
     ),
-    _Framework(
+    Framework(
+        "CUnit",
+        "CUnit - A unit testing framework",
+        re.compile(r" +tests +\d+ +\d+ +(?P<passed>\d+) +(?P<failed>\d+) +\d+$"),
+        re.compile(
+            r"Suite (?P<suite>[^,]{1,200}), Test (?P<name>[^,]{1,200}) had failures:$"
+            r"|  Test: (?P<test>[^.]{1,200})\.\.\.FAILED$"
+        ),
+        begins=re.compile(r" +CUnit - A unit testing framework"),
+        heading=re.compile(r".*\nSuite: (?P<suite>\S.*)$"),
+    ),
+    Framework(
+        "CppUTest",
+        " filtered out, ",
+        re.compile(
+            r"OK \(\d+ tests?, (?P<ran>\d+) ran, "
+            r"|Errors \((?:(?P<failed>\d+) failures?, |ran nothing, )"
+            r"\d+ tests?, (?P<total>\d+) ran, "
+        ),
+        re.compile(_PLACE + r" error: Failure in (?P<name>(?:IGNORE_)?TEST\([^()]{1,200}\))$"),
+    ),
+    Framework(
+        "Criterion",
+        "[====] Synthesis: ",
+        re.compile(
+            r"\[={4}\] Synthesis: Tested: \d+ \| Passing: (?P<passed>\d+)"
+            r" \| Failing: (?P<failed>\d+) \| Crashing: "
+        ),
+        re.compile(r"\[FAIL\] (?P<name>[^\s:]{1,200}::[^\s:]{1,200})"),
+    ),
+    Framework(
         "Qt Test",
-        ("Totals: ",),
-        ends=re.compile(r"Totals: \d+ passed, "),
-        counts=re.compile(r"Totals: (?P<passed>\d+) passed, (?P<failed>\d+) failed, "),
-        find_names=partial(_find, r"FAIL!  : (.{1,300}?\))"),
+        "Start testing of ",
+        re.compile(r"Totals: (?P<passed>\d+) passed, (?P<failed>\d+) failed, \d+ skipped"),
+        re.compile(r"(?:FAIL!|XPASS) *: (?P<name>[^()]{1,200}\([^)]{0,200}\))"),
         begins=re.compile(r"\*{9} Start testing of "),
-    ),
-    _Framework(
-        "Automake",
-        ("# TOTAL:",),
-        ends=re.compile(r"# TOTAL: "),
-        counts=re.compile(
-            r"# TOTAL: +(?P<total>\d+)|# SKIP: +(?P<skipped>\d+)|# FAIL: +(?P<failed>\d+)"
-            r"|# XPASS: +(?P<errors>\d+)|# ERROR: +(?P<crashed>\d+)"
-        ),
-        find_names=partial(_find, r"(?:FAIL|XPASS|ERROR): (.{1,300})"),
-    ),
-    _Framework(
-        "test program",
-        ("Pass ", "Passed"),
-        ends=re.compile(r"Pass(?:ed)?:? +\d+,? +Fail(?:ed)?:? +\d+$"),
-        counts=re.compile(r"Pass(?:ed)?:? +(?P<passed>\d+),? +Fail(?:ed)?:? +(?P<failed>\d+)$"),
-        find_names=partial(_find, r"\[(?:fail|FAIL)\] (.{1,300})"),
     ),
 )
 
-FORMATS = tuple(ReportFormat(each.name, each.signs, each.read) for each in _FRAMEWORKS)
+_PLAIN = Framework(
+    "test program",
+    "",
+    re.compile(
+        r"(?:Pass|PASS)(?:ed|ED)?[ :=]{1,3}(?P<passed>\d+)[,;] *(?:Fail|FAIL)(?:ed|ED)?[ :=]{1,3}"
+        r"(?P<failed>\d+)\.?$"
+    ),
+    re.compile(r"\[(?:fail|FAIL|FAILED)\] *(?P<name>\S.*)$"),
+)
+
+
+WRAPPERS = tuple(
+    ReportFormat(each.name, (each.sign,), partial(_read_wrapper, each))
+    for each in (_AUTOMAKE, _CTEST)
+)
+NAMES = frozenset(each.name for each in (*_FRAMEWORKS, _PLAIN))
+"""The programs that are read where nothing that may have started them counts."""

@@ -23,9 +23,15 @@ _CARGO_BUILD = re.compile(r"error: could not compile `([^`]+)`")
 _CARGO_EARLY = re.compile(r"error: (?:test|doctest) failed, to rerun")
 _CARGO_ALL = re.compile(r"error: \d+ targets? failed:")
 
-_NEXTEST_BAD = re.compile(r" +(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT|LEAK-FAIL) \[[^\]]*\] (\S.*)$")
+# Of a test that is tried again, the last try counts. What it writes:
+# https://github.com/nextest-rs/nextest/tree/main/nextest-runner/src/reporter/displayer/snapshots
+_NEXTEST_STATUS = re.compile(
+    r" *(?:TRY \d+ )?(?:(?P<bad>X?FAIL(?: \+ LEAK)?|FL\+LK|LEAK-FAIL|LKFAIL|TIMEOUT|TMT|TMOUT"
+    r"|SIG[A-Z0-9]+|ABORT(?: SIG \d+)?|SEGV|ABRT|KILL|BUS|ILL|FPE|TRAP|TERM)"
+    r"|PASS|LEAK|FLAKY \d+/\d+) \[[^\]]*\] (?P<test>\S.*)$"
+)
 _NEXTEST_END = re.compile(r" +Summary \[[^\]]*\] +(\d+)(?:/(\d+))? tests? run:")
-_NEXTEST_COUNT = re.compile(r"(\d+) (?:failed|timed out)")
+_NEXTEST_COUNT = re.compile(r"(\d+) (?:(?:exec )?failed|timed out)")
 _NEXTEST_PLACE = re.compile(r"\( *\d+/\d+\) ")
 
 _DOTNET_BAD = re.compile(r" {1,2}Failed (\S.*)$")
@@ -98,11 +104,12 @@ def _nextest(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [(found, line) for line in lines if (found := _NEXTEST_END.match(line))]
     if not ends:
         return None
-    names = [
-        normalize_name(_NEXTEST_PLACE.sub("", found[1]))
+    tried = {
+        normalize_name(_NEXTEST_PLACE.sub("", found["test"])): found["bad"]
         for line in lines
-        if (found := _NEXTEST_BAD.match(line))
-    ]
+        if (found := _NEXTEST_STATUS.match(line))
+    }
+    names = [name for name, bad in tried.items() if bad]
     said = sum(int(n) for _, line in ends for n in _NEXTEST_COUNT.findall(line))
     stopped = any(found[2] for found, _ in ends)  # `3/10 tests run`
     ran = sum(int(found[1]) for found, _ in ends)

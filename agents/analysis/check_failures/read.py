@@ -27,6 +27,7 @@ FORMATS: tuple[ReportFormat, ...] = (
     *javascript.FORMATS,
     *compiled.FORMATS,
     *others.FORMATS,
+    *c_family.WRAPPERS,
 )
 
 _CALLED_TESTS = re.compile(r"\btests?\b", re.IGNORECASE)
@@ -65,8 +66,10 @@ def read_failures(output: str, command: str, *, exited: bool, name: str = "") ->
 
 def _read_part(lines: Sequence[str]) -> dict[str, ReportedFailures]:
     found = _read_formats(FORMATS, lines)
+    if found.keys() & {each.name for each in c_family.WRAPPERS}:
+        found.pop("TAP", None)  # of programs that they start
     if not found.keys() - {others.HOOKS}:  # what a runner shows of its programs, it counts itself
-        found |= _read_formats(c_family.FORMATS, lines)
+        found |= c_family.read_test_programs(lines)
     if not found.keys() - {others.HOOKS} and (told := FINDINGS.read(lines)):
         found[FINDINGS.name] = told
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from agents.analysis.check_failures.c_family import NAMES as TEST_PROGRAMS
 from agents.analysis.check_failures.read import MOST
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
@@ -104,6 +105,9 @@ def join_reports(
     `exited`: whether the command came to its end by itself.
     """
     told, kept = dict(failures.told), dict[str, ReportedFailures]()
+    if any(report.ran for report in reports.values()):
+        # CTest and Meson count the programs that they start, so their words are no further tests.
+        told = {name: words for name, words in told.items() if name not in TEST_PROGRAMS}
     for name, report in reports.items():
         words = told.get(name)
         whole = report.whole and exited and not (words and words.early)

@@ -63,7 +63,7 @@ later
 """,
     ),
     "cmocka 1.1.5": (
-        "GoogleTest",
+        "cmocka",
         """\
 [==========] Running 3 test(s).
 [ RUN      ] adds

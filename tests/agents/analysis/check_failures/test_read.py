@@ -215,6 +215,37 @@ def test_what_other_programs_write(program):
     assert told.whole
 
 
+def test_nextest_by_all_of_its_words():
+    """As its own snapshots have them, where a test that is tried again fails more than once."""
+    told = names(
+        "        PASS [   1.000s] (  1/10) my-binary-id good\n"
+        "  TRY 1 FAIL [   1.000s] (  2/10) my-binary-id flaky\n"
+        "  TRY 2 PASS [   1.000s] (  2/10) my-binary-id flaky\n"
+        " FAIL + LEAK [   1.000s] (  3/10) my-binary-id both\n"
+        "       XFAIL [   1.000s] (  4/10) my-binary-id not-started\n"
+        "     TIMEOUT [  60.000s] (  5/10) my-binary-id slow\n"
+        "     SIGSEGV [   1.000s] (  6/10) my-binary-id crash\n"
+        "       ABORT [   1.000s] (  7/10) my-binary-id abort\n"
+        "  TRY 2 FAIL [   1.000s] (  8/10) my-binary-id again\n"
+        " TRY 2 FL+LK [   1.000s] (  9/10) my-binary-id leaks\n"
+        "TRY 2 LKFAIL [   1.000s] ( 10/10) my-binary-id lost\n"
+        "     Summary [  15.750s] 10 tests run: 2 passed (1 flaky), 6 failed, 1 exec failed,"
+        " 1 timed out, 2 skipped\n"
+        "   FLAKY 2/2 [   1.000s] (  2/10) my-binary-id flaky\n"
+        "   TRY 2 TMT [  60.000s] ( 5/10) my-binary-id slow\n",
+        program="nextest",
+    )
+
+    failed = "both not-started slow crash abort again leaks lost"
+    assert set(told.names) == {f"my-binary-id {name}" for name in failed.split()}
+    assert (told.whole, told.ran, told.total) == (True, 10, 8)
+
+
+def test_phpunit_leaves_alone_what_others_sum_up_alike():
+    assert names("OK (2 tests, 4 assertions)", program="PHPUnit").ran == 2
+    assert "PHPUnit" not in read_failures("OK (2 tests, 2 ran, 2 checks)", "x", exited=True).told
+
+
 @pytest.mark.parametrize(
     ("program", "output"),
     [

@@ -51,6 +51,19 @@ def test_what_no_encoding_has_harms_nobody():
     assert read_junit([SUREFIRE.replace("subtracts", "\ud800")]).total == 1
 
 
+def test_what_a_test_prints_keeps_no_report_from_being_read():
+    """Meson 1.0.1 copies what no XML may have, here of the tests of tinyxml2, into its report."""
+    text = (
+        '<testsuites><testsuite name="tinyxml2" tests="2"><testcase name="xmltest">'
+        "<system-out>[pass] Broken \x0e\x00\ufffe</system-out></testcase>"
+        '<testcase name="other"><failure/></testcase></testsuite></testsuites>'
+    )
+
+    told = read_junit((text,))
+
+    assert (told.ran, told.whole, [*told.names]) == (2, True, ["other"])
+
+
 def test_of_ctest_a_test_without_its_program_fails_although_it_is_called_skipped():
     case = '<testcase name="{0}" classname="{0}" status="{1}">{2}</testcase>'
     skipped = '<skipped message="{}"/>'
