@@ -327,7 +327,7 @@ class Builder:
                 if timed_out or number == 0 or not recipe.carries_on:
                     return _Outcome(tuple(problems), timed_out, tuple(missing))
         if not problems:
-            record.warms += recipe.warms
+            record.warms.extend(recipe.warms)
         return _Outcome(tuple(problems), left_out=tuple(missing))
 
     async def _warm(self, tree: GitWorkTree, record: _Record) -> None:
