@@ -20,7 +20,7 @@ ServiceKind = Literal["postgres", "redis", "mysql"]
 
 MOST_FILES = 20
 MOST_SERVICES = 5
-MOST_UNKNOWN = 5
+MOST_UNSTARTED = 5
 PORTS: Mapping[ServiceKind, int] = {"postgres": 5432, "redis": 6379, "mysql": 3306}
 
 _WORKFLOW = re.compile(WORKFLOWS)
@@ -38,9 +38,6 @@ _DEFAULT = re.compile(r"\$\{\w+:?-([^${}]*)\}")
 _PUBLISHED = re.compile(r"(?:\d+\.\d+\.\d+\.\d+:)?(\d{1,5})(?::\d{1,5})?(?:/tcp)?")
 
 
-_OF_COMPOSE = re.compile(rf"(?:\w[^,]*, which )?`?{_COMPOSE.pattern}`? (?:names|wants)\b")
-
-
 class Service(Frozen):
     """A server that tests connect to on loopback."""
 
@@ -56,12 +53,28 @@ class Service(Frozen):
     """The file that names it."""
 
 
+class UnstartedService(Frozen):
+    """A server that cannot be started here."""
+
+    source: str
+    """The file that names it."""
+    reason: str
+    """A sentence for people, with words of the file."""
+
+    @property
+    def is_of_compose(self) -> bool:
+        """Return whether a compose file names it, and no workflow.
+
+        It may be for whoever runs the program, so no test is known to want it.
+        """
+        return _COMPOSE.fullmatch(self.source) is not None
+
+
 class ServiceList(Frozen):
     """The services that a repository's files name."""
 
     services: tuple[Service, ...] = ()
-    unknown: tuple[str, ...] = ()
-    """Sentences on those that cannot be started, for people."""
+    unstarted: tuple[UnstartedService, ...] = ()
 
 
 def list_service_paths(paths: Iterable[str]) -> list[str]:
@@ -75,23 +88,16 @@ def list_service_paths(paths: Iterable[str]) -> list[str]:
 def find_services(texts: Mapping[str, str]) -> ServiceList:
     """Return the services that these files name, each port once: what comes first holds."""
     services: dict[int, Service] = {}
-    unknown: dict[str, None] = {}
+    unstarted: dict[UnstartedService, None] = {}
     for path in list_service_paths(texts):
         for name, about in _list_described(path, texts[path]):
             found = _read_service(name, about, path)
             if isinstance(found, str):
-                unknown[found] = None
+                unstarted[UnstartedService(source=path, reason=found)] = None
             elif found and len(services) < MOST_SERVICES:
                 services.setdefault(found.port, found)
-    return ServiceList(services=tuple(services.values()), unknown=tuple(unknown)[:MOST_UNKNOWN])
-
-
-def is_only_of_compose(reason: str) -> bool:
-    """Return whether this sentence is on a service that a compose file names, and no workflow.
-
-    It may be for whoever runs the program, so no test is known to want it.
-    """
-    return bool(_OF_COMPOSE.match(reason))
+    kept = tuple(unstarted)[:MOST_UNSTARTED]
+    return ServiceList(services=tuple(services.values()), unstarted=kept)
 
 
 def _list_described(path: str, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -11,8 +11,8 @@ from agents.analysis.service_start import (
 )
 from agents.analysis.services import (
     Service,
+    UnstartedService,
     find_services,
-    is_only_of_compose,
     list_service_paths,
 )
 from agents.ports import CommandResult
@@ -54,7 +54,7 @@ def service(about, path=CI):
 
 def test_the_services_of_a_workflow():
     found = find(WORKFLOW)
-    assert found.unknown == ()
+    assert found.unstarted == ()
     assert found.services == (
         Service(
             kind="postgres", port=5433, user="ada", password="s3cret", database="shop", source=CI
@@ -112,17 +112,17 @@ def test_the_first_of_two_on_one_port_holds():
 
 
 def test_what_cannot_be_started_is_said():
-    (said,) = service("image: docker.elastic.co/elasticsearch/elasticsearch:8.1.0").unknown
-    assert "elasticsearch" in said
-    assert CI in said
-    (low,) = service("image: postgres\nports: ['80:5432']").unknown
-    assert "port 80" in low
+    (said,) = service("image: docker.elastic.co/elasticsearch/elasticsearch:8.1.0").unstarted
+    assert "elasticsearch" in said.reason
+    assert said.source == CI
+    (low,) = service("image: postgres\nports: ['80:5432']").unstarted
+    assert "port 80" in low.reason
 
 
 def test_what_a_compose_file_runs_beside_databases_is_asked_of_no_test():
     found = find("services: {mail: {image: axllent/mailpit}, db: {image: redis}}", "compose.yml")
     assert [each.kind for each in found.services] == ["redis"]
-    assert found.unknown == ()
+    assert found.unstarted == ()
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,9 @@ def test_why_a_service_did_not_start_is_told_with_what_an_operator_can_do():
 
 
 @pytest.mark.parametrize(
-    ("reason", "of_compose"),
-    [
-        ("redis, which docker-compose.test.yml names, did not start in the sandbox", True),
-        ("`compose.yml` wants redis on port 80, where no command may listen: 1024 to 65535.", True),
-        ("redis, which .github/workflows/ci.yml names, did not start in the sandbox", False),
-        ("`.github/workflows/ci.yml` names the service `x, which compose.yml names` (image", False),
-    ],
+    ("source", "of_compose"),
+    [("docker-compose.test.yml", True), ("compose.yml", True), (CI, False)],
 )
-def test_a_reason_says_whether_a_compose_file_alone_names_the_server(reason, of_compose):
-    assert is_only_of_compose(reason) is of_compose
+def test_it_is_known_whether_a_compose_file_alone_names_the_server(source, of_compose):
+    said = "`x, which compose.yml names` cannot be started"
+    assert UnstartedService(source=source, reason=said).is_of_compose is of_compose

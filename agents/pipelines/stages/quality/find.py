@@ -24,7 +24,12 @@ from agents.analysis.languages import (
 )
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.service_start import explain_unavailable, wrap_with_services
-from agents.analysis.services import Service, find_services, list_service_paths
+from agents.analysis.services import (
+    Service,
+    UnstartedService,
+    find_services,
+    list_service_paths,
+)
 from agents.pipelines.stages.quality.results import BY_POLICY, RepositoryCheck
 from agents.ports import WorkTree
 from agents.run import StageContext
@@ -198,7 +203,9 @@ async def _choose(run: StageContext, candidates: Iterable[SuggestedCheck]) -> _C
     return choice
 
 
-async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...], tuple[str, ...]]:
+async def find_running_services(
+    run: StageContext,
+) -> tuple[tuple[Service, ...], tuple[UnstartedService, ...]]:
     """Return the servers that start here of those that the repository names, and why others do not.
 
     What the repository's default branch says counts, also for what others changed since.
@@ -208,16 +215,17 @@ async def find_running_services(run: StageContext) -> tuple[tuple[Service, ...],
     texts = await run.read_texts(run.base, read)
     found = await asyncio.to_thread(find_services, texts)
     starting: list[Service] = []
-    reasons = list(found.unknown)
+    unstarted = list(found.unstarted)
     for service in found.services:
         tree = await run.tree()
         result = await tree.run(wrap_with_services(["true"], [service]), timeout=SERVICE_TIMEOUT)
         why = explain_unavailable(result, [service])
         if why or result.exit_code:
-            reasons.append(why or _NOT_STARTED.format(kind=service.kind, source=service.source))
+            reason = why or _NOT_STARTED.format(kind=service.kind, source=service.source)
+            unstarted.append(UnstartedService(source=service.source, reason=reason))
         else:
             starting.append(service)
-    return tuple(starting), tuple(reasons)
+    return tuple(starting), tuple(unstarted)
 
 
 def order_by_touched(commands: Sequence[str], changed: Iterable[str]) -> list[int]:

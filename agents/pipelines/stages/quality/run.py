@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agents.analysis.check_failures import compare
-from agents.analysis.services import Service, is_only_of_compose
+from agents.analysis.services import Service
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.analysis.weakening import count_removed_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
@@ -97,17 +97,19 @@ async def _measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     merging = CheckedCommit(run.merging)
     other = await _measure(run, merging, settled.checks, services) if run.merging else ()
     passed = not any(each.failed for each in settled.runs)
-    unasked = [each for each in unstarted if passed and is_only_of_compose(each)]
+    unasked = [each for each in unstarted if passed and each.is_of_compose]
     return Baseline(
         runs=settled.runs,
         other=other,
         unavailable=settled.missing,
         left_out=settled.left_out,
         source=found.source + settled.remarks + share,
-        setup=setup.model_copy(update={"notes": (*setup.notes, *notes, *unasked)}),
+        setup=setup.model_copy(
+            update={"notes": (*setup.notes, *notes, *(each.reason for each in unasked))}
+        ),
         services=services,
         set_up_for=run.foundation,
-        unstarted=tuple(each for each in unstarted if each not in unasked),
+        unstarted=tuple(each.reason for each in unstarted if each not in unasked),
         form=4,
         divides=True,
     )
