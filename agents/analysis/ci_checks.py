@@ -6,11 +6,13 @@ wrote on the default branch, and the sandbox holds it like any other command of 
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from agents.analysis.ci_parts import is_part
@@ -33,6 +35,12 @@ _OTHER_WORK = re.compile(r"deploy|release|publish|upload|nightly|cron|stale|dock
 _OTHER_SYSTEM = re.compile(r"windows|macos|darwin", re.IGNORECASE)
 _PASSED = re.compile(r"matrix|runner\.os|success\(\)|!cancelled\(\)|github\.event_name")
 _SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]|\$\{\{")
+_MATRIX = re.compile(r"\$\{\{ *matrix\.([\w-]{1,60}) *\}\}")
+_PLACES = re.compile(
+    r"version|python|node|ruby|php|java|jdk|rust|toolchain|dotnet|elixir|otp|go\b|^os$|platform"
+    r"|runner|arch|image",
+    re.IGNORECASE,
+)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,60}")
 _PLAIN_VALUE = re.compile(r"[\w./:=,+@-]{0,120}")
 _BLOCKS = re.compile(r"(?:if|for|while|case|until|function)\b|<<|.*\(\)\s*\{")
@@ -128,7 +136,8 @@ def _list_commands(files: RepositoryFiles) -> Iterator[CiCommand]:
         for name, job in _mapping(workflow.get("jobs")).items():
             if isinstance(job, dict) and _is_checking(name, job):
                 for step in job["steps"]:
-                    yield from _list_step(path, step, (workflow, job))
+                    for each in _fill_in_matrix(step, job):
+                        yield from _list_step(path, each, (workflow, job))
 
 
 def _is_for_changes(events: object) -> bool:
@@ -153,6 +162,43 @@ def _is_run(condition: object) -> bool:
         return True
     text = str(condition)
     return bool(_PASSED.search(text)) and not _OTHER_SYSTEM.search(text)
+
+
+def _fill_in_matrix(step: object, job: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the step once for each value of the job's matrix in it; as it is where nobody can tell.
+
+    Matrices of versions and systems say where a step runs, not what: one run stands for all.
+    https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
+    """
+    parts = {key: _mapping(step).get(key) for key in ("run", "working-directory")}
+    names = sorted({name for text in parts.values() for name in _MATRIX.findall(str(text))})
+    matrix = _mapping(_mapping(job.get("strategy")).get("matrix"))
+    choices = [_list_values(matrix, name) for name in names]
+    if not names or not all(choices) or math.prod(map(len, choices)) > MOST_CHECKS:
+        yield step
+        return
+    for values in product(*choices):
+        chosen = dict(zip(names, values, strict=True))
+        filled = {key: _fill_in(text, chosen) for key, text in parts.items()}
+        yield {**_mapping(step), **filled}
+
+
+def _fill_in(text: object, values: Mapping[str, str]) -> object:
+    if not isinstance(text, str):
+        return text
+    return _MATRIX.sub(lambda found: values[found[1]], text)
+
+
+def _list_values(matrix: Mapping[str, Any], name: str) -> list[str]:
+    """Return the plain values of one variable of a matrix; none for a version or a system."""
+    if _PLACES.search(name):
+        return []
+    listed = matrix.get(name, ())
+    more = matrix.get("include", ())
+    found = [*listed] if isinstance(listed, tuple) else []
+    found += [_mapping(each).get(name) for each in (more if isinstance(more, tuple) else ())]
+    values = list(dict.fromkeys(str(each) for each in found if each is not None))
+    return values if all(map(_PLAIN_VALUE.fullmatch, values)) else []
 
 
 def _list_step(

@@ -17,7 +17,10 @@ from agents.analysis.ci_parts import runs_nothing
 SUBJECTS = {
     "tests": """
         pytest, py.test, python -m pytest, python -m unittest, python manage.py test, make test,
-        make check, coverage run, nosetests, stestr run, just test, just check, task test
+        make check, make tests, make unit, make test-unit, make unit-test, make unittest,
+        make test-all, make ci, coverage run, python -m coverage run, nosetests, stestr run,
+        just test, just tests,
+        just check, just ci, task test, task tests, ./manage.py test
     """,
     "lint": """
         ruff check, ruff format --check, flake8, python -m flake8, pylint, python -m pylint,
@@ -25,7 +28,10 @@ SUBJECTS = {
     """,
     "types": "mypy, python -m mypy, pyright, basedpyright, pyre check, make typecheck, make mypy",
     "npm tests": """
-        npm test, npm t, npm run test, npm run test:unit, npm run test:ci, yarn test, yarn run test,
+        npm test, npm t, npm run test, npm run test:unit, npm run test:ci,
+        npm run test:all, npm run test:run, npm run test:coverage, npm run coverage, npm run unit,
+        yarn test, yarn run test, yarn test:unit, yarn test:ci, yarn coverage, pnpm test:unit,
+        pnpm test:ci, pnpm run test:unit, pnpm run test:ci, pnpm coverage, npx vitest --run,
         pnpm test, pnpm run test, pnpm -r test, bun test, bun run test, npx jest, npx vitest run,
         npx mocha, node --test, yarn jest, pnpm vitest run,
         turbo run test, npx turbo run test, pnpm turbo run test, yarn turbo run test,
@@ -51,19 +57,31 @@ SUBJECTS = {
     "cargo lint": "cargo clippy",
     "cargo format": "cargo fmt --check, cargo fmt --all -- --check, cargo fmt -- --check",
     "cargo build": "cargo build, cargo check",
-    "maven tests": "mvn test, mvn verify, ./mvnw test, ./mvnw verify",
-    "gradle tests": "gradle test, gradle check, gradle build, ./gradlew test, ./gradlew check,"
-    " ./gradlew build",
-    "ruby tests": "bundle exec rspec, rspec, bundle exec rake test, bundle exec rake, rake test",
+    "maven tests": """
+        mvn test, mvn verify, mvn package, mvn clean test, mvn clean verify, mvn clean package,
+        ./mvnw test, ./mvnw verify, ./mvnw package, ./mvnw clean test, ./mvnw clean verify,
+        ./mvnw clean package
+    """,
+    "gradle tests": """
+        gradle test, gradle check, gradle build, gradle clean test, gradle clean check,
+        gradle clean build, ./gradlew test, ./gradlew check, ./gradlew build, ./gradlew clean test,
+        ./gradlew clean check, ./gradlew clean build
+    """,
+    "ruby tests": "bundle exec rspec, rspec, bundle exec rake test, bundle exec rake, rake test,"
+    " bin/rspec, bin/rails test",
     "ruby lint": "bundle exec rubocop, rubocop",
-    "php tests": "vendor/bin/phpunit, composer test, composer run test, phpunit, php artisan test",
+    "php tests": """
+        vendor/bin/phpunit, ./vendor/bin/phpunit, vendor/bin/pest, composer test, composer run test,
+        phpunit, php artisan test
+    """,
     "php types": "vendor/bin/phpstan, vendor/bin/psalm, composer phpstan",
     "dotnet tests": "dotnet test",
     "mix tests": "mix test",
     "mix format": "mix format --check-formatted",
 }
 _RUNNER = re.compile(  # runs a program in the project's environment, which is on PATH here anyway
-    r"(?:(?:poetry|uv|pdm|pipenv|hatch|rye) run|xvfb-run|time)(?: -[\w=-]+)* "
+    r"(?:(?:poetry|uv|pdm|pipenv|hatch|rye) run|xvfb-run|time)"
+    r"(?: --(?:group|only-group|extra)[ =][\w.-]+| -[\w=-]+)* "
 )
 _FETCHES = re.compile(r"(mvn|gradle|\./mvnw|\./gradlew) ")  # unless it is told not to
 _WRAPPERS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -18,6 +19,12 @@ Verdict = Literal["no worse", "worse", "unknown"]
 
 SILENT = "{name} no longer says which tests fail"
 
+_STARTERS = frozenset(("Automake", "CTest", "Meson"))
+"""They start programs, each of which may have many tests."""
+_OF_ONE_TEST = {
+    "CTest": re.compile(r"\w(?:\.|::|/)\w"),  # as `gtest_discover_tests` calls them
+    "Automake": re.compile(r"\S \d+(?: |$)"),  # of a program that speaks TAP
+}
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
@@ -58,6 +65,9 @@ _STOPPED_SHORT = (
 _NOT_ALL = "{when}, it did not say all that fails"
 _UNREAD = "{when}, the tests in {names} could not be run"
 _HOOKS = "{when}, it names the hooks that fail, but not what they found"
+_NOT_INSIDE = (
+    "{names} failed before the change and with it, and which of the tests in there fail nobody says"
+)
 _FURTHER = "with the change it got further than before, so nothing says whether what fails is new"
 
 
@@ -117,20 +127,22 @@ def compare(
     *,
     tolerated: Collection[str] = (),
     removed: float = 0,
+    by_chance: bool = True,
 ) -> Comparison:
     """Return what this check says of the change, against the runs before it.
 
     What passed before and fails now is worse, whatever it writes. What failed before, too, is no
     worse only where each run told all that failed in it, test by test. `tolerated`: the names of
     what fails now and then, which is held against nobody. `removed`: how many tests the change
-    takes out of their files; infinity where nobody can tell.
+    takes out of their files; infinity where nobody can tell. `by_chance`: whether a few more may be
+    missing all the same, since it touches no test.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
     red = any(map(has_failed, before))
     if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
     why = _explain_untold(before, now) if red or not has_failed(now) else ""
-    why = why or _explain_fewer(before, now, removed)
+    why = why or _explain_fewer(before, now, removed, by_chance=by_chance)
     return Comparison("unknown", why=why) if why else Comparison("no worse")
 
 
@@ -231,7 +243,23 @@ def _explain_untold(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         for each in earlier
         for program, told in told_now.items()
     )
-    return _FURTHER if further else ""
+    return _FURTHER if further else _explain_whole_programs(earlier, told_now)
+
+
+def _explain_whole_programs(earlier: Sequence[Told], now: Told) -> str:
+    """Return why nothing follows where a program of many tests failed before, and fails now.
+
+    CMake can list each test of a program by its own name, such as `Sums.Adds`.
+    """
+    names = [
+        name
+        for program, told in now.items()
+        if program in _STARTERS
+        for name in told.names
+        if not (program in _OF_ONE_TEST and _OF_ONE_TEST[program].search(name))
+        and any(program in each and name in each[program].names for each in earlier)
+    ]
+    return _NOT_INSIDE.format(names=list_names(names)) if names else ""
 
 
 def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
@@ -253,30 +281,34 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
-def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: float) -> str:
+def _explain_fewer(
+    before: Sequence[CheckEnding], now: CheckEnding, removed: float, *, by_chance: bool
+) -> str:
     """Return why a run says little in which nothing new fails: tests that ran before did not.
 
-    That is so by program. One that is new may run what another one did before.
+    That is so by program. Others that run more may run what this one did before.
     """
     for each in before:
         told, told_now = _comparable([each, now])
         ran = {name: of.ran or 0 for name, of in {**now.failures.best, **told_now}.items()}
         counts = {name: of.ran for name, of in told.items() if of.ran}
-        elsewhere = sum(count for name, count in ran.items() if name not in counts)
+        gained = {name: max(count - counts.get(name, 0), 0) for name, count in ran.items()}
         for name, earlier in counts.items():
-            if _lacks_tests(earlier, ran.get(name, 0), removed + elsewhere):
+            explained = removed + sum(gained.values())
+            if _lacks_tests(earlier, ran.get(name, 0), explained, by_chance=by_chance):
                 who = code_span(name) if len(counts) > 1 else "it"
                 said = {"who": who, "ran": ran.get(name, 0), "earlier": earlier}
                 return _FEWER.format(**said, removes=_say_removed(removed))
     return ""
 
 
-def _lacks_tests(earlier: int, ran: int, explained: float) -> bool:
-    """Return whether more tests are missing than the change explains, and a few by chance."""
+def _lacks_tests(earlier: int, ran: int, explained: float, *, by_chance: bool) -> bool:
+    """Return whether more tests are missing than the change explains, and maybe a few by chance."""
     if math.isinf(explained):
         return ran * 2 < earlier
     wanted = earlier - explained
-    return ran * 2 < wanted or wanted - ran > max(_MAY_LACK, wanted / _ONE_OF)
+    allowed = max(_MAY_LACK, wanted / _ONE_OF) if by_chance else 0
+    return ran * 2 < wanted or wanted - ran > allowed
 
 
 def _say_removed(removed: float) -> str:

@@ -40,6 +40,8 @@ _TODO = re.compile(r" # (?:TODO|SKIP)\b", re.IGNORECASE)
 _SKIP = re.compile(r" # SKIP", re.IGNORECASE)
 
 _TAP_POINT = re.compile(r"( *)(not )?ok\b(?: \d+)?(?: -)?(.*)$")
+_TEST_FILE = re.compile(r"\S*\w\.[cm]?[jt]sx?$")
+"""What Node calls a file that it could not load, of which no test ran."""
 _TAP_PLAN = re.compile(r"1\.\.(\d+)")
 _TAP_GROUP = re.compile(r"( *)# Subtest: (\S.*)$")
 
@@ -144,7 +146,8 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
     plans = [int(found[1]) for line in lines if (found := _TAP_PLAN.match(line))]
     if not plans:
         return None
-    names, points, skipped, groups = [], 0, 0, dict[int, str]()
+    names, groups = list[str](), dict[int, str]()
+    points = skipped = 0
     for line in lines:
         if found := _TAP_GROUP.match(line):
             groups = {at: name for at, name in groups.items() if at < len(found[1])}
@@ -155,7 +158,9 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
             skipped += not depth and bool(_SKIP.search(f" {found[3]}"))
             if found[2] and not _TODO.search(f" {found[3]}"):
                 above = [name for at, name in groups.items() if at < depth]
-                names.append(normalize_name(" > ".join((*above, found[3].strip() or "(no name)"))))
+                name = normalize_name(" > ".join((*above, found[3].strip() or "(no name)")))
+                alone = not any(each.startswith(f"{name} > ") for each in names)
+                names.append(f"{name}{ALL_OF_IT}" if alone and _TEST_FILE.match(name) else name)
     early = points < sum(plans) or any(line.startswith("Bail out!") for line in lines)
     ran = points - skipped
     result = report_failures(names, said=len(names), early=early, sessions=len(plans), ran=ran)

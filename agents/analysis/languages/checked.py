@@ -24,7 +24,10 @@ from agents.analysis.repository_files import RepositoryFiles, table
 
 MOST_READ = 40  # manifests of touched folders
 
-_MANIFESTS = {"Python": r"pyproject\.toml|setup\.py|Pipfile"}  # requirements make no project
+_MANIFESTS = {"Python": r"pyproject\.toml|setup\.py|Pipfile"}
+_REQUIREMENTS = "requirements.txt"  # beside code they make a project, as of a service
+_AIDS = re.compile(r"(?:unit|e2e|integration)?-?tests?|testing|scripts?|tools?|ci|hack|bin|build")
+"""Folders whose requirements are for whoever works on the project."""
 _LOCKS = re.compile(
     r".+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb|go\.sum"
     r"|requirements[\w.-]*\.txt"
@@ -113,7 +116,15 @@ def _find_manifests(files: RepositoryFiles) -> dict[str, list[str]]:
         folder, _, name = path.rpartition("/")
         if manifest.fullmatch(name) and _may_be_project(folder):
             found.setdefault(folder, []).append(path)
+    for folder in {posixpath.dirname(path) for path in files.paths if path.endswith(".py")}:
+        path = f"{folder}/{_REQUIREMENTS}"
+        if path in files.paths and _may_be_project(folder) and not _is_aid(folder):
+            found.setdefault(folder, []).append(path)
     return found
+
+
+def _is_aid(folder: str) -> bool:
+    return any(map(_AIDS.fullmatch, folder.split("/")))
 
 
 def _may_be_project(folder: str) -> bool:

@@ -61,6 +61,12 @@ SCRIPTS = {  # name of a script: what it checks
     "check": "check",
     "build": "build",
 }
+_OTHER_TESTS = ("test:all", "test:ci", "test:run", "tests", "test:unit", "unit")
+"""What a project's tests are called where no script is called `test`; the first is taken."""
+_TESTS = re.compile(
+    r"(?<![\w./-])(?:vitest(?=\s+(?:run\b|--run\b|.*\s--run\b))|jest|mocha|ava|node\s(?:\S+\s)*--test)(?![\w.-])"
+)
+"""What runs tests, whatever its script is called; without `run`, vitest watches."""
 _INSTALLED = "{ test -d node_modules || test -e .pnp.cjs; }"
 _NO_TEST = re.compile(r"no test specified")
 _IDLE = re.compile(r"(?:(?:echo\b[^&|;<>]*|true|:|exit(?:\s+0)?)\s*(?:&&|;|$)\s*)+")
@@ -198,14 +204,28 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     What a script of the workspace's root runs in the members itself is not run there twice.
     """
     scripts = table(files.json("package.json"), "scripts")
+    tests = _find_tests(scripts)
+    chosen = {**({tests: "tests"} if tests else {}), **SCRIPTS}
     found = [
         suggest(f"npm {subject}", _write_command(run, script, scripts), available)
-        for script, subject in SCRIPTS.items()
-        if script in scripts and runs_and_ends(scripts[script])
+        for script, subject in chosen.items()
+        if runs_and_ends(scripts.get(script))
         for run, available in _list_runners(files)
     ]
+    if tests and runs_and_ends(scripts.get("build")):  # which some tests are about
+        found += [
+            suggest("npm tests", f"{run} build && {_write_command(run, tests, scripts)}", available)
+            for run, available in _list_runners(files)
+        ]
     patterns = list_workspaces(files)
     return [*found, *_list_member_checks(files, patterns, scripts)] if patterns else found
+
+
+def _find_tests(scripts: Mapping[str, object]) -> str | None:
+    """Return the script that runs the tests."""
+    others = (name for name, text in scripts.items() if _TESTS.search(str(text)))
+    names = ("test", *_OTHER_TESTS, *others)
+    return next((name for name in names if runs_and_ends(scripts.get(name))), None)
 
 
 def _list_member_checks(

@@ -6,11 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.find import holds_tests
 from agents.analysis.weakening.settings_files import is_settings
-from agents.analysis.weakening.test_cases import ParsedTest, select_tests
+from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
 from agents.analysis.which_are_tests import is_test, is_test_code
 
@@ -21,26 +22,43 @@ _REPEATS = re.compile(
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
 
 
-def count_removed_tests(diff: str) -> float:
-    """Return how many tests the change removes, or moves to other files.
+@dataclass(frozen=True)
+class RemovedTests:
+    """What a change does to the number of tests."""
 
-    Infinity where nobody can tell, as where a test is gone that ran once for each row of a table. A
-    diff that cannot be read explains nothing.
-    """
+    count: float = 0
+    """How many it removes, or moves to other files; infinity where nobody can tell, as where a test
+    is gone that ran once for each row of a table."""
+    touched: bool = False
+    """Whether it touches files with tests at all: if not, a few may be missing by chance."""
+
+    def __add__(self, other: RemovedTests) -> RemovedTests:
+        """Return what two changes do."""
+        return RemovedTests(self.count + other.count, self.touched or other.touched)
+
+
+NOTHING_REMOVED = RemovedTests()
+
+
+def count_removed_tests(diff: str) -> RemovedTests:
+    """Return how many tests the change removes. A diff that cannot be read explains nothing."""
     try:
         changes = read_diff(diff)
     except Unreadable:
-        return 0
-    suites = list_suites([each for each in changes if holds_tests(each)])
+        return NOTHING_REMOVED
+    holding = [each for each in changes if holds_tests(each)]
+    touched = bool(holding) or any(_is_moved(each) for each in changes)
+    suites = list_suites(holding)
     if any(map(_loses_rows, suites)) or any(map(_loses_data, changes)):
-        return math.inf
-    return sum(1 for suite in suites for _ in _list_gone(suite))
+        return RemovedTests(math.inf, touched)
+    return RemovedTests(sum(1 for suite in suites for _ in _list_gone(suite)), touched)
+
+
+def _is_moved(change: FileDiff) -> bool:
+    return change.old != change.new and is_test(change.old or "")
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
-    if suite.change.old != suite.change.new:
-        yield from select_tests(suite.before)
-        return
     yield from (*suite.gone, *suite.merged)
     here = {id(case) for case in suite.after}
     yield from (old for old, new in suite.pairs if old.line and id(new) not in here)
@@ -55,9 +73,13 @@ def _loses_rows(suite: ParsedSuite) -> bool:
 
 
 def _loses_data(change: FileDiff) -> bool:
-    """Return whether the change touches what tests may be made of, or moves tests unseen."""
+    """Return whether the change touches what tests may be made of, or deletes tests unseen.
+
+    A file of tests that only has another name has all its tests still: whoever finds fewer of them
+    looks in the wrong place.
+    """
     path = change.old or ""
-    unseen = change.binary or (change.old != change.new and not change.before)
+    unseen = change.binary or (change.new is None and not change.before)
     return is_test(path) and not is_settings(path) and (unseen or not is_test_code(path))
 
 

@@ -10,6 +10,7 @@ from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.flat_settings import Unparsable, Values, read_values
 from agents.analysis.weakening.settings_files import (
     BUILDS,
+    CHECKERS,
     SCRIPTS,
     is_settings,
     is_wholly,
@@ -47,6 +48,7 @@ _CMAKE_LISTS = re.compile(
     re.IGNORECASE,
 )
 """What has CMake build a list of tests: a line more of it takes nothing away."""
+_SCRIPT = re.compile(r"scripts\.")
 _CMAKE_SKIPS = re.compile(r"\b(?:WILL_FAIL|DISABLED)\s+(?:TRUE|ON|YES|1)\b|-Wno-error")
 
 
@@ -58,7 +60,7 @@ def find_loosened_settings(path: str, before: str | None, after: str | None) -> 
         yield from _build(path, before or "", after or "")
         return
     try:
-        old, new = _read_relevant_values(path, before), _read_relevant_values(path, after)
+        old, new = _read_relevant_values(path, before, after)
     except Unparsable as error:
         yield make_finding(path, 0, "unreadable", f"what it sets could not be read: {error}")
         return
@@ -78,10 +80,21 @@ def find_loosened_settings(path: str, before: str | None, after: str | None) -> 
         yield make_finding(path, 0, "settings", f"and {len(rest)} more: {', '.join(rest)}")
 
 
-def _read_relevant_values(path: str, text: str | None) -> Values:
-    every = read_values(path, text) if text else {}
+def _read_relevant_values(path: str, before: str | None, after: str | None) -> list[Values]:
+    """Return what is about checks in the file before and after.
+
+    A script is that, whatever it is called, once it no longer runs a program that checks.
+    """
+    old, new = read = [read_values(path, text) if text else {} for text in (before, after)]
     part = partial(path)
-    return {name: each for name, each in every.items() if part is None or part.fullmatch(name)}
+    about = {name for name in {**old, **new} if part is None or part.fullmatch(name)}
+    about |= {
+        name
+        for name, value in old.items()
+        if _SCRIPT.match(name)
+        and {*CHECKERS.findall(value)} - {*CHECKERS.findall(new.get(name, ""))}
+    }
+    return [{name: each for name, each in every.items() if name in about} for every in read]
 
 
 def _setting(

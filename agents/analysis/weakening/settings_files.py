@@ -59,6 +59,12 @@ _PARTS: dict[str, re.Pattern[str]] = {
         "deno.jsonc": r"(lint|fmt|test|tasks\.(test|lint|check|ci)|compilerOptions)\b.*",
     }.items()
 }
+CHECKERS = re.compile(
+    r"(?<![\w./-])(?:tsc|vue-tsc|svelte-check|eslint|oxlint|biome|stylelint|jest|vitest|mocha|ava|tap"
+    r"|c8|nyc|playwright|cypress|phpunit|phpstan|psalm|pest|pint|php-cs-fixer|phpcs)(?![\w.-])"
+    r"|node\s(?:\S+\s)*--test\b"
+)
+"""Programs that check: a script that runs one is a check, whatever it is called."""
 MAKEFILES = re.compile(r"(GNU)?[mM]akefile|.+\.mk|\.?[jJ]ustfile|[tT]askfile\.ya?ml|Rakefile")
 TARGETS = re.compile(
     r"(.*[-_:])?(test|tests|lint|check|checks|ci|coverage|cov|type-?check|types|verify|validate"

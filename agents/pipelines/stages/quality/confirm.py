@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
+from agents.analysis.weakening import NOTHING_REMOVED, RemovedTests
 from agents.pipelines.stages.quality.results import CheckResult
 from agents.ports import FlakyTest
 
@@ -48,7 +49,7 @@ class Confirmation:
     """What earlier runs saw fail now and then. Where such a test would leave the verdict open, it
     is looked at for longer, and judged by what is seen now: a memory excuses no test that fails
     twice. One that failed once is not looked for before the change if it failed there earlier."""
-    removed: float = 0
+    removed: RemovedTests = NOTHING_REMOVED
     """How many tests the change takes out of their files, as far as that can be told."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
@@ -185,7 +186,13 @@ class Confirmation:
         return [n for n in names if n not in self.known or not self.known[n].unchanged]
 
     def _compare(self, now: CheckResult, tolerated: Collection[str] = ()) -> Comparison:
-        return compare(self.before, now, tolerated=tolerated, removed=self.removed)
+        return compare(
+            self.before,
+            now,
+            tolerated=tolerated,
+            removed=self.removed.count,
+            by_chance=not self.removed.touched,
+        )
 
     def _tolerate(
         self, run: CheckResult, flaky: Sequence[str], *, before: Collection[str] = ()

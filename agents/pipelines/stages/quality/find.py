@@ -39,7 +39,8 @@ SERVICE_TIMEOUT = 120.0  # seconds for one server to start
 _NOT_STARTED = "{kind}, which {source} names, did not start in the sandbox"
 _ALL = "{name} (all)"
 _TESTS = re.compile(r"\btests\b")
-_DJANGO = "manage.py test"
+_DJANGO, _NPM = "manage.py test", "npm tests"
+MOST_STAND_INS = 3
 _LINTS = re.compile(r"\b(?:lint|types|format|vet)\b")
 _DETECTED = "found in the repository's files"
 _LEFT_OUT = "; {count} more commands of its workflows are left out: `quality` can name them"
@@ -158,26 +159,27 @@ async def find_checks(run: StageContext) -> FoundChecks:
     )
 
 
-async def find_stand_in(
+async def list_stand_ins(
     run: StageContext, found: FoundChecks, command: str
-) -> RepositoryCheck | None:
-    """Return the first check that can run and may do so in the place of this one."""
+) -> list[RepositoryCheck]:
+    """Return the checks that can run and may do so in the place of this one, the best first."""
     tree = await run.tree(run.base)
-    for each in found.stand_ins.get(command, ()):
-        if await _available(tree, each):
-            return RepositoryCheck(**dict(each.check), named=False)
-    return None
+    likely = found.stand_ins.get(command, ())[:MOST_STAND_INS]
+    runs = [each for each in likely if await _available(tree, each)]
+    return [RepositoryCheck(**dict(each.check), named=False) for each in runs]
 
 
 def _list_stand_ins(
     chosen: SuggestedCheck, candidates: Sequence[SuggestedCheck]
 ) -> tuple[SuggestedCheck, ...]:
-    """Return the guesses that may stand in for a workflow's tests, or for Django's own.
+    """Return the guesses that may stand in for a workflow's tests, Django's own, or npm's.
+
+    Django's may be none, and npm's may be about what a build has to make first.
 
     Nothing does for pytest, which says nothing where something is not installed: unittest would
     find a part of the tests, and be content with it.
     """
-    replaced = chosen.source or _DJANGO in chosen.check.run
+    replaced = chosen.source or _DJANGO in chosen.check.run or chosen.subject.startswith(_NPM)
     if not replaced or not _TESTS.search(chosen.subject):
         return ()
     return tuple(

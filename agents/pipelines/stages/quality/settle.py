@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from agents.analysis.check_failures import compare
 from agents.analysis.languages import find_folder
-from agents.pipelines.stages.quality.find import FoundChecks, find_stand_in
+from agents.pipelines.stages.quality.find import FoundChecks, list_stand_ins
 from agents.pipelines.stages.quality.results import COMMAND_LIMIT, CheckResult, RepositoryCheck
 from agents.run import StageContext
 from agents.text import code_span, one_line
@@ -77,11 +77,11 @@ async def _find_next(
     """Return the next check of the same subject, where this one said nothing and that one does."""
     if not _is_silent(ended):
         return None
-    check = await find_stand_in(run, found, ended.command)
-    if check is None:
-        return None
-    other = await measure(check)
-    return None if compare([other], other).why else (check, other)
+    for check in await list_stand_ins(run, found, ended.command):
+        other = await measure(check)
+        if not compare([other], other).why:
+            return check, other
+    return None
 
 
 def _trust_exit_code(

@@ -65,7 +65,8 @@ def test_a_program_tells_how_many_tests_ran_and_which_fail(program):
 def test_a_comparison_judges_by_them(program):
     bad, good = to_run(FAILED[program], 1), to_run(PASSED[program])
 
-    assert compare((bad,), bad).verdict == "no worse"
+    known = program not in ("Automake", "CTest")  # what fails in a program nobody says
+    assert compare((bad,), bad).verdict == ("no worse" if known else "unknown")
     assert compare((good,), good).verdict == "no worse"
     assert compare((good,), bad).new
     assert (

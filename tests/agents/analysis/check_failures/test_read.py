@@ -312,3 +312,10 @@ def test_more_names_than_are_kept_are_not_whole():
 
     assert len(told.names) == MOST
     assert not told.whole
+
+
+def test_a_file_that_node_could_not_load_ran_no_test():
+    told = names("TAP version 13\nnot ok 1 - /workspace/test/a.test.js\n1..1\n", "npm test")
+    assert told.unread == ("/workspace/test/a.test.js",)
+    inside = "# Subtest: a.test.js\n    not ok 1 - adds\n    1..1\nnot ok 1 - a.test.js\n1..1\n"
+    assert names(inside, "npm test").unread == ()

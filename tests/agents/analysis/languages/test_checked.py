@@ -123,3 +123,13 @@ def test_documentation_examples_and_fixtures_count_as_the_project_around_them(fo
 def test_an_example_that_brings_its_own_tests_is_a_project():
     texts = {"pyproject.toml": "", "examples/app/package.json": TESTED}
     assert look(["examples/app/a.js"], [PYTEST], texts) == ("examples/app",)
+
+
+def test_requirements_beside_code_make_a_project_as_of_a_service():
+    web = ("npm tests in frontend", f"{go_to('frontend')}npm test")
+    service = {"frontend/package.json": TESTED, "backend/requirements.txt": "fastapi\n"}
+    assert look(["backend/main.py"], [web], service) == ("backend",)
+    assert look(["backend/main.py"], [PYTEST], service) == ()
+    for aid in ("scripts", "tools", "tests", "docs"):
+        helper = {"frontend/package.json": TESTED, f"{aid}/requirements.txt": "x\n"}
+        assert look([f"{aid}/a.py"], [web], helper) == ()

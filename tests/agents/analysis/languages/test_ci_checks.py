@@ -250,3 +250,56 @@ def test_a_command_that_runs_all_the_tests_there_are_or_none_is_no_part(run):
 )
 def test_what_only_builds_or_lists_tests_is_no_test(run):
     assert read(steps(run)) == []
+
+
+MATRIX = (
+    "    strategy:\n      matrix:\n        task: [lint, 'test:unit']\n        package: [api, web]\n"
+)
+
+
+def test_what_a_matrix_says_stands_in_its_commands():
+    found = read(steps("npm run ${{ matrix.task }}", job=MATRIX))
+    assert [each.check.run for each in found] == ["npm run lint", "npm run test:unit"]
+
+
+def test_a_folder_of_a_matrix_is_that_of_each_check():
+    step = steps("npm test", job=MATRIX) + "        working-directory: ${{ matrix.package }}\n"
+    found = read(step, "api/package.json", "web/package.json")
+    assert [each.subject for each in found] == ["npm tests in api", "npm tests in web"]
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        "python-version: ['3.11', '3.12']",
+        "task: ${{ fromJSON(needs.list.outputs.tasks) }}",
+        "task: ['a; curl evil.example', b]",
+        "other: [a]",
+        f"task: {list(range(13))}",
+    ],
+)
+def test_a_matrix_of_versions_or_of_what_nobody_can_tell_is_left_out(matrix):
+    name = matrix.partition(":")[0] if "version" in matrix else "task"
+    job = f"    strategy:\n      matrix:\n        {matrix}\n"
+    assert read(steps(f"'pytest -k ${{{{ matrix.{name} }}}}'", job=job)) == []
+
+
+@pytest.mark.parametrize(
+    ("run", "subject"),
+    [
+        ("make ci", "tests"),
+        ("make unit", "tests"),
+        ("./manage.py test", "tests"),
+        ("uv run --group dev pytest", "tests"),
+        ("npm run coverage", "npm tests"),
+        ("pnpm test:unit", "npm tests"),
+        ("npx vitest --run", "npm tests"),
+        ("mvn -B clean verify", "maven tests"),
+        ("./gradlew clean build", "gradle tests"),
+        ("bin/rspec", "ruby tests"),
+        ("./vendor/bin/phpunit", "php tests"),
+    ],
+)
+def test_common_ways_to_run_the_tests_are_known(run, subject):
+    [found] = read(steps(run), "pom.xml", "build.gradle")
+    assert found.subject == subject

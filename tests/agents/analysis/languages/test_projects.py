@@ -159,6 +159,20 @@ def test_npm_scripts_by_their_names():
     }
 
 
+@pytest.mark.parametrize(
+    ("scripts", "script"),
+    [
+        ({"test:unit": "vitest run", "lint": "eslint ."}, "test:unit"),
+        ({"coverage": "vitest run --coverage", "dev:test": "vitest"}, "coverage"),
+        ({"verify": "node --import tsx --test src/"}, "verify"),
+        ({"test": "jest --watch", "test:ci": "jest --ci"}, "test:ci"),
+    ],
+)
+def test_where_no_script_is_called_test_one_that_runs_tests_is_taken(scripts, script):
+    found = checks(lay(files={"package.json": package(scripts=scripts)}))
+    assert found["npm tests"] == f"npm run --silent {script}"
+
+
 @pytest.mark.parametrize(("sign", "runner"), [("bun.lock", "bun run"), (".yarnrc.yml", "yarn run")])
 def test_scripts_are_run_by_the_projects_own_tool_first(sign, runner):
     manifest = package(scripts={"test": "x"}, dependencies={"a": "1"})

@@ -108,7 +108,7 @@ def test_a_report_decides_where_every_run_has_one():
         )
         report = read_junit([f'<?xml version="1.0"?><testsuite>{cases}</testsuite>'])
         failures = read_failures("garbled [... 9 bytes left out ...]", "x", exited=True)
-        return Ran(code, failures.model_copy(update={"reports": {"CTest": report}}))
+        return Ran(code, failures.model_copy(update={"reports": {"Maven": report}}))
 
     assert compare([make_ending(1, "a")], make_ending(1, "a")).verdict == "no worse"
     assert compare([make_ending(1, "a")], make_ending(1, "a", "b")).new == ("t b",)

@@ -43,3 +43,10 @@ async def test_tests_that_no_longer_run_and_are_still_there_leave_the_verdict_op
 
     assert other.verdict == "unknown"
     assert "it ran 10 tests, of 20 before, and the change removes none" in other.untold[0]
+
+
+async def test_one_test_less_is_no_chance_where_tests_are_touched(compared):
+    gated = {"tests/test_a.py": "import sys\n" + TESTS}
+    less = (0, "19 passed in 0.1s")
+    assert (await compared(gated, TWENTY, less)).verdict == "unknown"
+    assert (await compared({"lib.py": "A = 2\n"}, TWENTY, less)).verdict == "no worse"

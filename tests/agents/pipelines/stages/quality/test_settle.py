@@ -235,3 +235,16 @@ async def test_a_guessed_task_that_is_not_here_is_not_missed_where_ctest_counts(
     assert await settle_with(find("make check", guessed=[]), ended) == ("make check",)
     assert await settle_with(find("make check", guessed=["make check"])) == ("make check",)
     assert await settle_with(find("npm test", guessed=["npm test"]), ended) == ("npm test",)
+
+
+BUILT = {"package.json": '{"scripts": {"build": "tsc", "test": "tape dist/*.js"}}'}
+BUILD_FIRST = "npm run --silent build && npm run --silent test"
+TAP = "TAP version 13\nok 1 - adds\n1..1\n# tests 1\n# pass 1\n# fail 0\n"
+
+
+async def test_tests_of_what_is_built_run_behind_the_build(measured):
+    lacking = (1, "Could not find '/workspace/dist'\n")
+    ends = {"npm run --silent test": lacking, BUILD_FIRST: (0, TAP)}
+    quality = await measured(BUILT, ends)
+    assert quality.runs[0].command == BUILD_FIRST
+    assert quality.verdict == "no worse"
