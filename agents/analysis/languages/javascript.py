@@ -244,6 +244,8 @@ def _list_member_checks(
             name = f"npm {subject}{' of members' if at_root else ''}"
             command = " && ".join(f"{run} {each}" for each in wanted)
             yield suggest(name, command, f"{available} && {_INSTALLED}")
+            if subject == "tests" and "build" in there:  # some are about what members are built to
+                yield suggest(name, f"{run} build && {command}", f"{available} && {_INSTALLED}")
 
 
 def _find_member_runner(files: RepositoryFiles) -> tuple[str, str]:

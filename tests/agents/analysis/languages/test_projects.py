@@ -259,6 +259,9 @@ def test_what_no_member_of_a_workspace_has_is_no_check_of_it():
     }
     root = {"package.json": package(workspaces=["packages/*"])}
     assert "npm tests" in checks(lay(*files, files=files | root))
+    tests = [e for e in list_suggestions(lay(*files, files=files | root)) if "tests" in e.subject]
+    run = "npm run --silent --if-present --workspaces"
+    assert [each.check.run for each in tests] == [f"{run} test", f"{run} build && {run} test"]
     assert not {"npm lint", "npm types"} & checks(lay(*files, files=files | root)).keys()
 
 
