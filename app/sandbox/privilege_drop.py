@@ -53,8 +53,9 @@ class UnprivilegedLauncher:
 
     def start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a program. Raises ConfigError when this process may not change its user."""
-        if self._thread is None or self._switched is None:
+        if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "lowered")
+        if self._switched is None:
             self._switched = self._thread.submit(_switch_user, *self._owner)
         try:
             self._switched.result()

@@ -3,6 +3,7 @@
 The model knows more than the issue: instructions, decisions, linked issues, pictures.
 """
 
+import json
 import re
 
 from app.demo.server_process import ServerProcess
@@ -105,6 +106,10 @@ async def changes_nothing(place, delivery):
     assert len(place.model.requests) == asked
 
 
+def _mints(exchange):
+    return exchange.path.endswith("/access_tokens") and exchange.status == 201
+
+
 async def each_privileged_act_is_audited(place, pull):
     """Who asked, what each token may reach, what was pushed: once each, in a chain that holds."""
     entries = await place.database().read(lambda c: list(read_entries(c)))
@@ -115,7 +120,12 @@ async def each_privileged_act_is_audited(place, pull):
     [push] = [act for act in acts if act["kind"] == "push"]
     assert push["details"] == {"branch": pull.head, "commit": pull.head_sha}
     minted = [act for act in acts if act["kind"] == "token.minted"]
-    assert len(minted) == len(place.tokens())
+    asked = [json.loads(each.body) for each in place.github.requests if _mints(each)]
+    narrow = [each for each in asked if {"repositories", "repository_ids"} & each.keys()]
+    assert len([act for act in minted if act["details"]["repositories"] != "all"]) == len(narrow)
+    wide = [act["details"] for act in minted if act["details"]["repositories"] == "all"]
+    assert {details["noted"] for details in wide} == {"once a day"}
+    assert len({json.dumps(details["permissions"]) for details in wide}) == len(wide)
     assert {"contents": "write"} in [act["details"]["permissions"] for act in minted]
     [ended] = [act for act in acts if act["kind"] == "run.ended"]
     assert ended["details"]["pull_request"] == pull.issue.number

@@ -157,24 +157,24 @@ async def test_commands_of_a_run_are_its_user_and_reach_nothing_of_another(sandb
 
 @as_root
 async def test_a_run_that_is_over_leaves_no_thread(sandbox, open_folder):
-    def count_threads():
-        return sum(each.name.startswith("lowered") for each in threading.enumerate())
+    def find_threads():
+        return {each.ident for each in threading.enumerate() if each.name.startswith("lowered")}
 
     backend = Bubblewrap(sandbox.owner[0])
     tree = open_folder / "tree"
     tree.mkdir()
     command = SandboxCommand(("true",), mounts=(Mount(tree, "/workspace"),), timeout=60)
-    before = count_threads()
+    before = find_threads()
     for number in range(5):
         runner = backend.for_run(open_folder / str(number))
         result = await runner.run(command)
         assert result.exit_code == 0, result.output
-        assert count_threads() > before
+        assert find_threads() - before
         backend.release(open_folder / str(number))
         again = await runner.run(command)  # whoever still has it
         assert again.exit_code == 0, again.output
         del runner
     async with asyncio.timeout(PATIENCE):
-        while count_threads() > before:  # each ends by itself
+        while find_threads() - before:  # each ends by itself
             gc.collect()
             await asyncio.sleep(0.01)
