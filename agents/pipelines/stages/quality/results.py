@@ -28,6 +28,10 @@ BY_POLICY = f"`{POLICY_PATH}`"
 NOT_THERE = "its program is not there"
 _SAYS_NOTHING = "it failed and says of no test whether it ran"
 NO_CHECKS = "no check of the repository was found"
+_UNRUN = (
+    "no check that was found runs the tests in {files}: `quality` in `.github/fettle.yml` can name"
+    " the command"
+)
 _UNCHECKED = (
     "nothing here checks {folders}, which the change touches: tests there, such as a `test` script,"
     " or a command that `quality` names, would"
@@ -234,6 +238,8 @@ class CheckComparison(Frozen):
     """What the change itself asks to have installed, and what came of it."""
     unchecked: tuple[str, ...] = ()
     """Folders with projects that the change touches and no check looks at."""
+    unrun: tuple[str, ...] = ()
+    """Files with tests, where none of the checks is there to run tests."""
 
     @property
     def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
@@ -269,6 +275,8 @@ class CheckComparison(Frozen):
         reasons += [each.describe() for each in self.unlocked]
         if self.unchecked:
             reasons.append(_UNCHECKED.format(folders=_list_some(self.unchecked)))
+        if self.unrun:
+            reasons.append(_UNRUN.format(files=_list_some(self.unrun)))
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"
             for each in self.runs

@@ -46,7 +46,7 @@ from agents.pipelines.stages.quality.shared_time import (
     allow_for,
     describe_share,
 )
-from agents.pipelines.stages.quality.unchecked import find_unchecked_folders
+from agents.pipelines.stages.quality.unchecked import find_unchecked_folders, find_unrun_tests
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -176,6 +176,7 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         unlocked=await find_unlocked_manifests(run, changed, commit),
         own_setup=own.with_notes(notes),
         unchecked=await find_unchecked_folders(run, baseline, changed, commit),
+        unrun=await find_unrun_tests(run, baseline, commit),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality

@@ -248,3 +248,18 @@ async def test_tests_of_what_is_built_run_behind_the_build(measured):
     quality = await measured(BUILT, ends)
     assert quality.runs[0].command == BUILD_FIRST
     assert quality.verdict == "no worse"
+
+
+LINTED = {"package.json": '{"scripts": {"lint": "eslint .", "dev": "vite"}}'}
+
+
+async def test_tests_that_no_check_runs_leave_the_verdict_open(measured):
+    quality = await measured(
+        {**LINTED, "src/a.test.js": "x"}, {'npm run --silent lint "$@"': GREEN}
+    )
+    assert quality.verdict == "unknown"
+    [why] = quality.untold
+    assert why.startswith("no check that was found runs the tests in `src/a.test.js`: `quality` in")
+
+    others = {**LINTED, "examples/a.test.js": "x", "vendor/b/test/c.js": "x"}
+    assert (await measured(others, {})).verdict == "no worse"
