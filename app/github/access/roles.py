@@ -37,6 +37,7 @@ async def role_of(client: InstallationClient, repository: Repository, person: Pe
         answer = await client.getitem(
             "/repos/{owner}/{repo}/collaborators/{login}/permission",
             {"owner": repository.owner, "repo": repository.name, "login": person.login},
+            named=True,  # who is refused by a passing fault has nobody to tell
         )
     except NotFound:
         return Role()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from app.github.transport import (
     InstallationClient,
     MarkedComments,
     NotFound,
+    NotPermitted,
     OutgoingText,
     Profile,
     Scope,
@@ -34,6 +36,7 @@ from app.secrets.redaction import Redactor
 
 EDITED_KEY, NOT_ASKED_KEY = "pull-request-text", "not-asked"
 PULLS = "/repos/{owner}/{repo}/pulls"
+OPENING_TRIES = 3
 DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
 
 RecordPush = Callable[[str, str], Awaitable[None]]
@@ -252,19 +255,32 @@ class GitHubPublisher:
         name = await self._github.installed.full_name(self._request.repository)
         owner = name.partition("/")[0]
         found = await client.getitem(
-            PULLS + "{?head,state}", {**self._where, "head": f"{owner}:{branch}", "state": "open"}
+            PULLS + "{?head,state}",
+            {**self._where, "head": f"{owner}:{branch}", "state": "open"},
+            named=True,
         )
         # A server that does not know the filter would list every pull request.
         return next((pull for pull in found if pull["head"]["ref"] == branch), None)
 
     async def _open(self, client: InstallationClient, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Open it; a refusal that may pass is not the end of all the work that led here."""
+        for _ in range(OPENING_TRIES - 1):
+            try:
+                return await self._open_once(client, wanted)
+            except (NotFound, NotPermitted):
+                await asyncio.sleep(self._settle)
+        return await self._open_once(client, wanted)
+
+    async def _open_once(
+        self, client: InstallationClient, wanted: dict[str, Any]
+    ) -> dict[str, Any]:
         try:
             opened: dict[str, Any] = await client.post(PULLS, self._where, data=wanted)
         except Unprocessable as error:
             if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
-                return await self._open(client, {**wanted, "draft": False})
+                return await self._open_once(client, {**wanted, "draft": False})
             if (base := await self._find_renamed(client, wanted["base"])) is not None:
-                return await self._open(client, {**wanted, "base": base})
+                return await self._open_once(client, {**wanted, "base": base})
             raise
         return opened
 

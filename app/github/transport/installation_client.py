@@ -71,7 +71,7 @@ class InstallationClient:
         self._permit = permit
 
     async def getitem(self, url: str, url_vars: Vars | None = None, *, named: bool = False) -> Any:
-        """Return one object; `named`: a delivery named it, so a 404 may pass in a few seconds."""
+        """Return one object; `named`: it is there, so a 403 or 404 may pass in a few seconds."""
         answer, _ = await self._get(url, url_vars, named=named)
         return answer
 

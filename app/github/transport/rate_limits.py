@@ -6,7 +6,7 @@ https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-res
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 NO_ANSWER = 0
@@ -35,7 +35,7 @@ class Call:
     repeatable: bool
     """Asking twice does what asking once does."""
     named: bool = False
-    """The delivery named this object, so a 404 may only mean that the API lags behind."""
+    """It is there, as a delivery named it or all hangs on it: a 404 or 403 may soon be over."""
     as_app: bool = False
     """Signed with the App's key instead of an installation's token."""
     route: str = ""
@@ -86,9 +86,20 @@ def plan_retry(
         return None
     if reply.status == NO_ANSWER or reply.status >= 500:
         return RetryAfter(_retry_after(reply) or 2.0 ** (tries - 1))
-    if reply.status == 404 and call.named:
+    if reply.status in _passing(call):
         return RetryAfter(2.0 ** (tries - 2))
     return None
+
+
+def _passing(call: Call) -> Collection[int]:
+    """Return the refusals that may be gone in seconds, as where a part of GitHub is in trouble.
+
+    What hangs on a call of the App is whether an account has it at all: to believe one answer would
+    end all of the account's runs.
+    """
+    if call.as_app:
+        return (401, 404)
+    return (403, 404) if call.named else ()
 
 
 def _again_with_token(tries: int, token_age: float, reminted: bool) -> RetryAfter | None:

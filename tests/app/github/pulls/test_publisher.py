@@ -211,6 +211,18 @@ async def test_a_default_branch_that_was_renamed_meanwhile(scene, publisher, com
     assert (await open_pull(publisher, commits)).base == "trunk"
 
 
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_refusal_that_passes_is_not_the_end(scene, publisher, commits, status):
+    scene.server.faults.status("POST", r"/pulls$", status, times=2)
+    assert not (await open_pull(publisher, commits)).draft
+
+
+async def test_a_refusal_that_stays_is_told(scene, publisher, commits):
+    scene.server.faults.status("POST", r"/pulls$", 403, times=99)
+    with pytest.raises(RunError):
+        await open_pull(publisher, commits)
+
+
 async def test_a_draft(scene, publisher, commits):
     assert (await open_pull(publisher, commits, draft=True)).draft
 

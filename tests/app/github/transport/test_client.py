@@ -399,3 +399,13 @@ async def test_calls_refused_at_the_same_moment_do_not_lengthen_the_pause(scene,
     with pytest.raises(TransientError) as held:
         await client.getitem(ISSUE)
     assert held.value.retry_after <= 60
+
+
+@pytest.mark.parametrize("status", [401, 404])
+async def test_one_refusal_of_a_token_takes_nobodys_installation_away(scene, status):
+    scene.server.faults.status("POST", r"/access_tokens$", status, times=2)
+    request = scene.request
+    client = await scene.github.installation(
+        request.installation_id, request.repository.id, Profile.READ
+    )
+    assert await client.getitem("/repos/{owner}/{repo}", {"owner": "ada", "repo": "parse"})

@@ -61,9 +61,18 @@ def test_writes_are_not_repeated(status):
     assert plan_retry(POST, Reply(status), tries=1, token_age=0, reminted=False) is None
 
 
-def test_a_404_is_repeated_only_for_what_a_delivery_named():
+@pytest.mark.parametrize(
+    ("call", "status"), [(NAMED, 404), (NAMED, 403), (AS_APP, 404), (AS_APP, 401)]
+)
+def test_a_refusal_that_may_pass_is_repeated(call, status):
+    waits = [plan_retry(call, Reply(status), tries=n, **OLD) for n in (1, 2, 3, 4)]
+    assert [each and each.after for each in waits] == [0.5, 1, 2, None]
+
+
+def test_what_may_not_be_there_is_asked_for_once():
     assert plan_retry(GET, Reply(404), tries=1, **OLD) is None
-    assert [plan_retry(NAMED, Reply(404), tries=n, **OLD).after for n in (1, 2, 3)] == [0.5, 1, 2]
+    assert plan_retry(GET, Reply(403), tries=1, **OLD) is None
+    assert plan_retry(AS_APP, Reply(403), tries=1, **OLD) is None  # such as a suspended one
 
 
 def test_a_fresh_token_is_tried_again_before_another_is_made():
