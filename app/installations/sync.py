@@ -5,6 +5,7 @@ Deliveries may come late, in any order, or not at all; so each one only says whe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,12 +14,14 @@ import structlog
 from agents.ports import Json
 from app.config.allowed_owners import AllowedOwners
 from app.github.transport import InstallationGone, TokenBroker, every_permission
-from app.github.transport.app_installations import PER_PAGE, AppInstallations
+from app.github.transport.app_installations import AppInstallations
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations import Changes, StoredInstallations, StoredLabels
 from app.store.runs import StoredSteers
 from handlers.access.permissions import list_lacking
 
+AGAIN_SECONDS = 1.0
+"""After which a list that lacks what was there is asked for again."""
 REMOVED = "the App was taken away"
 SUSPENDED = "the App was suspended"
 NOT_LISTED = "the account is not one that this Fettle works for"
@@ -116,12 +119,14 @@ class InstallationSync:
     async def _list_reached(self, installation_id: int) -> list[KnownRepository]:
         """Return all that it reaches; what seems to be gone is looked for once more.
 
-        Pages shift while they are read, when something is removed.
+        Pages shift while they are read, when something is removed; and what a list lacks for a
+        moment would end the runs of all that is not in it.
         """
         found = await self.github.repositories(installation_id)
         known = await self.stored.list_repositories(installation_id)
-        if len(found) < PER_PAGE or known <= {each.id for each in found}:
+        if known <= {each.id for each in found}:
             return found
+        await asyncio.sleep(AGAIN_SECONDS)
         again = await self.github.repositories(installation_id)
         return list({each.id: each for each in (*found, *again)}.values())
 

@@ -74,6 +74,8 @@ class HttpApi(GitHubAPI):
             answer, more, _ = await self._make_request(
                 method, url, url_vars, data, sansio.accept_format(), jwt=jwt, oauth_token=token
             )
+        if isinstance(answer, str):  # a page for people, such as of a proxy
+            raise RequestFailed(Reply(502, "The answer cannot be read."))
         return answer, more
 
     async def locate(self, url: str, url_vars: Mapping[str, Any], *, token: str) -> str:
