@@ -86,12 +86,12 @@ def plan_retry(
         return None
     if reply.status == NO_ANSWER or reply.status >= 500:
         return RetryAfter(_retry_after(reply) or 2.0 ** (tries - 1))
-    if reply.status in _passing(call):
+    if reply.status in _list_passing(call):
         return RetryAfter(2.0 ** (tries - 2))
     return None
 
 
-def _passing(call: Call) -> Collection[int]:
+def _list_passing(call: Call) -> Collection[int]:
     """Return the refusals that may be gone in seconds, as where a part of GitHub is in trouble.
 
     What hangs on a call of the App is whether an account has it at all: to believe one answer would

@@ -222,7 +222,7 @@ async def test_beyond_githubs_window_nothing_is_asked_for(scene, receiver, sweep
 
 async def test_one_that_github_will_not_deliver_stops_no_other(scene, receiver, sweeper, database):
     guids = await lose(scene, receiver, 2)
-    scene.server.faults.status("POST", "/attempts$", 404)
+    scene.server.faults.status("POST", "/attempts$", 404, times=4)
     await sweeper().run()
     await settle(scene)
     assert receiver.came == guids[1:]

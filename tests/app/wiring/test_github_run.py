@@ -47,7 +47,7 @@ class Client:
         self.labels = labels
         self.asked = []
 
-    async def getitem(self, path, where):
+    async def getitem(self, path, where, *, named=False):
         self.asked.append(where["login"])
         ident, role = ROLES[where["login"]]
         return {"role_name": role, "permission": "", "user": {"id": ident, "type": "User"}}
@@ -332,7 +332,7 @@ class PullClient(Client):
             return {"state": "CHANGES_REQUESTED", "body": "Not so."}
         if "/commits/" in path:
             return {"author": {"id": FETTLE.id}}
-        return await super().getitem(path, where)
+        return await super().getitem(path, where, named=named)
 
     async def graphql(self, document, variables):
         labels = [{"name": name} for name in self.labels]
