@@ -74,8 +74,6 @@ class HttpApi(GitHubAPI):
             answer, more, _ = await self._make_request(
                 method, url, url_vars, data, sansio.accept_format(), jwt=jwt, oauth_token=token
             )
-        if isinstance(answer, str):  # a page for people, such as of a proxy
-            raise RequestFailed(Reply(502, "The answer cannot be read."))
         return answer, more
 
     async def locate(self, url: str, url_vars: Mapping[str, Any], *, token: str) -> str:
@@ -199,8 +197,10 @@ def _normalize_failure(
 
     Proxies and GitHub's edge answer 520 and the like, with pages for people in them.
     """
-    if status < 300:
+    if status < 300 and not _lower_names(headers).get("content-type", "").startswith("text/html"):
         return status, headers, body
+    if status < 300:  # a page for people, such as of a proxy
+        raise RequestFailed(Reply(502, "The answer cannot be read."))
     if status not in http.HTTPStatus.__members__.values():
         status = 502 if status >= 500 else 400
     try:
