@@ -70,13 +70,17 @@ def _leaves_out(words: Sequence[str], first: str, folder: str, paths: Collection
         return False
     language = _LANGUAGES.get(first, "")
     return any(
-        _is_own_test(path, language)
+        is_own_test(path, language)
         and not any(path == place or path.startswith(f"{place}/") for place in named)
         for path in inside
     )
 
 
-def _is_own_test(path: str, language: str) -> bool:
+def is_own_test(path: str, language: str = "") -> bool:
+    """Return whether a file holds tests of the repository's own, in that language if one is named.
+
+    Those of others' code and of examples are not.
+    """
     if language and find_language(path) != language:
         return False
     parts = path.split("/")[:-1]

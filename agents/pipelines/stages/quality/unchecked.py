@@ -7,9 +7,9 @@ those of the change, which may bring a project of its own.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 
+from agents.analysis.ci_parts import is_own_test
 from agents.analysis.languages import (
     NamedCommand,
     find_unchecked,
@@ -18,15 +18,10 @@ from agents.analysis.languages import (
     list_touched,
 )
 from agents.analysis.repository_files import RepositoryFiles
-from agents.analysis.which_are_tests import is_test_code
 from agents.pipelines.stages.quality.results import Baseline
 from agents.run import StageContext
 
 MOST_UNRUN = 20
-_OF_OTHERS = re.compile(
-    r"(?:.*/)?(?:node_modules|vendor|third[_-]party|external|site-packages|deps|testdata|dist|target"
-    r"|(?:__)?fixtures?(?:__)?|examples?|samples?|demos|templates?)/.*"
-)
 
 
 async def find_unchecked_folders(
@@ -46,16 +41,12 @@ async def find_unchecked_folders(
 
 
 async def find_unrun_tests(run: StageContext, baseline: Baseline, commit: str) -> tuple[str, ...]:
-    """Return files with tests, where linters and builds are all that ran; none where people chose.
-
-    Tests of what others wrote, and of examples, are no tests of the repository.
-    """
+    """Return its own files with tests, where no check runs any; none where people chose."""
     of_tests = any(each.failures.of_tests for each in baseline.runs)
     if baseline.chosen or of_tests or not baseline.runs:
         return ()
     paths = await run.ports.source.files(commit)
-    found = (path for path in paths if is_test_code(path) and not _OF_OTHERS.fullmatch(path))
-    return tuple(sorted(found)[:MOST_UNRUN])
+    return tuple(sorted(filter(is_own_test, paths))[:MOST_UNRUN])
 
 
 async def _read_files(
