@@ -36,6 +36,9 @@ _ELSEWHERE = re.compile(  # options whose values are no choice of tests
 _STARTS = ("pytest", "py.test", "unittest", "test", "jest", "vitest", "mocha", "rspec", "phpunit")
 _RUNS_NOTHING = re.compile(r"--(?:no-run|collect-only|co|listTests|list-tests|list)")
 _ONE_SCRIPT = re.compile(r"\btest:(?!ci\b|all\b|cov)[\w:.-]+")
+_TASK = re.compile(r"(?:[A-Z_]\w*=\S* )*(?:make|just|task|npm|yarn|pnpm|bun) (?:run )?([\w:.-]+)")
+_WHOLE = "test tests check all ci cov coverage unit unittest unittests run py t"
+"""Words in a task's name that leave none of the tests out, as far as names tell."""
 
 
 def runs_nothing(words: Sequence[str]) -> bool:
@@ -52,13 +55,18 @@ def is_part(command: str, subject: str, folder: str, paths: Collection[str]) -> 
     options = {word.partition("=")[0] for word in words if word.startswith("-")}
     if options & {*_NARROWING.get(first, "").split()}:
         return True
-    if first == "npm" and _ONE_SCRIPT.search(command):
+    if (first == "npm" and _ONE_SCRIPT.search(command)) or _is_task_of_some(command):
         return True
     if first == "go":
         return command.split(maxsplit=1)[0] == "go" and "./..." not in words
     if first == "cargo":
         return bool(words) and not words[0].startswith("-")
     return _leaves_out(words, first, folder, paths)
+
+
+def _is_task_of_some(command: str) -> bool:
+    task = _TASK.match(command)
+    return task is not None and not {*re.split(r"[-_:.]", task[1].lower())} <= {*_WHOLE.split()}
 
 
 def _leaves_out(words: Sequence[str], first: str, folder: str, paths: Collection[str]) -> bool:

@@ -83,11 +83,31 @@ _RUNNER = re.compile(  # runs a program in the project's environment, which is o
     r"(?:(?:poetry|uv|pdm|pipenv|hatch|rye) run|xvfb-run|time)"
     r"(?: --(?:group|only-group|extra)[ =][\w.-]+| -[\w=-]+)* "
 )
+_RUNNERS_OF_TASKS = {  # a word of them may come before the name of the task
+    **dict.fromkeys(("make", "just", "task"), ""),
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), "npm "),
+    "composer": "php ",
+    "rake": "ruby ",
+}
+_KINDS = {  # of a task, by a word of its name; the first that fits
+    "lint": "lint format style eslint prettier fmt",
+    "types": "types type tsc typecheck mypy tsd dts",
+    "tests": "test tests unit unittest unittests integration e2e acceptance functional spec specs",
+}
+_OTHER_TASKS = """
+    watch dev debug ui open update build clean docs doc deploy release report docker up down setup
+    prepare install deps data env image images bench perf load size coveralls codecov bundle start
+    server pre post win windows macos clear reset
+"""
+"""Words in names of tasks that belong to tests, and run none or never end."""
 _FETCHES = re.compile(r"(mvn|gradle|\./mvnw|\./gradlew) ")  # unless it is told not to
 _WRAPPERS = {
     "./mvnw": "ls ~/.m2/wrapper/dists/*/*/*/bin/mvn",
     "./gradlew": "ls ~/.gradle/wrapper/dists/*/*/*/bin/gradle",
 }
+_INSTALLED = (
+    "{ test -d node_modules || test -e .pnp.cjs || ! grep -Eqi 'dependencies\"' package.json; }"
+)
 _ACTS = re.compile(
     r"(?:^|\s)(?:install|upload|publish|deploy|push|login|sudo|release|--fix|--watch)(?=\s|$)|codecov"
 )
@@ -128,13 +148,25 @@ def judge_command(command: str) -> JudgedCommand | None:
     variables = command[: len(command) - len(_VARIABLES.sub("", command, count=1))]
     plain = _RUNNER.sub("", command[len(variables) :], count=1)
     own = shlex.split(plain)
-    for subject, entry in _ENTRIES:
-        if _begins_with(own, entry):
-            if subject.endswith("tests") and runs_nothing(own):
-                return None
-            run = variables + _FETCHES.sub(r"\1 --offline ", plain, count=1)
-            return JudgedCommand(subject, run, _probe(run, own))
-    return None
+    known = (subject for subject, entry in _ENTRIES if _begins_with(own, entry))
+    subject = next(known, "") or _name_task(own)
+    if not subject or (subject.endswith("tests") and runs_nothing(own)):
+        return None
+    run = variables + _FETCHES.sub(r"\1 --offline ", plain, count=1)
+    return JudgedCommand(subject, run, _probe(run, own))
+
+
+def _name_task(words: Sequence[str]) -> str:
+    """Return what a task checks whose name is no usual one, like `make test-integration`."""
+    between = ("bundle", "exec", "run")
+    plain = [word for word in words if word not in between and not word.startswith("-")]
+    if len(plain) < 2 or plain[0] not in _RUNNERS_OF_TASKS:
+        return ""
+    parts = {*re.split(r"[-_:.]", plain[1].lower())}
+    if parts & {*_OTHER_TASKS.split()}:
+        return ""
+    kind = next((name for name, listed in _KINDS.items() if parts & {*listed.split()}), "")
+    return f"{_RUNNERS_OF_TASKS[plain[0]]}{kind}" if kind else ""
 
 
 def _begins_with(words: Sequence[str], entry: Sequence[str]) -> bool:
@@ -160,7 +192,7 @@ def _probe(command: str, own: Sequence[str]) -> str:
     if _PYTHON.fullmatch(own[0]) and own[1:2] == ["-m"] and own[2].isidentifier():
         probes.append(f"{own[0]} -c 'import {own[2]}'")
     if own[0] in ("npm", "npx", "yarn", "pnpm"):
-        probes.append("{ test -d node_modules || test -e .pnp.cjs; }")
+        probes.append(_INSTALLED)
     if own[0] == "make":
         probes.append(f"make --dry-run {' '.join(map(shlex.quote, own[1:]))}")
     return " && ".join(probes)

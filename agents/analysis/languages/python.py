@@ -73,6 +73,15 @@ _PYTEST = re.compile(r"^\[(?:tool[.:])?pytest\b|pytest[-_]django", re.MULTILINE)
 _DJANGO_TESTS = suggest(
     "tests", "python3 manage.py test", "grep -q django manage.py && python3 -c 'import django'"
 )
+_RUN_BY = re.compile(r"\b(poetry|pipenv|pdm|rye) run\b")
+_RUN_AS = (
+    "command -v {tool} >/dev/null || {{ printf '%s\\n' '#!/bin/sh' '{script}' >{path}"
+    " && chmod +x {path}; }}"
+)
+_RUN_SCRIPT = (
+    'test "$1" = run && shift && exec "$@"; '
+    'echo "{tool} is not here, and only {tool} run works without it" >&2; exit 127'
+)
 _TYPED = r"^(files|packages|modules)\s*="
 _SEE_SOURCES = (
     'echo "$PWD/src" >"$(python3 -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')'
@@ -137,6 +146,7 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
     if tested:
         installs.append(HAVE_PYTEST)
     installs += [_HAVE.format(name=name) for name in _list_linters(files)]
+    installs += _list_run_scripts(files)
     return InstallRecipe(
         "Python (pip)",
         (f"python3 -m venv {place_venv(files.folder)}", *installs),
@@ -151,6 +161,17 @@ def _make_pip_recipe(files: RepositoryFiles) -> InstallRecipe | None:
         leaves_out=True,
         carries_on=True,
     )
+
+
+def _list_run_scripts(files: RepositoryFiles) -> Iterator[str]:
+    """Yield how to have `poetry run` and its like where pip installs what the project needs.
+
+    Tasks of a Makefile call them, and the environment that they would enter is first on PATH.
+    """
+    named = {tool for text in files.texts.values() for tool in _RUN_BY.findall(text)}
+    for tool in sorted(named):
+        path = f"{place_venv(files.folder)}/bin/{tool}"
+        yield _RUN_AS.format(tool=tool, script=_RUN_SCRIPT.format(tool=tool), path=path)
 
 
 def _list_installs(files: RepositoryFiles) -> Iterator[str]:

@@ -23,6 +23,15 @@ _DROPPED = (
     " could tell nothing of the default branch itself"
 )
 _REPLACED = "; {command} ran no test here, and {other} runs in its place"
+_LINTER_NOT_HERE = (
+    "; {command} is left out: a program that it calls is not in the sandbox, and nobody named it"
+)
+_LINTS = re.compile(r"(?:lint|types|format|vet)\b")
+_NO_PROGRAM = re.compile(
+    r"^(?:make(?:\[\d+\])?: (?P<made>[\w./-]+): (?:No such file or directory|Permission denied)"
+    r"|.{0,200}\b(?:command not found|: not found)|.{0,80}No module named [\w.'\"]+)\r?$",
+    re.MULTILINE,
+)
 _BUILDS = re.compile(r"\b(?:ctest|meson) ")
 _TASKS = re.compile(r"(?:^|&& )(?:[A-Z_]\w*=\S* )*(?:make|just|task) ")
 
@@ -53,6 +62,9 @@ async def settle(
     for check, ended in zip(found.checks, runs, strict=True):
         if check.run in found.besides and compare([ended], ended).why:
             remarks.append(_DROPPED.format(command=_code(check.run)))
+            continue
+        if _lacks_linter(ended):
+            remarks.append(_LINTER_NOT_HERE.format(command=_code(check.run)))
             continue
         served.append(check.run)
         pair = await _find_next(run, found, ended, measure)
@@ -144,6 +156,15 @@ def _find_in_place_of(found: FoundChecks, runs: Sequence[CheckResult], ended: Ch
         and not compare([each], each).why
     )
     return next(others, "")
+
+
+def _lacks_linter(ended: CheckResult) -> bool:
+    """Return whether a guessed task that lints failed for want of a program.
+
+    Maintainers may have it in their editors alone: that it is not here says nothing of a change.
+    """
+    guessed = not ended.named and _LINTS.match(ended.name) and _TASKS.search(ended.command)
+    return bool(guessed and ended.exit_code and _NO_PROGRAM.search(ended.output))
 
 
 def _is_silent(ended: CheckResult) -> bool:

@@ -1,5 +1,7 @@
 """Which checks a repository's own workflows name, and which of their steps are left to them."""
 
+import subprocess
+
 import pytest
 
 from agents.analysis.ci_checks import list_ci_checks, list_ci_paths, list_hooks
@@ -49,6 +51,9 @@ def test_plain_commands_of_known_programs_are_taken_with_their_source():
         "tox -e py311",
         "npm ci",
         "ruff check --fix .",
+        "npm run test:watch",
+        "make build-tests",
+        "make test-image",
     ],
 )
 def test_what_installs_uploads_or_is_more_than_one_plain_command_is_left_out(run):
@@ -203,6 +208,8 @@ def test_hooks_that_are_cloned_from_elsewhere_are_left_out(text, found):
         "mvn test -Dtest=ATest",
         "bundle exec rspec tests/unit",
         "dotnet test --filter Fast",
+        "make test-integration",
+        "npm run e2e",
     ],
 )
 def test_a_command_that_runs_some_of_the_tests_is_a_part(run):
@@ -223,6 +230,7 @@ def test_a_command_that_runs_some_of_the_tests_is_a_part(run):
         "coverage run -m pytest",
         "python -m unittest discover -s tests",
         "make test",
+        "make unit-tests",
         "npm test",
         "npm run test:ci",
         "go test -race ./...",
@@ -243,6 +251,18 @@ def test_a_command_that_runs_all_the_tests_there_are_or_none_is_no_part(run):
     )
     [found] = read(steps(run), *files)
     assert not found.partial
+
+
+@pytest.mark.parametrize(
+    ("manifest", "status"),
+    [('{"scripts": {}}', 0), ('{"devDependencies": {"jest": "1"}}', 1)],
+)
+def test_packages_have_to_be_installed_only_where_there_are_some(tmp_path, manifest, status):
+    (tmp_path / "package.json").write_text(manifest)
+    [found] = read(steps("npm test"))
+    probe = found.available.removeprefix("command -v npm && ")
+
+    assert subprocess.run(["bash", "-c", probe], cwd=tmp_path, check=False).returncode == status
 
 
 @pytest.mark.parametrize(
@@ -288,6 +308,13 @@ def test_a_matrix_of_versions_or_of_what_nobody_can_tell_is_left_out(matrix):
     ("run", "subject"),
     [
         ("make ci", "tests"),
+        ("make -j2 test-integration", "tests"),
+        ("just e2e", "tests"),
+        ("npm run test:functional", "npm tests"),
+        ("yarn test:types", "npm types"),
+        ("npm run lint:tests", "npm lint"),
+        ("composer run unit-tests", "php tests"),
+        ("bundle exec rake test:system", "ruby tests"),
         ("make unit", "tests"),
         ("./manage.py test", "tests"),
         ("uv run --group dev pytest", "tests"),

@@ -1,5 +1,7 @@
 """What tests of a Python project need, by the settings of each tool that says so."""
 
+import subprocess
+
 import pytest
 
 from agents.analysis.languages import make_plan
@@ -123,3 +125,23 @@ def test_a_linter_with_settings_is_there_to_run(path, text, linter):
 
     wanted = f"python3 -m {linter} --version 2>/dev/null || pip install {linter}"
     assert recipe.commands[-1] == wanted
+
+
+def test_tasks_that_call_poetry_run_find_it_where_pip_installs(tmp_path):
+    [made] = [
+        each
+        for each in installs("pyproject.toml", "setup.py", Makefile="lint:\n\tpoetry run ruff .\n")
+        if "poetry" in each
+    ]
+    script = tmp_path / "poetry"
+    nowhere = {"PATH": "/nowhere"}
+    made = made.replace("/setup/venv/bin/poetry", str(script)).replace("chmod", "/bin/chmod")
+    subprocess.run(["/bin/bash", "-c", made], check=True, env=nowhere)
+
+    def call(*words):
+        return subprocess.run([script, *words], capture_output=True, text=True, check=False)
+
+    assert call("run", "echo", "a b").stdout == "a b\n"
+    assert call("run", "sh", "-c", "exit 3").returncode == 3
+    assert call("install").returncode == 127
+    assert "poetry is not here" in call("install").stderr

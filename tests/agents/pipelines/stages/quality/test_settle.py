@@ -263,3 +263,35 @@ async def test_tests_that_no_check_runs_leave_the_verdict_open(measured):
 
     others = {**LINTED, "examples/a.test.js": "x", "vendor/b/test/c.js": "x"}
     assert (await measured(others, {})).verdict == "no worse"
+
+
+NO_POETRY = "make: poetry: No such file or directory\nmake: *** [Makefile:4: lint] Error 127"
+LINT = {"Makefile": "test:\n\t./run\nlint:\n\tpoetry run ruff check\n"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "commands", "verdict"),
+    [
+        ((2, NO_POETRY), [WHOLE], "no worse"),
+        ((2, "/bin/sh: 1: ruff: not found"), [WHOLE], "no worse"),
+        ((2, "It broke."), [WHOLE, "make lint"], "unknown"),
+    ],
+)
+async def test_a_guessed_linter_that_is_not_here_holds_up_no_change(
+    measured, ended, commands, verdict
+):
+    ends = {"make test": NO_TOX, WHOLE: GREEN, "make lint": ended}
+    quality = await measured({**LINT, **FILES}, ends)
+
+    assert [each.command for each in quality.runs] == commands
+    assert quality.verdict == verdict
+    assert ("a program that it calls is not in the sandbox" in quality.baseline.source) == (
+        commands == [WHOLE]
+    )
+
+
+async def test_a_workflows_linter_that_is_not_here_is_told(measured):
+    files = {CI: write_workflow("make lint", "pytest"), **LINT, **FILES}
+    quality = await measured(files, {"make lint": (2, NO_POETRY), "pytest": GREEN})
+
+    assert quality.verdict == "unknown"
