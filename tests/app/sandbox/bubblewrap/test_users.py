@@ -158,7 +158,7 @@ async def test_commands_of_a_run_are_its_user_and_reach_nothing_of_another(sandb
 @as_root
 async def test_a_run_that_is_over_leaves_no_thread(sandbox, open_folder):
     def find_threads():
-        return {each.ident for each in threading.enumerate() if each.name.startswith("lowered")}
+        return {each for each in threading.enumerate() if each.name.startswith("lowered")}
 
     backend = Bubblewrap(sandbox.owner[0])
     tree = open_folder / "tree"
