@@ -41,6 +41,10 @@ PNPM = "pnpm install --frozen-lockfile --ignore-scripts"
 YARN = "yarn install --frozen-lockfile --ignore-scripts --non-interactive"
 YARN_BERRY = "yarn install --immutable --mode=skip-build"
 UNLOCKED = f"npm install --no-package-lock {_PLAIN}"
+_PLACE_BUN = (
+    f"for each in {TOOLS}/lib/node_modules/bun/node_modules/@oven/*/bin/bun; do"
+    f' "$each" --version 2>/dev/null && ln -sf "$each" {TOOLS}/bin/bun && break; done'
+)
 # The set-up's files are a copy that is thrown away, so a lock may be mended there.
 SECOND_WAYS = {
     NPM: f"npm install {_PLAIN}",
@@ -64,9 +68,11 @@ SCRIPTS = {  # name of a script: what it checks
 _OTHER_TESTS = ("test:all", "test:ci", "test:run", "tests", "test:unit", "unit")
 """What a project's tests are called where no script is called `test`; the first is taken."""
 _TESTS = re.compile(
-    r"(?<![\w./-])(?:vitest(?=\s+(?:run\b|--run\b|.*\s--run\b))|jest|mocha|ava|node\s(?:\S+\s)*--test)(?![\w.-])"
+    r"(?<![\w./-])(?:vitest(?=\s+(?:run\b|--run\b|.*\s--run\b))|jest|mocha|ava|bun\s+test|node\s(?:\S+\s)*--test)(?![\w.-])"
 )
 """What runs tests, whatever its script is called; without `run`, vitest watches."""
+_BUN_LOCKS = frozenset(("bun.lock", "bun.lockb"))
+_BUN_TESTS = r".+[._](?:test|spec)\.[cm]?[jt]sx?"  # https://bun.com/docs/test#run-tests
 _INSTALLED = "{ test -d node_modules || test -e .pnp.cjs; }"
 _NO_TEST = re.compile(r"no test specified")
 _IDLE = re.compile(r"(?:(?:echo\b[^&|;<>]*|true|:|exit(?:\s+0)?)\s*(?:&&|;|$)\s*)+")
@@ -122,7 +128,15 @@ def _npm(files: RepositoryFiles) -> InstallRecipe:
 
 
 def _bun(files: RepositoryFiles) -> InstallRecipe:
-    return _make_recipe("bun", BUN, "command -v bun", "bun; put it into FETTLE_TOOLCHAINS", files)
+    """Return Bun's recipe; its package has one program for each system, which a script would place.
+
+    https://bun.com/docs/installation
+    """
+    recipe = _make_fetched_recipe("bun", BUN, f"bun{_version(files, 'bun')}", files)
+    fetched = recipe.instead
+    assert fetched is not None, "npm fetches it"
+    fetch, *rest = fetched.commands
+    return replace(recipe, instead=replace(fetched, commands=(f"{fetch} && {_PLACE_BUN}", *rest)))
 
 
 def _pnpm(files: RepositoryFiles) -> InstallRecipe:
@@ -212,6 +226,9 @@ def list_javascript_checks(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
         if runs_and_ends(scripts.get(script))
         for run, available in _list_runners(files)
     ]
+    if not tests and files.paths & _BUN_LOCKS and files.any_named(_BUN_TESTS):
+        _, available = next(_list_runners(files))
+        found.append(suggest("npm tests", "bun test", available))
     if tests and runs_and_ends(scripts.get("build")):  # which some tests are about
         found += [
             suggest("npm tests", f"{run} build && {_write_command(run, tests, scripts)}", available)
@@ -269,7 +286,7 @@ def _list_member_scripts(files: RepositoryFiles) -> set[str] | None:
 
 def _list_runners(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
     """Yield what runs a script, and how to see whether it can: the project's own tool first."""
-    own = {"bun": {"bun.lock", "bun.lockb"}, "yarn": {".yarnrc.yml"}}
+    own = {"bun": _BUN_LOCKS, "yarn": {".yarnrc.yml"}}
     installed = f" && {_INSTALLED}" if needs_packages(files) else ""
     for tool, signs in own.items():
         if files.paths & signs:

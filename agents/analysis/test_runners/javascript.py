@@ -1,4 +1,4 @@
-"""jest, vitest, mocha and Node's own runner.
+"""jest, vitest, mocha, Node's own runner and Bun's.
 
 The first two write the same JSON (https://jestjs.io/docs/cli#--json). mocha and Node's take a
 reporter, and are given one that writes what they themselves call each test, line by line.
@@ -135,6 +135,15 @@ def _select_nodejs(names: Sequence[str]) -> Additions | None:
     return Additions(tuple(f"--test-name-pattern={_match([each])}" for each in parts))
 
 
+def _select_bun(names: Sequence[str]) -> Additions | None:
+    """Select by what stands around a test and its own name, joined by spaces.
+
+    https://bun.com/docs/test#filter-by-test-name
+    """
+    joined = [name.replace(_WITHIN, " ") for name in names]
+    return Additions(("-t", _match([*joined, *names])))
+
+
 def _may_follow(arguments: Sequence[str]) -> bool:
     return not any(each.startswith("-") for each in arguments)
 
@@ -204,3 +213,5 @@ NODEJS = TestRunner(
     options_first=True,
 )
 """Its options stand in front of the files, which scripts name: so it is told by a variable."""
+BUN = TestRunner("bun", _select_bun, (("bun", "test"),))
+"""Its output names what fails, and a file that cannot be loaded; its report leaves that out."""

@@ -21,7 +21,7 @@ from agents.analysis.test_runners.call import RunnerCall, find_call
 from agents.analysis.test_runners.dotnet import DOTNET
 from agents.analysis.test_runners.elixir import MIX
 from agents.analysis.test_runners.go import GO
-from agents.analysis.test_runners.javascript import JEST, MOCHA, NODEJS, VITEST
+from agents.analysis.test_runners.javascript import BUN, JEST, MOCHA, NODEJS, VITEST
 from agents.analysis.test_runners.jvm import GRADLE, MAVEN
 from agents.analysis.test_runners.php import PHPUNIT
 from agents.analysis.test_runners.python import PYTEST
@@ -38,6 +38,7 @@ RUNNERS: tuple[TestRunner, ...] = (
     VITEST,
     MOCHA,
     NODEJS,
+    BUN,
     GO,
     CARGO,
     MAVEN,

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -153,6 +155,27 @@ def test_a_missing_tool_is_fetched_in_the_version_that_the_package_asks_for():
     assert recipe.instead.commands[0] == fetch
     [hostile] = plan(["pnpm-lock.yaml"], package(packageManager="pnpm@1;rm -rf /")).recipes
     assert hostile.instead.commands[0].endswith(" pnpm")
+
+
+def test_bun_is_fetched_as_a_package_and_its_program_for_this_system_placed(tmp_path):
+    [recipe] = plan(["bun.lock"], package(packageManager="bun@1.2.3")).recipes
+    fetch, place = recipe.instead.commands[0].split(" && ", maxsplit=1)
+    assert fetch == "npm install --global --prefix /setup/tools --ignore-scripts bun@1.2.3"
+    assert recipe.instead.commands[1:] == recipe.commands
+
+    (tmp_path / "bin").mkdir()
+    for system, status in (("linux-musl", 1), ("linux-x64", 0), ("linux-z", 0)):
+        program = tmp_path / "lib/node_modules/bun/node_modules/@oven" / f"bun-{system}/bin/bun"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\necho {system}; exit {status}\n")
+        program.chmod(0o755)
+    placing = place.replace("/setup/tools", str(tmp_path))
+    subprocess.run(["bash", "-c", placing], check=True, capture_output=True)
+    said = subprocess.run([tmp_path / "bin/bun"], check=True, capture_output=True, text=True)
+    assert said.stdout == "linux-x64\n"
+
+    shutil.rmtree(tmp_path / "lib")
+    assert subprocess.run(["bash", "-c", placing], check=False).returncode != 0
 
 
 def test_a_workspace_of_pnpm_without_a_lock_is_installed_by_pnpm_all_the_same():

@@ -183,6 +183,18 @@ def test_scripts_are_run_by_the_projects_own_tool_first(sign, runner):
     assert alone.available == "command -v npm", "nothing needs to be installed"
 
 
+def test_bun_runs_the_tests_that_no_script_does():
+    files = {"package.json": package(scripts={"start": "bun a.ts"})}
+    [found] = list_suggestions(lay("bun.lock", "src/a.spec.ts", files=files))
+    assert (found.subject, found.check.run, found.available) == (
+        "npm tests",
+        "bun test",
+        "command -v bun",
+    )
+    assert list_suggestions(lay("bun.lock", "src/a.ts", files=files)) == []
+    assert list_suggestions(lay("package-lock.json", "src/a.spec.ts", files=files)) == []
+
+
 @pytest.mark.parametrize(
     "script", ['echo "Error: no test specified" && exit 1', "jest --watch", "vitest --watch", "", 7]
 )

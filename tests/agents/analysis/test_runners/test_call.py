@@ -16,6 +16,7 @@ SCRIPTS = {
     "piped": "jest | tee out",
     "loop": "npm run loop",
     "node": "node --test",
+    "bun": "bun test src",
     "files": "node --test test/",
 }
 MANIFEST = json.dumps({"scripts": SCRIPTS})
@@ -31,6 +32,8 @@ def find(command, manifest=MANIFEST):
     ("command", "runner", "line", "arguments"),
     [
         ("npx jest", "jest", 'npx jest "$@"', ("-x",)),
+        ("bun test --bail", "bun", None, ("-x",)),
+        ("bun run bun", "bun", None, ("-x",)),
         ("CI=1 npx --no-install vitest run src", "vitest", None, ("-x",)),
         ("yarn jest --ci", "jest", None, ("-x",)),
         ("pnpm exec mocha", "mocha", None, ("-x",)),
@@ -90,7 +93,6 @@ def test_a_call_is_found(command, runner, line, arguments):
         "npx jest\nrm -rf .",
         "npx 'jest",
         "echo jest",
-        "bun test",
         "x" * 5_000,
     ],
 )

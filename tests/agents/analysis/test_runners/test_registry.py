@@ -1,5 +1,6 @@
 """Of words and report the worse counts, and no name becomes more than a name."""
 
+import re
 import subprocess
 
 import pytest
@@ -190,6 +191,17 @@ def test_arguments_reach_only_the_runner_that_the_command_calls():
     assert select_tests(failures, ["a.js > t"], None) is None
     assert select_tests(failures, ["a.js > t"], find_runner_call("npx vitest run")) is None
     assert select_tests(failures, ["a.js > t"], find_runner_call("npx jest"))
+
+
+def test_bun_matches_a_test_by_what_it_stands_in():
+    failures = FailuresByProgram(told={"bun": tell("sums > of (two)")})
+    chosen = select_tests(failures, ["sums > of (two)"], find_runner_call("bun test"))
+
+    option, pattern = chosen.arguments
+    assert option == "-t"
+    assert re.fullmatch(pattern, "sums of (two)")
+    assert re.fullmatch(pattern, "sums > of (two)")
+    assert not re.search(pattern, "sums of (two) and three")
 
 
 def test_what_would_not_run_again_is_told_to():
