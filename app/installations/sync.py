@@ -54,9 +54,11 @@ class InstallationSync:
         before = await self.stored.keep(now)
         await self._learn_owner(now)
         if not self.owners.allows(now.account, now.account_id):
-            return {"refused": NOT_LISTED, "cancelled": await self._let_end(now, NOT_LISTED)}
+            ended = await self._let_end(now, NOT_LISTED, parked=True)
+            return {"refused": NOT_LISTED, "cancelled": ended}
         if now.suspended_at is not None:
-            return {"suspended": True, "cancelled": await self._let_end(now, SUSPENDED)}
+            ended = await self._let_end(now, SUSPENDED, parked=False)
+            return {"suspended": True, "cancelled": ended}
         if before is not None and dict(before.permissions) != dict(now.permissions):
             self.broker.forget_all(now.id)
             await self.labels.ask_again(now.id)
@@ -142,17 +144,25 @@ class InstallationSync:
         return changes
 
     async def _ended_by(self, changes: Changes, owner: str) -> int:
-        """End what these changes leave without a place to work; return how many runs."""
+        """End what these changes leave without a place to work; return how many runs.
+
+        What waits in an archived repository goes on waiting: it may be opened again.
+        """
         ended = 0
         for idents, why in ((changes.gone, OUT_OF_REACH), (changes.archived, ARCHIVED)):
             if idents:
-                runs = await self.stored.live_runs(repository_ids=idents)
+                parked = why is not ARCHIVED
+                runs = await self.stored.live_runs(repository_ids=idents, parked=parked)
                 ended += await self._cancel(runs, owner, why)
         return ended
 
-    async def _let_end(self, installation: KnownInstallation, why: str) -> int:
+    async def _let_end(self, installation: KnownInstallation, why: str, *, parked: bool) -> int:
+        """End its runs; those that wait only where `parked`, since a suspension may be lifted.
+
+        Nobody works on these, and their comments say what they wait for.
+        """
         self.broker.forget_all(installation.id)
-        runs = await self.stored.live_runs(installation_id=installation.id)
+        runs = await self.stored.live_runs(installation_id=installation.id, parked=parked)
         return await self._cancel(runs, installation.account, why)
 
     async def _cancel(self, runs: Sequence[str], by: str, why: str) -> int:

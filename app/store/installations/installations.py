@@ -169,9 +169,15 @@ class StoredInstallations:
         await self._database.write(lambda c: _remove_repositories(c, [ident], now))
 
     async def live_runs(
-        self, *, installation_id: int | None = None, repository_ids: Collection[int] = ()
+        self,
+        *,
+        installation_id: int | None = None,
+        repository_ids: Collection[int] = (),
+        parked: bool = True,
     ) -> list[str]:
         """Return the unfinished runs of an installation, or of some of its repositories.
+
+        With `parked=False` those that wait, which nobody works on, are not among them.
 
         A run counts for the installation it was asked through, until its repository moves to
         another.
@@ -183,6 +189,8 @@ class StoredInstallations:
             unknown = runs.c.repository_id.not_in(select(repositories.c.id))
             through = (runs.c.installation_id == installation_id) & unknown
             where = or_(runs.c.repository_id.in_(own), through)
+        if not parked:
+            where &= runs.c.state != "parked"
         query = select(runs.c.id).where(LIVE, where).order_by(runs.c.id)
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.store.installations import StoredLabels
+from app.store.installations import StoredInstallations, StoredLabels
 from app.store.runs.runs import Runs
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
 from tests.flows.conftest import LABEL
@@ -41,6 +41,12 @@ async def wait_for_label_pass(place):
     stored = StoredLabels(place.database())
     async with asyncio.timeout(PATIENCE):
         while await stored.list_due_installations(time.time()):
+            await asyncio.sleep(0.02)
+
+
+async def wait_for_record(read, name):
+    async with asyncio.timeout(PATIENCE):
+        while not getattr(await read(), name):
             await asyncio.sleep(0.02)
 
 
@@ -89,6 +95,24 @@ async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settl
         runs = await place.all_over("cancelled", "done")
         assert len(runs) == 2
         assert len(place.pulls()) == 1
+
+
+async def test_a_run_that_waits_outlives_a_suspension_and_an_archive(settled):
+    async with settled(script=script(RESET)) as place:
+        await place.label()
+        _, [ident] = await questions(place)
+        await place.wait_for_parked()
+        stored, repository = StoredInstallations(place.database()), place.repository
+
+        await place.github.suspend(place.installation, place.people["mara"])
+        await wait_for_record(lambda: stored.installation(place.installation.id), "suspended_at")
+        await place.github.unsuspend(place.installation)
+        await place.github.archive_repository(repository)
+        await wait_for_record(lambda: stored.repository(repository.id), "archived")
+        await place.github.unarchive_repository(repository)
+
+        await place.say("mara", f"/bot approve {ident}")
+        assert (await place.wait_for_end()).kind == "pull_request"
 
 
 async def test_a_run_that_waits_goes_on_under_another_name(settled):
