@@ -51,11 +51,12 @@ _NEEDS = (
 _CONFIGURED = """\
 left={named}
 look() {{
-  url=$(npm config get "$@"); printf 'FETTLE%s\\n' "$url"
+  url=$1; printf 'FETTLE%s\\n' "$url"
   at=${{url#*://}}; left=${{left//" ${{at%%/*}} "/ }}; [ -n "${{left// /}}" ]
 }}
-look registry && look {scope}:registry && unset npm_config_registry &&
-  look registry --userconfig ./none-of-user --globalconfig ./none-of-all
+look "${{npm_config_registry:-$(npm config get registry)}}" &&
+  look "$(npm config get {scope}:registry)" && unset npm_config_registry &&
+  look "$(npm config get registry --userconfig ./none-of-user --globalconfig ./none-of-all)"
 true
 """
 """The registries that npm is configured for, and the one that it asks otherwise, until all named

@@ -49,7 +49,7 @@ _DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes", "ca
 """Settings that decide what is locked, by programs or from elsewhere."""
 
 _YARN = """\
-server=$(npm config get registry)
+server=${{npm_config_registry:-$(npm config get registry)}}
 case $server in
   http://*) host=${{server#http://}}; host=${{host%%[:/]*}}
     export YARN_UNSAFE_HTTP_WHITELIST="$host" ;;

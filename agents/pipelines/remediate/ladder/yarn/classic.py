@@ -25,7 +25,7 @@ from agents.pipelines.remediate.ladder.yarn.resolutions import PLACE, list_resol
 from agents.ports import WorkTree
 
 _INSTALL = """\
-server=$(npm config get registry)
+server=${{npm_config_registry:-$(npm config get registry)}}
 sed -i "s#{near}#${{server%/}}/#" yarn.lock
 yarn install --ignore-scripts --ignore-engines --ignore-platform --non-interactive --no-progress \\
   --no-bin-links --silent --registry "$server" --cache-folder "$work/cache"{options} || exit 1

@@ -334,19 +334,21 @@ def has_index():
 
 @pytest.fixture(scope="session")
 def led_to_index(has_index):
-    """The variables that lead pip and uv to the index that they are configured for here."""
+    """The variables that lead pip, uv and npm to the index that they are configured for here."""
+    from app.dependencies.indexes.npm import npm_indexes  # noqa: PLC0415 the same
     from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 slow, and for these alone
     from app.dependencies.indexes.pip import pip_indexes  # noqa: PLC0415 the same
     from app.dependencies.indexes.uv import uv_indexes  # noqa: PLC0415 the same
 
     async def find_indexes():
         operator = Operator(dict(os.environ))
-        return [await pip_indexes(operator), await uv_indexes(operator)]
+        return [await ask(operator) for ask in (pip_indexes, uv_indexes, npm_indexes)]
 
     led = {
         name: value
         for tool in asyncio.run(find_indexes())
         for name, value in tool.environment.items()
+        if name != "npm_config_userconfig"  # a file of sandboxes
     }
     trust = ("_CERT", "_CA_BUNDLE", "_CERT_FILE")
     return {name: value for name, value in os.environ.items() if name.endswith(trust)} | led
