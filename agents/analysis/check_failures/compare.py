@@ -28,7 +28,6 @@ _OF_ONE_TEST = {
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
-_MAY_LACK, _ONE_OF = 3, 20  # tests, or one of so many, whose absence alone says nothing
 _CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
@@ -119,6 +118,8 @@ class Comparison:
     """The names of what fails in it and did not before the change, so far as that can be told."""
     why: str = ""
     """Why it could not be told."""
+    fewer: bool = False
+    """Whether that is for want of tests which ran before, and of nothing else."""
 
 
 def compare(
@@ -127,23 +128,23 @@ def compare(
     *,
     tolerated: Collection[str] = (),
     removed: float = 0,
-    by_chance: bool = True,
 ) -> Comparison:
     """Return what this check says of the change, against the runs before it.
 
     What passed before and fails now is worse, whatever it writes. What failed before, too, is no
     worse only where each run told all that failed in it, test by test. `tolerated`: the names of
     what fails now and then, which is held against nobody. `removed`: how many tests the change
-    takes out of their files; infinity where nobody can tell. `by_chance`: whether a few more may be
-    missing all the same, since it touches no test.
+    takes out of their files; infinity where nobody can tell.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
     red = any(map(has_failed, before))
     if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
     why = _explain_untold(before, now) if red or not has_failed(now) else ""
-    why = why or _explain_fewer(before, now, removed, by_chance=by_chance)
-    return Comparison("unknown", why=why) if why else Comparison("no worse")
+    fewer = "" if why else _explain_fewer(before, now, removed)
+    if why or fewer:
+        return Comparison("unknown", why=why or fewer, fewer=bool(fewer))
+    return Comparison("no worse")
 
 
 def has_failed(ending: CheckEnding) -> bool:
@@ -281,9 +282,7 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
-def _explain_fewer(
-    before: Sequence[CheckEnding], now: CheckEnding, removed: float, *, by_chance: bool
-) -> str:
+def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: float) -> str:
     """Return why a run says little in which nothing new fails: tests that ran before did not.
 
     That is so by program. Others that run more may run what this one did before.
@@ -295,20 +294,18 @@ def _explain_fewer(
         gained = {name: max(count - counts.get(name, 0), 0) for name, count in ran.items()}
         for name, earlier in counts.items():
             explained = removed + sum(gained.values())
-            if _lacks_tests(earlier, ran.get(name, 0), explained, by_chance=by_chance):
+            if _lacks_tests(earlier, ran.get(name, 0), explained):
                 who = code_span(name) if len(counts) > 1 else "it"
                 said = {"who": who, "ran": ran.get(name, 0), "earlier": earlier}
                 return _FEWER.format(**said, removes=_say_removed(removed))
     return ""
 
 
-def _lacks_tests(earlier: int, ran: int, explained: float, *, by_chance: bool) -> bool:
-    """Return whether more tests are missing than the change explains, and maybe a few by chance."""
+def _lacks_tests(earlier: int, ran: int, explained: float) -> bool:
+    """Return whether more tests are missing than the change explains."""
     if math.isinf(explained):
         return ran * 2 < earlier
-    wanted = earlier - explained
-    allowed = max(_MAY_LACK, wanted / _ONE_OF) if by_chance else 0
-    return ran * 2 < wanted or wanted - ran > allowed
+    return ran < earlier - explained
 
 
 def _say_removed(removed: float) -> str:

@@ -11,21 +11,15 @@ from agents.analysis.weakening.diff_views import (
 )
 from agents.analysis.weakening.find import find_unseen_tests, find_weakening
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.removed_tests import (
-    NOTHING_REMOVED,
-    RemovedTests,
-    count_removed_tests,
-)
+from agents.analysis.weakening.removed_tests import count_removed_tests
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import list_cases, select_tests
 from agents.analysis.weakening.test_changes import list_suites
 
 __all__ = [
     "LONGEST",
-    "NOTHING_REMOVED",
     "FileDiff",
     "Finding",
-    "RemovedTests",
     "Unreadable",
     "ViewLine",
     "count_removed_tests",

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.find import holds_tests
@@ -17,45 +16,25 @@ from agents.analysis.which_are_tests import is_test, is_test_code
 
 _REPEATS = re.compile(
     r"parametri[sz]e|\bparams\s*=|generate_tests|\.each\b|\b[Dd]ata[Pp]rovider|\w+Source\b"
-    r"|\b(?:InlineData|TestCase|DataRow|TestWith)\b|#\[case\b|\bfor\b.*\b(?:in|of|range)\b"
+    r"|[\[,<]\s*(?:InlineData|TestCase|DataRow|TestWith)\s*\(|@testWith\b|#\[case\b|\bfor\b.*\b(?:in|of|range)\b"
 )
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
 
 
-@dataclass(frozen=True)
-class RemovedTests:
-    """What a change does to the number of tests."""
+def count_removed_tests(diff: str) -> float:
+    """Return how many tests the change removes, or moves to other files.
 
-    count: float = 0
-    """How many it removes, or moves to other files; infinity where nobody can tell, as where a test
-    is gone that ran once for each row of a table."""
-    touched: bool = False
-    """Whether it touches files with tests at all: if not, a few may be missing by chance."""
-
-    def __add__(self, other: RemovedTests) -> RemovedTests:
-        """Return what two changes do."""
-        return RemovedTests(self.count + other.count, self.touched or other.touched)
-
-
-NOTHING_REMOVED = RemovedTests()
-
-
-def count_removed_tests(diff: str) -> RemovedTests:
-    """Return how many tests the change removes. A diff that cannot be read explains nothing."""
+    Infinity where nobody can tell, as where a test is gone that ran once for each row of a table. A
+    diff that cannot be read explains nothing.
+    """
     try:
         changes = read_diff(diff)
     except Unreadable:
-        return NOTHING_REMOVED
-    holding = [each for each in changes if holds_tests(each)]
-    touched = bool(holding) or any(_is_moved(each) for each in changes)
-    suites = list_suites(holding)
+        return 0
+    suites = list_suites([each for each in changes if holds_tests(each)])
     if any(map(_loses_rows, suites)) or any(map(_loses_data, changes)):
-        return RemovedTests(math.inf, touched)
-    return RemovedTests(sum(1 for suite in suites for _ in _list_gone(suite)), touched)
-
-
-def _is_moved(change: FileDiff) -> bool:
-    return change.old != change.new and is_test(change.old or "")
+        return math.inf
+    return sum(1 for suite in suites for _ in _list_gone(suite))
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:

@@ -49,7 +49,15 @@ _CMAKE_LISTS = re.compile(
 )
 """What has CMake build a list of tests: a line more of it takes nothing away."""
 _SCRIPT = re.compile(r"scripts\.")
-_CMAKE_SKIPS = re.compile(r"\b(?:WILL_FAIL|DISABLED)\s+(?:TRUE|ON|YES|1)\b|-Wno-error")
+_CMAKE_SKIPS = re.compile(
+    r"\b(?:WILL_FAIL|DISABLED)\s+\"?(?:TRUE|ON|YES|Y|[1-9]\d*)\b|-Wno-error", re.IGNORECASE
+)
+_MESON_LISTS = re.compile(r"\btest\s*\(|\bwerror\s*=\s*true")
+_MESON_SKIPS = re.compile(r"\bshould_fail\b|\bdisabler\s*\(|\bbenchmark\s*\(|-Wno-error")
+_OF_BUILDS = {  # what has tests skipped or warnings pass, and what is missed when it is gone
+    "CMakeLists.txt": (_CMAKE_SKIPS, _CMAKE_LISTS),
+    "meson.build": (_MESON_SKIPS, _MESON_LISTS),
+}
 
 
 def find_loosened_settings(path: str, before: str | None, after: str | None) -> Iterator[Finding]:
@@ -134,9 +142,7 @@ def _only_gained_lines(old: str | None, new: str | None) -> bool:
 
 def _build(path: str, before: str, after: str) -> Iterator[Finding]:
     """Yield the lines of a build file that decide whether tests and warnings count."""
-    skips = gone = _SKIPPING
-    if PurePosixPath(path).name == "CMakeLists.txt":
-        skips, gone = _CMAKE_SKIPS, _CMAKE_LISTS
+    skips, gone = _OF_BUILDS.get(PurePosixPath(path).name, (_SKIPPING, _SKIPPING))
     known = {line.strip() for line in before.splitlines()}
     still = {line.strip() for line in after.splitlines()}
     for number, line in enumerate(after.splitlines(), 1):

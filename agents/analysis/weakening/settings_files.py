@@ -77,7 +77,7 @@ SCRIPTS = re.compile(
 """Programs that check a repository, by where they are and how they are called."""
 BUILDS = re.compile(
     r"\.gitattributes|pom\.xml|build\.gradle(\.kts)?|.+\.(csproj|fsproj|props|targets)|build\.sbt"
-    r"|CMakeLists\.txt"
+    r"|CMakeLists\.txt|meson\.build"
 )
 VITE = re.compile(r"vite\.config\.[cm]?[jt]s")
 """Builds a page, and holds vitest's settings below `test`."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
-from agents.analysis.weakening import NOTHING_REMOVED, RemovedTests
 from agents.pipelines.stages.quality.results import CheckResult
 from agents.ports import FlakyTest
 
@@ -49,7 +48,7 @@ class Confirmation:
     """What earlier runs saw fail now and then. Where such a test would leave the verdict open, it
     is looked at for longer, and judged by what is seen now: a memory excuses no test that fails
     twice. One that failed once is not looked for before the change if it failed there earlier."""
-    removed: RemovedTests = NOTHING_REMOVED
+    removed: float = 0
     """How many tests the change takes out of their files, as far as that can be told."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
@@ -61,6 +60,8 @@ class Confirmation:
         change alone is unsure, unless earlier runs know that it flakes.
         """
         found = self._compare(now)
+        if found.fewer:
+            return await self._run_for_missing(now, found)
         if found.verdict != "worse" or _is_repeatable(now, found.new):
             return _judge(now, found.verdict, found.new, why=found.why)
         alone = await self._run_alone(self.head, found.new)
@@ -79,6 +80,20 @@ class Confirmation:
             why = _UNSURE.format(names=list_names(unsure), times=ALONE)
             return _judge(now, "unknown", why=why, seen=found.new, before=flaky)
         return await self._run_together(found.new, flaky)
+
+    async def _run_for_missing(self, now: CheckResult, found: Comparison) -> CheckResult:
+        """Return what comes of tests that did not run: chance, where it shows in another run.
+
+        That is one of the change in which they run, or one before it in which they do not either.
+        """
+        again = await self.run_check(self.head, NOTHING)
+        if not self._compare(again).fewer:
+            return await self.confirm(again)
+        earlier = await self.run_check(self.base, NOTHING)
+        before = [earlier if each == self.before[0] else each for each in self.before]
+        if compare(before, again, removed=self.removed).verdict == "no worse":
+            return _judge(again, "no worse")
+        return _judge(now, found.verdict, why=found.why)
 
     async def _find_flaky_before(self, names: Sequence[str], doubtful: Sequence[str]) -> list[str]:
         """Return those of these tests that fail by themselves before the change, at least once.
@@ -190,8 +205,7 @@ class Confirmation:
             self.before,
             now,
             tolerated=tolerated,
-            removed=self.removed.count,
-            by_chance=not self.removed.touched,
+            removed=self.removed,
         )
 
     def _tolerate(

@@ -4,14 +4,12 @@ import math
 
 import pytest
 
-from agents.analysis.weakening import RemovedTests, count_removed_tests
+from agents.analysis.weakening import count_removed_tests
 from tests.agents.analysis.weakening.conftest import diff_of
 from tests.agents.analysis.weakening.samples import HEAD, SUM, ZERO
 
 SKIPPED = "@pytest.mark.skipif(NEW, reason='x')\n"
 TABLE = "@pytest.mark.parametrize('a', [\n    (1, 2),\n{}])\ndef test_all(a):\n    assert a\n"
-GATE = '#[cfg(feature = "slow")]\n'
-RUST = "pub fn add() {{}}\n\n{}#[cfg(test)]\nmod tests {{\n    #[test]\n    fn adds() {{}}\n}}\n"
 DATA = {"tests/data/cases.json": "[1,\n2]\n"}
 
 
@@ -44,27 +42,29 @@ def make_files(*tests):
     ],
 )
 def test_what_is_no_longer_in_its_file_is_counted(before, after, removed):
-    assert count_removed_tests(diff_of(before, after)).count == removed
+    assert count_removed_tests(diff_of(before, after)) == removed
 
 
 def test_a_file_of_tests_with_another_name_has_all_its_tests_still():
     moved = "similarity index 100%\nrename from tests/test_a.py\nrename to old/a.py\n"
-    found = count_removed_tests(f"diff --git a/tests/test_a.py b/old/a.py\n{moved}")
-    assert found == RemovedTests(0, touched=True)
+    assert count_removed_tests(f"diff --git a/tests/test_a.py b/old/a.py\n{moved}") == 0
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "touched"),
+    ("path", "line", "removed"),
     [
-        ({"lib.py": "a = 1\n"}, {"lib.py": "a = 2\n"}, False),
-        (make_files(SUM), make_files(SUM, ZERO), True),
-        ({"src/lib.rs": RUST.format("")}, {"src/lib.rs": RUST.format(GATE)}, True),
+        ("tests/test_a.py", "class SumTest(unittest.TestCase):", 0),
+        ("tests/SumTest.php", "class SumTest extends TestCase", 0),
+        ("SumTests.cs", "    [TestCase(1)]", math.inf),
+        ("SumTests.cs", "    [Test, TestCase(1)]", math.inf),
+        ("SumTests.fs", "[<InlineData(1)>]", math.inf),
     ],
-    ids=["no test", "python", "rust"],
 )
-def test_it_is_known_whether_tests_are_touched(before, after, touched):
-    assert count_removed_tests(diff_of(before, after)).touched is touched
+def test_the_class_of_tests_is_no_table(path, line, removed):
+    other = line.replace("TestCase", "Other").replace("InlineData", "Other")
+    before, after = (f"{each}\n    def test_a(self):\n        pass\n" for each in (line, other))
+    assert count_removed_tests(diff_of({path: before}, {path: after})) == removed
 
 
 def test_a_diff_that_cannot_be_read_explains_nothing():
-    assert count_removed_tests("no diff") == RemovedTests()
+    assert count_removed_tests("no diff") == 0

@@ -45,6 +45,7 @@ CI = "on: push\njobs:\n  test:\n    steps:\n      - run: pytest\n      - run: ru
 TOX = "[tox]\nenvlist = py311, py312\n\n[testenv]\ncommands = pytest\n"
 CFG = "[metadata]\nname = lib\n\n[flake8]\nmax-line-length = 80\n"
 POM = "<project>\n  <version>1</version>\n</project>\n"
+MESON = "project('x', 'c')\na = executable('a', 'a.c')\ntest('a', a)\ntest('b', b)\n"
 CMAKE = (
     "add_executable(t t.c)\nenable_testing()\nadd_test(NAME t COMMAND t)\ngtest_discover_tests(t)\n"
 )
@@ -92,6 +93,16 @@ LOOSENED = [
     edit_of("setup.cfg", CFG, "= 80", "= 200", "settings"),
     edit_of("pom.xml", POM, "</project>", "  <skipTests>true</skipTests>\n</project>", "settings"),
     edit_of("CMakeLists.txt", CMAKE, "enable_testing()\n", "", "settings"),
+    edit_of(
+        "CMakeLists.txt",
+        CMAKE,
+        "gtest",
+        "set_tests_properties(t PROPERTIES will_fail true)\ngtest",
+        "settings",
+    ),
+    edit_of("meson.build", MESON, "('b', b)", "('b', b, should_fail: true)", *["settings"] * 2),
+    edit_of("lib/meson.build", MESON, "test('b', b)\n", "", "settings"),
+    edit_of("meson.build", MESON, "test('a'", "benchmark('a'", *["settings"] * 2),
     edit_of("lib/CMakeLists.txt", CMAKE, "add_test(NAME", "# add_test(NAME", "settings"),
     edit_of("CMakeLists.txt", CMAKE, "gtest_discover_tests(t)\n", "", "settings"),
     edit_of(
@@ -179,6 +190,8 @@ HONEST = [
     edit_of("setup.cfg", CFG, "name = lib", "name = library"),
     edit_of("pom.xml", POM, "<version>1", "<version>2"),
     edit_of("CMakeLists.txt", CMAKE, "t.c)", "t.c u.c)"),
+    edit_of("meson.build", MESON, "'a.c')", "'a.c', 'c.c')"),
+    edit_of("meson.build", MESON, "test('b', b)", "test('b', b)\ntest('c', c)"),
     edit_of("CMakeLists.txt", CMAKE, "add_test(", "add_test(NAME u COMMAND u)\n  add_test("),
     edit_of("vite.config.ts", VITE, "minify: true", "minify: false"),
     edit_of("vite.config.ts", VITE, "plugins: [x()]", "plugins: [x(), y({ test: 1 })]"),

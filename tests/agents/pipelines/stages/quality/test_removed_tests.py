@@ -24,12 +24,14 @@ def compared(make_world, request_):
         at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
         run.context.standing = run.context.standing.model_copy(update=at)
         baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        return await check_quality.work(run.context, baseline)
+        quality = await check_quality.work(run.context, baseline)
+        assert not left
+        return quality
 
     return compare
 
 
-TWENTY, TEN = (0, "20 passed in 0.1s"), (0, "10 passed in 0.1s")
+TWENTY, TEN, LESS = ((0, f"{number} passed in 0.1s") for number in (20, 10, 19))
 
 
 async def test_tests_that_are_gone_with_their_file_are_not_missed(compared):
@@ -39,14 +41,33 @@ async def test_tests_that_are_gone_with_their_file_are_not_missed(compared):
 
 
 async def test_tests_that_no_longer_run_and_are_still_there_leave_the_verdict_open(compared):
-    other = await compared({"lib.py": "A = 2\n"}, TWENTY, TEN)
+    other = await compared({"lib.py": "A = 2\n"}, TWENTY, TEN, TEN, TWENTY)
 
     assert other.verdict == "unknown"
     assert "it ran 10 tests, of 20 before, and the change removes none" in other.untold[0]
 
 
-async def test_one_test_less_is_no_chance_where_tests_are_touched(compared):
-    gated = {"tests/test_a.py": "import sys\n" + TESTS}
-    less = (0, "19 passed in 0.1s")
-    assert (await compared(gated, TWENTY, less)).verdict == "unknown"
-    assert (await compared({"lib.py": "A = 2\n"}, TWENTY, less)).verdict == "no worse"
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ((LESS, TWENTY), "unknown"),
+        ((TWENTY,), "no worse"),
+        ((LESS, LESS), "no worse"),
+        ((TEN, LESS), "unknown"),
+    ],
+    ids=["always", "sometimes with the change", "sometimes before it", "ever fewer"],
+)
+async def test_one_test_less_is_chance_only_where_runs_of_one_commit_differ(
+    compared, ends, verdict
+):
+    quality = await compared({"lib.py": "A = 2\n"}, TWENTY, LESS, *ends)
+
+    assert quality.verdict == verdict
+    assert bool(quality.untold) == (verdict == "unknown")
+
+
+async def test_what_fails_in_the_run_that_looks_for_missing_tests_counts(compared):
+    red = (1, "FAILED tests/test_a.py::test_3 - assert 0\n1 failed, 19 passed in 0.1s")
+    quality = await compared({"lib.py": "A = 2\n"}, TWENTY, LESS, red, *[red] * 3)
+
+    assert quality.verdict == "worse"
