@@ -20,7 +20,7 @@ _NAMES = (
     r".+(_test|_unittest|_unittests)\.(c|cc|cpp|cxx|m|mm)|test_.+\.(c|cc|cpp|cxx)",
     r"(.+Tests?|.+Cest|Pest)\.php",
     r"(.*[a-z0-9_])?Tests?\.(cs|fs|vb|swift|m)",
-    r".+Spec\.(hs|purs)|.+_SUITE\.erl|.+\.bats|test[-_].+\.[rR]|runtests\.jl|.+\.ambr",
+    r".+Spec\.(hs|purs)|.+_SUITE\.erl|.+\.(bats|t)|test[-_].+\.[rR]|runtests\.jl|.+\.ambr",
 )
 _NAME = re.compile("|".join(f"(?:{each})" for each in _NAMES))
 # `Latest.java` and `Contest.kt` are no tests, and neither is `TestingApi.java`.
@@ -115,7 +115,8 @@ _LANGUAGES = {
         "dart": "dart",
         "c": "c cc cpp cxx h hh hpp m mm",
         "shell": "sh bash bats",
-        "other": "lua pl t clj cljc hs erl r jl zig ml purs gleam feature",
+        "perl": "pl pm t",
+        "other": "lua clj cljc hs erl r jl zig ml purs gleam feature",
     }.items()
     for ending in endings.split()
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.analysis.languages.checked import (
     NamedCommand,
     find_unchecked,
+    list_families,
     list_manifests,
     list_touched,
     name_language,
@@ -33,6 +34,7 @@ __all__ = [
     "find_folder",
     "find_unchecked",
     "go_to",
+    "list_families",
     "list_manifests",
     "list_read_paths",
     "list_suggestions",

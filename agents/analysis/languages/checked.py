@@ -55,6 +55,14 @@ _KINDS = {
     **dict.fromkeys(("tests", "lint", "types"), "Python"),
 }
 """The first word of a check's name: the language whose projects it looks at."""
+_FAMILIES = {
+    "JavaScript": "script",
+    "Maven": "jvm",
+    "Gradle": "jvm",
+    ".NET": "dotnet",
+    **{name: name.lower() for name in ("Python", "Go", "Rust", "Ruby", "PHP", "Elixir")},
+}
+"""By a language's name what its files are called as tests, by `find_language`."""
 _SPLIT = ("PHP", "Ruby")
 """Languages whose packages are cut out of one repository: without tests of their own, their tests
 are those of the whole."""
@@ -71,6 +79,14 @@ class NamedCommand:
 def name_language(check: str) -> str:
     """Return the language whose projects a check of that name looks at; empty for others."""
     return _KINDS.get(check.split(maxsplit=1)[0] if check else "", "")
+
+
+def list_families(checks: Sequence[NamedCommand]) -> frozenset[str] | None:
+    """Return the families of languages whose tests these checks run; None: maybe all."""
+    families = [_FAMILIES.get(name_language(each.name), "") for each in checks]
+    if not all(families) or any(_FOR_ALL.search(each.command) for each in checks):
+        return None
+    return frozenset(families)
 
 
 def list_touched(changed: Iterable[str], files: RepositoryFiles) -> list[str]:

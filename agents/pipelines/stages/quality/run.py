@@ -46,7 +46,7 @@ from agents.pipelines.stages.quality.shared_time import (
     allow_for,
     describe_share,
 )
-from agents.pipelines.stages.quality.unchecked import find_unchecked_folders, find_unrun_tests
+from agents.pipelines.stages.quality.unchecked import find_unchecked_parts
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -168,6 +168,7 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         for before, now in zip(baseline.before, measured, strict=True)
     ]
     await note_flaky(run, runs)
+    unchecked = await find_unchecked_parts(run, baseline, changed, commit)
     quality = CheckComparison(
         commit=commit,
         runs=tuple(runs),
@@ -175,8 +176,8 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         added=tuple(await (await at.open(run)).list_install_commands()),
         unlocked=await find_unlocked_manifests(run, changed, commit),
         own_setup=own.with_notes(notes),
-        unchecked=await find_unchecked_folders(run, baseline, changed, commit),
-        unrun=await find_unrun_tests(run, baseline, commit),
+        unchecked=unchecked.folders,
+        unrun=unchecked.tests,
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality

@@ -265,6 +265,30 @@ async def test_tests_that_no_check_runs_leave_the_verdict_open(measured):
     assert (await measured(others, {})).verdict == "no worse"
 
 
+TWO = {**FILES, "web/package.json": '{"scripts": {"lint": "eslint ."}}', "web/a.test.js": "x"}
+LINTED_TWO = {WHOLE: GREEN, 'cd web && npm run --silent lint "$@"': (0, "fine")}
+
+
+@pytest.mark.parametrize(
+    ("files", "changed", "untold"),
+    [
+        (TWO, "web/a.js", "web/a.test.js"),
+        (TWO, "lib.py", ""),
+        ({**FILES, "t/sum.t": ""}, "lib/Sum.pm", "t/sum.t"),
+        ({**FILES, "t/sum.t": ""}, "lib.py", ""),
+        ({**FILES, "tests/run.bats": ""}, "scripts/run.sh", "tests/run.bats"),
+        ({**FILES, "tests/test_ext.c": ""}, "src/ext.c", ""),
+    ],
+)
+async def test_tests_of_a_changed_language_that_no_check_runs_leave_it_open(
+    measured, files, changed, untold
+):
+    quality = await measured(files, LINTED_TWO, {changed: "new"})
+
+    assert quality.verdict == ("unknown" if untold else "no worse")
+    assert quality.unrun == ((untold,) if untold else ())
+
+
 NO_POETRY = "make: poetry: No such file or directory\nmake: *** [Makefile:4: lint] Error 127"
 LINT = {"Makefile": "test:\n\t./run\nlint:\n\tpoetry run ruff check\n"}
 
