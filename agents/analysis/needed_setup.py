@@ -7,10 +7,10 @@ change for that, so people are told and nothing is held against it.
 
 from __future__ import annotations
 
-from agents.analysis.ci_checks import list_ci_checks
 from agents.analysis.languages import InstallPlan, find_folder, make_plan, name_language
 from agents.analysis.languages.projects import Project
 from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.workflows.checks import list_ci_checks
 from agents.policy import Policy
 
 

@@ -8,14 +8,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.analysis.ci_checks import (
-    HOOKS,
-    HOOKS_SUBJECT,
-    list_ci_checks,
-    list_ci_paths,
-    list_hooks,
-    list_left_out,
-)
 from agents.analysis.languages import (
     SuggestedCheck,
     find_folder,
@@ -29,6 +21,14 @@ from agents.analysis.services import (
     UnstartedService,
     find_services,
     list_service_paths,
+)
+from agents.analysis.workflows.checks import (
+    HOOKS,
+    HOOKS_SUBJECT,
+    list_ci_checks,
+    list_ci_paths,
+    list_hooks,
+    list_left_out,
 )
 from agents.pipelines.stages.quality.results import BY_POLICY, RepositoryCheck
 from agents.ports import WorkTree

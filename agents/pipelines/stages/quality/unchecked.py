@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.analysis.ci_parts import is_own_test
 from agents.analysis.languages import (
     NamedCommand,
     find_unchecked,
@@ -22,6 +21,7 @@ from agents.analysis.languages import (
 )
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.which_are_tests import find_language
+from agents.analysis.workflows.parts import is_own_test
 from agents.pipelines.stages.quality.results import Baseline
 from agents.run import StageContext
 

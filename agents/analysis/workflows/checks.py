@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from agents.analysis.ci_parts import is_part
-from agents.analysis.ci_programs import JudgedCommand, judge_command
-from agents.analysis.ci_steps import CiCommand, list_commands, read_mapping
 from agents.analysis.languages import SuggestedCheck, go_to, list_venvs
 from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.recipe import suggest
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.workflows.parts import is_part
+from agents.analysis.workflows.programs import JudgedCommand, judge_command
+from agents.analysis.workflows.steps import CiCommand, list_commands, read_mapping
 from agents.policy import Check
 
 HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"

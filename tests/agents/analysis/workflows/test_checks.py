@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from agents.analysis.ci_checks import list_ci_checks, list_ci_paths, list_hooks
 from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.workflows.checks import list_ci_checks, list_ci_paths, list_hooks
 
 CI = ".github/workflows/ci.yml"
 HOOKS = ".pre-commit-config.yaml"

@@ -1,0 +1,1 @@
+"""What the workflows of a repository check, read from their files."""
