@@ -43,11 +43,14 @@ IDLE_SECONDS = 300.0
 """A process that had nothing to do for so long ends."""
 MEMORY = 1024 * 1024 * 1024
 """Bytes of addresses that one process may use."""
+KEPT = 16
+"""So many cleaned texts are kept."""
 UNREAD = "nothing: the text took too long to be read"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_cleaned: dict[str, Cleaned] = {}
 _WORDS = str.maketrans("", "", string.ascii_letters + string.digits + " \t.,:'/")
 _SERVE = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer);"
@@ -91,11 +94,21 @@ def weigh(text: str) -> int:
 
 
 async def clean_apart(text: str) -> Cleaned:
-    """Return the text without hidden parts; as one block of code where that takes too much."""
+    """Return the text without hidden parts; as one block of code where that takes too much.
+
+    Each stage shows the same issue: what it took long to clean is kept for the next.
+    """
+    if (known := _cleaned.get(text)) is not None:
+        return known
     try:
-        return await run_apart(text, clean, text)
+        cleaned = await run_apart(text, clean, text)
     except Exhausted:
         return Cleaned(fence_all(without_hidden(text)[0]), {UNREAD: 1})
+    if weigh(text) > SHORT:
+        _cleaned[text] = cleaned
+        if len(_cleaned) > KEPT:
+            del _cleaned[next(iter(_cleaned))]
+    return cleaned
 
 
 async def publish_apart(

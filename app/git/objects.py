@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.errors import RunError
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
-from app.git.ref_names import object_id, require_revision
+from app.git.ref_names import is_object_id, object_id, require_revision
 
+KEPT_ANSWERS, KEPT_BYTES = 64, 65_536
+"""So many answers about a repository are kept, each of so many bytes at most."""
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 
 
@@ -39,6 +42,22 @@ class GitObjects:
 
     def __init__(self, git: Git) -> None:
         self.git = git
+        self._answers: dict[tuple[str, ...], bytes] = {}
+
+    async def _ask(self, *how: str, names: Sequence[str]) -> bytes:
+        """Ask git what lies in trees or commits: stages ask the same, and an id names one thing.
+
+        What a ref names changes, so a question with one is asked each time.
+        """
+        asked = (*how, *map(require_revision, names))
+        if (known := self._answers.get(asked)) is not None:
+            return known
+        answer = await self.git.local(*asked)
+        if len(answer) <= KEPT_BYTES and all(map(is_object_id, names)):
+            self._answers[asked] = answer
+            if len(self._answers) > KEPT_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+        return answer
 
     async def resolve(self, name: str) -> str | None:
         """Return the object id that an id or full ref names, or None."""
@@ -108,21 +127,20 @@ class GitObjects:
 
     async def paths(self, name: str) -> list[str]:
         """Return the paths of all files of a commit or tree."""
-        listed = await self.git.local(
-            "ls-tree", "-r", "-z", "--name-only", "--full-tree", require_revision(name)
-        )
+        how = ("ls-tree", "-r", "-z", "--name-only", "--full-tree")
+        listed = await self._ask(*how, names=[name])
         return listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
     async def blobs(self, name: str) -> dict[str, str]:
         """Return the object id of each file of a commit or tree, by its path."""
-        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", require_revision(name))
+        listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", names=[name])
         entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
         parts = (entry.partition("\t") for entry in entries)
         return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
 
     async def links(self, name: str) -> dict[str, str]:
         """Return the object id of each symbolic link of a commit or tree, by its path."""
-        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", require_revision(name))
+        listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", names=[name])
         entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
         parts = (entry.partition("\t") for entry in entries)
         return {
@@ -142,12 +160,12 @@ class GitObjects:
 
     async def message(self, commit: str) -> str:
         """Return the whole message of a commit."""
-        whole = await self.git.local("cat-file", "commit", object_id(commit))
+        whole = await self._ask("cat-file", "commit", names=[object_id(commit)])
         return whole.partition(b"\n\n")[2].decode("utf-8", "replace")
 
     async def parts_of(self, commit: str) -> CommitParts:
         """Return what the commit is made of."""
-        whole = await self.git.local("cat-file", "commit", object_id(commit))
+        whole = await self._ask("cat-file", "commit", names=[object_id(commit)])
         head, _, message = whole.decode("utf-8", "replace").partition("\n\n")
         fields = [line.partition(" ")[::2] for line in head.split("\n")]
         return CommitParts(
@@ -180,17 +198,13 @@ class GitObjects:
     async def diff(self, old: str, new: str, *, context: int = 3) -> str:
         """Return the unified diff between two commits or trees."""
         kind = ("-p", "-r", "--find-renames", f"--unified={int(context)}", *_PLAIN)
-        text = await self.git.local(
-            "diff-tree", *kind, "--end-of-options", require_revision(old), require_revision(new)
-        )
+        text = await self._ask("diff-tree", *kind, "--end-of-options", names=[old, new])
         return text.decode("utf-8", "replace")
 
     async def changes(self, old: str, new: str) -> list[TreeChange]:
         """Return the differences of two commits or trees by path; renames count as two paths."""
         kind = ("-r", "-z", "--raw", "--no-renames", "--full-index", *_PLAIN)
-        raw = await self.git.local(
-            "diff-tree", *kind, "--end-of-options", require_revision(old), require_revision(new)
-        )
+        raw = await self._ask("diff-tree", *kind, "--end-of-options", names=[old, new])
         fields = raw.decode("utf-8", "surrogateescape").split("\0")[:-1]
         return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields), 2)]
 
@@ -210,7 +224,7 @@ class GitObjects:
 
     async def blob(self, oid: str) -> bytes:
         """Return the bytes of a blob."""
-        return await self.git.local("cat-file", "blob", object_id(oid))
+        return await self._ask("cat-file", "blob", names=[object_id(oid)])
 
     async def require_checkout_size(self, tree: str, *, files: int, total: int) -> None:
         """Raise RunError when checking out this tree would fill the disk: a git bomb.

@@ -106,6 +106,11 @@ def aside_ref(run_id: str) -> str:
     return f"{ASIDE}/{hashlib.sha256(run_refs(run_id).encode()).hexdigest()[:16]}"
 
 
+def is_object_id(name: str) -> bool:
+    """Tell whether this is the whole id of an object, which names the same one for ever."""
+    return _OBJECT_ID.fullmatch(name) is not None
+
+
 def object_id(text: str) -> str:
     """Return the text if it is a full object id, or raise RunError."""
     if not _OBJECT_ID.fullmatch(text):

@@ -12,6 +12,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 COUNT = 256
@@ -81,6 +82,7 @@ def describe_users(slots: UserSlots | None) -> str:
     )
 
 
+@cache
 def _is_somebody(user: int) -> bool:
     try:
         pwd.getpwuid(user)

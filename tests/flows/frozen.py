@@ -42,12 +42,15 @@ def _make_once():
     from agents.loop.conversation import _environment, tool_list  # noqa: PLC0415 - the same
     from agents.pipelines.registry import PIPELINES  # noqa: PLC0415 - the same
     from agents.policy import Policy  # noqa: PLC0415 - the same
+    from app.config.settings import Settings  # noqa: PLC0415 - the same
+    from app.sandbox.user_slots import UserSlots  # noqa: PLC0415 - the same
 
     for pipeline in PIPELINES.values():
         tool_list(pipeline.conversations)
     for prompt in (ROOT / "agents").rglob("*.md"):
         _environment(prompt.parent).get_template(prompt.name)
     Policy().protects("README.md")
+    UserSlots(Settings.model_fields["sandbox_uid"].default).describe()
 
 
 _read_code()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,28 @@ from app.secrets.bait import RunBait
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _LIST_LIMIT = 4_000_000
+
+
+@dataclass
+class _Known:
+    """What this process knows of the files without looking: nothing once others could write."""
+
+    at: str = ""
+    """The commit or tree that they were put back to."""
+    scrubbed: bool = False
+    """Whether nothing that git ignores lies beside it, nor anything of commands in their home."""
+    taken: str = ""
+    """The tree that they were last taken as."""
+
+    def forget(self, argv: Sequence[str] = (), *, writable: bool = True) -> None:
+        """Note that this may write; a command that only reads writes to its home folder."""
+        if writable:
+            self.at = self.taken = ""
+        self.scrubbed = self.scrubbed and not writable and argv[:1] == ["rg"]
+
+    def note_taken(self, tree: str) -> None:
+        """Note which tree the files are."""
+        self.taken = tree
 
 
 class GitWorkTree:
@@ -70,6 +93,7 @@ class GitWorkTree:
         self._conceal = conceal
         self._inside = UntrustedGit(sandbox, self._mirror.gitdir, places)
         self._index = asyncio.Lock()
+        self._files = _Known()
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
         """Return a regular file's bytes.
@@ -83,6 +107,7 @@ class GitWorkTree:
 
     async def write(self, path: str, data: bytes) -> None:
         """Create or replace a regular file and its folders. Raises ToolError if the path leaves."""
+        self._files.forget()
         write_file(self._places.files, path, data, self._sandbox.owner)
 
     async def run(
@@ -99,14 +124,18 @@ class GitWorkTree:
         With the network `indexes` it can install dependencies, which are kept only if the command
         ended by itself. `timeout` is in seconds.
         """
-        result = await self._commands.run(
-            argv,
-            timeout=timeout,
-            writable=writable,
-            max_output=max_output,
-            network=network,
-            set_up_for=self._set_up_for,
-        )
+        self._files.forget(argv, writable=writable)
+        try:
+            result = await self._commands.run(
+                argv,
+                timeout=timeout,
+                writable=writable,
+                max_output=max_output,
+                network=network,
+                set_up_for=self._set_up_for,
+            )
+        finally:
+            self._files.forget(argv, writable=writable)
         if self._bait is not None:
             self._bait.require_none("the output of a command", result.output)
         return result
@@ -120,11 +149,13 @@ class GitWorkTree:
         max_output: int = 64_000,
     ) -> CommandResult:
         """Run a command of Fettle's that reads from package indexes; its files are dropped."""
+        self._files.forget()
         return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
 
     async def use_set_up(self, commit: str) -> None:
         """Give later commands what was installed for that commit, from the next restore on."""
         self._set_up_for = object_id(commit)
+        self._files.forget()
 
     async def list_install_commands(self) -> Sequence[str]:
         """Return the commands that installed something with the network `indexes`, in order."""
@@ -133,10 +164,13 @@ class GitWorkTree:
     async def snapshot(self) -> str:
         """Return the git tree id of the present files, and keep its objects."""
         async with self._index:
+            if self._files.taken:
+                return self._files.taken
             tree = await self._inside.snapshot(self._known, self._base)
             if tree != self._known:
                 await self._import(tree)
                 self._known = tree
+            self._files.note_taken(tree)
         return tree
 
     async def restore(self, tree: str, *, pristine: bool = False) -> None:
@@ -145,11 +179,16 @@ class GitWorkTree:
         Ignored files stay, unless `pristine` is set.
         """
         async with self._index:
+            known = self._files
+            if known.at == tree and known.scrubbed >= pristine:
+                return
+            known.forget()
             await self._inside.restore(tree, pristine=pristine)
             if pristine:
                 for folder in self._places.kept:
                     await asyncio.to_thread(remove_tree, folder)
                 self._lay_copies(await self._furnish())
+            self._files = _Known(tree, scrubbed=pristine)
 
     async def commit(
         self,
@@ -234,6 +273,7 @@ class GitWorkTree:
         await self._inside.checkout(self._base, self._base)
         self._lay_copies(await self._furnish())
         self._places.ready.write_text(self._base)
+        self._files = _Known(self._base, scrubbed=True)
 
     async def _furnish(self) -> CommandMounts:
         return await self._commands.furnish(self._set_up_for)

@@ -172,3 +172,10 @@ async def test_what_took_too_much_is_one_block_of_code(monkeypatch):
 @pytest.mark.parametrize("deep", [">" * LONG, "> - " * (LONG // 4), "- " * (LONG // 2)])
 def test_what_nests_without_end_takes_no_memory_and_is_code(deep):
     assert publish(f"{deep} ![x](http://a.example/b)").startswith("```text\n")
+
+
+async def test_what_took_long_to_clean_is_cleaned_once():
+    text = MUCH + "<!-- hidden -->"
+    first = await clean_apart(text)
+    assert "hidden" not in first.text
+    assert await clean_apart(text) is first
