@@ -23,7 +23,7 @@ from app.store.runs.runs import Runs
 from app.store.tables import turns
 from tests.attacks.board import tell
 from tests.flows.conftest import CALC, ISSUE, PATIENCE, make_place
-from tests.flows.scripted import KNOWN
+from tests.flows.scripted import KNOWN, SHORT_PARTS
 
 __all__ = ["make_place"]
 
@@ -152,15 +152,19 @@ async def canaries():
 
 
 def make_script(*parts, inside=None):
-    """Return the usual script with these parts instead, or more calls before a stage's own.
+    """Return the short script with these parts instead, or more calls before a stage's own.
 
     `inside` is {"# Triage": [calls, ...]}: each list of calls is an answer of its own.
     """
-    by_prompt = KNOWN | {part["when"]: part for part in parts}
+    by_prompt = KNOWN | {part["when"]: part for part in (*SHORT_PARTS, *parts)}
     for when, answers in (inside or {}).items():
         usual = by_prompt[when]["turns"]
         by_prompt[when] = {"when": when, "turns": [{"call": calls} for calls in answers] + usual}
     return Script.model_validate(list(by_prompt.values()))
+
+
+TWO_STEPS = (KNOWN["# Triage"], KNOWN["# Plan the steps"])
+"""Parts for what happens in a step after another one."""
 
 
 def hide_command(command, timeout=20):

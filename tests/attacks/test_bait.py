@@ -27,7 +27,7 @@ GREEDY = {
 @pytest.mark.attack(6)
 @pytest.mark.parametrize("name", GREEDY)
 async def test_who_reads_what_looks_like_secrets_gets_no_further(hostile, attempts, name):
-    script = make_script(inside={"# Implement step 1 of 2": hide_command(GREEDY[name])})
+    script = make_script(inside={"# Implement step 1 of 1": hide_command(GREEDY[name])})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.wait_for_end()

@@ -188,8 +188,8 @@ BOMBS = {
 
 @pytest.mark.attack(15)
 async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
-    calls = [[{"bash": {"command": f"{bomb}; rm -f big", "timeout": 4}}] for bomb in BOMBS.values()]
-    script = make_script(inside={"# Implement step 1 of 2": calls})
+    calls = [[{"bash": {"command": f"{bomb}; rm -f big", "timeout": 2}}] for bomb in BOMBS.values()]
+    script = make_script(inside={"# Implement step 1 of 1": calls})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.wait_for_end()
@@ -221,7 +221,7 @@ async def test_two_hostile_runs_take_nothing_from_each_other(hostile, attempts):
     What comes of it where both are one user: tests/app/sandbox/bubblewrap/test_users.py.
     """
     command = f"cat >greedy.py <<'END'\n{GREEDY}END\npython3 greedy.py; rm greedy.py"
-    script = make_script(inside={"# Implement step 1 of 2": [[{"bash": {"command": command}}]]})
+    script = make_script(inside={"# Implement step 1 of 1": [[{"bash": {"command": command}}]]})
     async with hostile(script=script) as place:
         other = await place.file("Sums are off as well", "It adds wrong.")
         await place.label()

@@ -14,6 +14,7 @@ from tests.attacks.test_published import (
     CARRIERS,
     CLOSING,
     LIVE_MENTION,
+    SAID,
     acts,
     carries,
     items,
@@ -220,7 +221,7 @@ async def test_a_suggestion_that_shows_less_than_it_does_is_not_applied(hostile,
 @pytest.mark.attack(15)
 async def test_huge_and_many_suggestions_end(hostile, attempts):
     """Many for one line, and one as long as a comment can be: each gets its answer."""
-    rivals = 150
+    rivals = 110  # more than a page of GitHub holds
     every = script(sort((), [(f"t{n}", "discussion") for n in range(1, rivals)]))
     async with open_reviewed(hostile, every) as at:
         many = [("words.py", 1, suggestion(f"UNITS = [{n}]")) for n in range(rivals)]
@@ -248,31 +249,50 @@ def make_speaking_script(attacks):
     )
 
 
+@pytest.fixture(scope="module")
+def update():
+    """What an update said and its commit, once it is made: two classes of attacks are in it."""
+    return {}
+
+
 @pytest.mark.attack(8)
-async def test_no_answer_acts(hostile, attempts):
-    attacks = ACTING | {"a thousand mentions": "@person1 @person2"}
-    await publish_update(hostile, attempts, attacks, acts, lambda attack: acts(show(attack)))
+async def test_no_answer_acts(hostile, attempts, update):
+    said, commit = await publish_update(hostile, update)
+    for number, name in enumerate(ACTING, len(CARRIERS)):
+        through = [each[:300] for body in said for each in items(body, number) if acts(each)]
+        bites = acts(show(SAID[name]))
+        attempts.note(f"{name}, in an answer", blocked=not through, detail=through, bites=bites)
+    note_words(attempts, commit)
 
 
 @pytest.mark.attack(7)
-async def test_no_answer_carries_anything_out(hostile, attempts):
-    await publish_update(hostile, attempts, CARRIERS, carries, lives)
+async def test_no_answer_carries_anything_out(hostile, attempts, update):
+    said, commit = await publish_update(hostile, update)
+    for number, name in enumerate(CARRIERS):
+        through = [each[:300] for body in said for each in items(body, number) if carries(each)]
+        bites = lives(CARRIERS[name])
+        attempts.note(f"{name}, in an answer", blocked=not through, detail=through, bites=bites)
+    note_words(attempts, commit)
 
 
-async def publish_update(hostile, attempts, attacks, live, bites):
-    async with open_reviewed(hostile, make_speaking_script(attacks)) as at:
-        before = at.pull.head_sha
-        await at.review("mara", "", ("calc.py", 11, "Begin at 0."), ("calc.py", 17, "Why?"))
-        await at.place.ends("comment")
-        said = [*at.answers(at.pull.threads[0]), *at.answers(at.pull.threads[1])]
-        said = [body.split("-->", 1)[-1] for body in (*said, *at.ledgers())]
-        [commit] = await at.list_commits(before)
+async def publish_update(hostile, update):
+    """Return all that an update said to people, with each of the attacks, and its commit."""
+    if not update:
+        async with open_reviewed(hostile, make_speaking_script(SAID)) as at:
+            before = at.pull.head_sha
+            await at.review("mara", "", ("calc.py", 11, "Begin at 0."), ("calc.py", 17, "Why?"))
+            await at.place.ends("comment")
+            said = [*at.answers(at.pull.threads[0]), *at.answers(at.pull.threads[1])]
+            said = [body.split("-->", 1)[-1] for body in (*said, *at.ledgers())]
+            [commit] = await at.list_commits(before)
+        for number in range(len(SAID)):
+            assert all(items(body, number) for body in said), "it is cut off"
+        update.update(said=said, commit=commit)
+    return update["said"], update["commit"]
 
-    assert all("item 0" in body for body in said)
-    for number, name in enumerate(attacks):
-        through = [each[:300] for body in said for each in items(body, number) if live(each)]
-        bit = bites(attacks[name])
-        attempts.note(f"{name}, in an answer", blocked=not through, detail=through, bites=bit)
+
+def note_words(attempts, commit):
+    """Note the words of a commit."""
     # Commits know no Markdown: what is live in them are addresses, mentions and closing words.
     words = commit.message.replace("@users.noreply", "")
     bad = re.search(r"(?i)(?:https?://|www\.)\S*SECRET", words) or LIVE_MENTION.search(words)

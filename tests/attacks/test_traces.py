@@ -98,7 +98,7 @@ async def test_a_run_finds_nothing_of_the_one_before(hostile, attempts):
     ]
     plant = [[{"bash": {"command": plant}}] for plant, _ in PLANTS.values()]
     search = [[{"bash": {"command": f"{look} && echo found-{n}"}}] for n, look in enumerate(looks)]
-    async with hostile(script=make_script(inside={"# Implement step 1 of 2": plant})) as place:
+    async with hostile(script=make_script(inside={"# Implement step 1 of 1": plant})) as place:
         await place.label()
         await place.wait_for_end()
         second = await place.file("Another one", "The sum again.")

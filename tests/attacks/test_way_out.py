@@ -89,7 +89,7 @@ async def test_nothing_leaves(hostile, canaries, attempts):
     every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
     inside = {
         "# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)],
-        "# Implement step 1 of 2": hide_command(every, timeout=200),
+        "# Implement step 1 of 1": hide_command(every, timeout=200),
     }
     script = make_script(inside=inside)
     async with hostile(script=script, silent=False, kind=ServerProcess) as place:
@@ -134,9 +134,8 @@ async def test_code_of_the_repository_reaches_nothing(hostile, canaries, attempt
     """What tests, builds and installs run by themselves is held like any other command."""
     planted = {name: plant(name, canaries) for name in PLUGINS}
     calls = [[{"bash": {"command": command}}] for command in (TESTING, BUILDING)]
-    script = make_script(inside={"# Implement step 1 of 2": calls})
-    options = {"script": script, "silent": False, "kind": ServerProcess}
-    async with hostile(files=CALC | planted, **options) as place:
+    script = make_script(inside={"# Implement step 1 of 1": calls})
+    async with hostile(files=CALC | planted, script=script, silent=False) as place:
         await place.label()
         await place.wait_for_end()
         heard = await place.read_results("implement/1")

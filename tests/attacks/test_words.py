@@ -6,7 +6,14 @@ import json
 
 import pytest
 
-from tests.attacks.conftest import fail_each, hide_command, make_script, read_turns, wait_for_end
+from tests.attacks.conftest import (
+    TWO_STEPS,
+    fail_each,
+    hide_command,
+    make_script,
+    read_turns,
+    wait_for_end,
+)
 from tests.attacks.naive import list_committed, open_bot, show
 from tests.flows.conftest import CALC
 
@@ -117,7 +124,8 @@ def plant(path, text, *, seen=False):
 async def test_what_a_run_writes_does_not_instruct_it(hostile, attempts):
     """The model plants what agents obey; later sessions of the same run must not."""
     calls = [call for path, text in PLANTED.items() for call in plant(path, text)]
-    async with hostile(script=make_script(inside={"# Implement step 1 of 2": calls})) as place:
+    script = make_script(*TWO_STEPS, inside={"# Implement step 1 of 2": calls})
+    async with hostile(script=script) as place:
         await place.label()
         kind, _ = await wait_for_end(place)
         assert kind in {"pull_request", "parked"}  # settings among them want a yes
@@ -135,7 +143,7 @@ async def test_what_a_run_writes_does_not_instruct_it(hostile, attempts):
 @pytest.mark.parametrize("seen", [True, False], ids=["seen", "hidden"])
 async def test_instructions_for_later_runs_are_not_published(hostile, attempts, seen):
     scripts = {
-        path: make_script(inside={"# Implement step 1 of 2": plant(path, text, seen=seen)})
+        path: make_script(inside={"# Implement step 1 of 1": plant(path, text, seen=seen)})
         for path, text in PROTECTED.items()
     }
     listed = await list_committed({path: write(path, text) for path, text in PROTECTED.items()})

@@ -11,7 +11,7 @@ import pytest
 
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
-from tests.attacks.conftest import make_script
+from tests.attacks.conftest import TWO_STEPS, make_script
 from tests.attacks.naive import takes_for_yes
 from tests.attacks.test_people import Sender, sign
 from tests.flows.conftest import PATIENCE
@@ -77,7 +77,7 @@ async def at_last(place, attempts, ident):
 
 @pytest.mark.attack(12)
 async def test_words_that_are_no_answer_decide_nothing(hostile, attempts):
-    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 1": [[RESET]]})
     async with hostile(script=script) as place:
         ident = await wait_for_question(place)
         for name, body in BODIES.items():
@@ -89,7 +89,7 @@ async def test_words_that_are_no_answer_decide_nothing(hostile, attempts):
 
 @pytest.mark.attack(12)
 async def test_people_who_may_not_decide_decide_nothing(hostile, attempts):
-    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 1": [[RESET]]})
     async with hostile(script=script) as place:
         ident = await wait_for_question(place)
         yes = f"/bot approve {ident}"
@@ -149,7 +149,7 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
         ],
     }
     proving = part("# Show the bug by a test", {"submit_proof": {"summary": yes, "proof": ""}})
-    script = make_script(saying, proving, inside={"# Implement step 1 of 2": tries})
+    script = make_script(*TWO_STEPS, saying, proving, inside={"# Implement step 1 of 2": tries})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.wait_for_end()
@@ -170,7 +170,7 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
 @pytest.mark.attack(11)
 async def test_what_fettle_says_is_no_answer(hostile, attempts):
     """A comment of the bot itself, also one that GitHub says a person wrote through an App."""
-    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 1": [[RESET]]})
     async with hostile(script=script) as place:
         ident = await wait_for_question(place)
         app = place.github.world.apps[place.app.app_id]

@@ -29,10 +29,11 @@ from app.store.runs.turns import StoredJournal
 from app.store.tables import runs, turns
 from tests.flows import used
 from tests.flows.forked import ForkedServer
+from tests.flows.scripted import SCRIPT, SHORT
 from tests.patience import PATIENCE
 from tests.referees.conftest import packages, rest_referee, webhook_referee
 
-__all__ = ["packages", "rest_referee", "webhook_referee"]  # fixtures, shared with the referees
+__all__ = ["SCRIPT", "packages", "rest_referee", "webhook_referee"]  # three fixtures of referees
 
 LABEL = "bot:resolve"
 CALC = {
@@ -47,7 +48,6 @@ ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
 LOOK = 0.1
 """Seconds between two looks into the server's database, each of which costs it a millisecond."""
 UNFINISHED = {"queued", "running", "parked"}
-SCRIPT = Path(__file__).with_name("calc.yml")
 _CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")
 
 
@@ -73,6 +73,12 @@ class Place:
 
     async def label_and_kill(self, number):
         """Set the label, and kill the server when the model is asked for this answer."""
+        killed = self.kill_at(number)
+        await self.label()
+        await killed()
+
+    def kill_at(self, number):
+        """Have the server killed when the model is asked for this answer; return what waits."""
         killed = asyncio.Event()
 
         async def kill(asked):
@@ -81,8 +87,7 @@ class Place:
                 killed.set()
 
         self.model.on_request(kill)
-        await self.label()
-        await asyncio.wait_for(killed.wait(), PATIENCE)
+        return lambda: asyncio.wait_for(killed.wait(), PATIENCE)
 
     async def label_again(self, by):
         """Take the label off and have somebody put it on again at once."""
@@ -278,7 +283,7 @@ def make_place(request, sqlite_template):
     """
 
     @asynccontextmanager
-    async def make(files=None, issue=ISSUE, script=SCRIPT, kind=ForkedServer, **more):
+    async def make(files=None, issue=ISSUE, script=SHORT, kind=ForkedServer, **more):
         root = Path(tempfile.mkdtemp(prefix="fettle-flow-"))
         root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
         source = root / "source"
@@ -288,7 +293,7 @@ def make_place(request, sqlite_template):
         github = await LocalGitHub.start(root / "github")
         model = await LocalModel.start(script)
         server = kind(root / "fettle", github.url, model.url, more=more)
-        if kind is ForkedServer and "FETTLE_DATABASE_URL" not in more:
+        if isinstance(server, ForkedServer) and "FETTLE_DATABASE_URL" not in more:
             make_passable(server.data)
             shutil.copy(sqlite_template, server.data / "fettle.db")
         place = await _settle(github, model, server, source, issue)

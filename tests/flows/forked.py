@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
@@ -72,6 +73,20 @@ async def call_fettle(*arguments, environment):
         finally:
             called.kill()
         return code, out.read_text("utf-8"), said.read_text("utf-8")
+
+
+def takes_longer(seconds, work, *given):
+    """Tell whether the work takes more of the processor; it is ended when it does."""
+    process = _forking.Process(target=_limit, args=(seconds, work, *given), daemon=True)
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGVTALRM)
+    return process.exitcode != 0
+
+
+def _limit(seconds, work, *given):
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    work(*given)
 
 
 def _fork(*given):

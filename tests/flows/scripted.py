@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import yaml
 
 from app.simulator.model import Script
-from tests.flows.conftest import SCRIPT
 
+SCRIPT = Path(__file__).with_name("calc.yml")
 KNOWN = {each["when"]: each for each in yaml.safe_load(SCRIPT.read_text())}
 
 
@@ -70,3 +72,10 @@ def pull_request(*, draft=False):
 
 
 CURE = {"edit": {"path": "calc.py", "old": "a + b + 1", "new": "a + b"}}
+SHORT_PARTS = (
+    triage("action_direct", kind="feature"),
+    plan("Add without one too many"),
+    step(CURE),
+)
+SHORT = usual(*SHORT_PARTS)
+"""One step, and no test that shows a bug: a third less to do where the run is not the point."""

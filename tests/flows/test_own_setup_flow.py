@@ -11,7 +11,7 @@ import pytest
 
 from app.demo.package_index.releases import Release
 from tests.flows.conftest import CALC
-from tests.flows.scripted import bash, part, step, usual
+from tests.flows.scripted import SHORT_PARTS, bash, part, step, usual
 
 POLICY = (
     "setup: {run: [pip install -r requirements.txt], second_look: false}\n"
@@ -48,7 +48,7 @@ def make_script(requirement, *more):
         {"write": {"path": "test_calc.py", "content": TEST}},
     ]
     proof = "python3 -B -m unittest -q test_calc"
-    return usual(step(*write, bash("true"), number=1, count=2, proof=proof), *more)
+    return usual(*SHORT_PARTS, step(*write, bash("true"), proof=proof), *more)
 
 
 async def test_what_the_change_adds_is_installed_and_the_checks_run_with_it(make_place, index):

@@ -7,9 +7,9 @@ import re
 
 import yaml
 
-from app.simulator.model import Script
 from app.store.runs.approvals import StoredApprovals
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import CALC
+from tests.flows.scripted import CURE, SHORT_PARTS, step, usual
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
@@ -18,11 +18,8 @@ POLICY = yaml.safe_dump({"ask": [{"command": "printf yes*", "reason": "It ships.
 
 
 def script(*calls):
-    """Return the usual script, its first step making these calls at once before it edits."""
-    parts = yaml.safe_load(SCRIPT.read_text())
-    [first] = [part for part in parts if part["when"] == "# Implement step 1 of 2"]
-    first["turns"].insert(1, {"call": list(calls)})
-    return Script.model_validate(parts)
+    """Return the short script, its step making these calls at once before it edits."""
+    return usual(*SHORT_PARTS, step(list(calls), CURE))
 
 
 async def questions(place, number=1):

@@ -15,15 +15,21 @@ from pathlib import Path
 
 from app.demo.server_process import ServerProcess
 from app.store.runs import StoredJournal
-from tests.flows.approvals.test_approval_commands import script
 from tests.flows.conftest import CALC
 from tests.flows.resolve.test_tools_flow import PROGRAM
+from tests.flows.scripted import CURE, SHORT_PARTS, plan, step, usual
 
 ROOT = Path(__file__).resolve().parents[3]
 WORD = "Another version wrote this."
 PATH = "docs/CODEOWNERS"
 OWNERS = {"write": {"path": PATH, "content": "* @mara\n"}}
 FILES = CALC | {PATH: "* @jonas\n", ".github/fettle.yml": "mcp: [{server: count}]\n"}
+SCRIPT = usual(
+    SHORT_PARTS[0],
+    plan("Add without one too many", "Look once more"),
+    step([OWNERS], CURE, number=1, count=2),
+    step(number=2, count=2),
+)
 BEFORE, AFTER = "claude-opus-5-5", "claude-opus-4-8"
 _TOOL = re.compile(r'^(class \w+\((?:Tool|Submission)\b.*\):\n    """)', re.MULTILINE)
 
@@ -31,7 +37,7 @@ _TOOL = re.compile(r'^(class \w+\((?:Tool|Submission)\b.*\):\n    """)', re.MULT
 def write_code(folder):
     """Write the product with every word that a model reads changed; return the folder."""
     for name in ("agents", "app", "handlers"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)  # with what is compiled of the unchanged ones
     prompts = list((folder / "agents").rglob("*.md"))
     for prompt in prompts:
         heading, _, rest = prompt.read_text("utf-8").partition("\n")
@@ -79,7 +85,7 @@ async def test_what_is_under_way_keeps_what_it_was_begun_with(make_place, tmp_pa
     servers = tmp_path / "mcp.json"
     write_servers(servers, "lines")
     more = {"FETTLE_MCP_SERVERS": str(servers), "FETTLE_MODEL": BEFORE}
-    async with make_place(files=FILES, script=script(OWNERS), kind=Upgraded, **more) as place:
+    async with make_place(files=FILES, script=SCRIPT, kind=Upgraded, **more) as place:
         await place.label()
         run_id = await place.wait_for_parked()
         asked = await place.wait_for_comment("/bot approve ")

@@ -6,6 +6,7 @@ import asyncio
 
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
+from tests.flows.conftest import SCRIPT
 
 
 def in_a_model_call(place, stop):
@@ -38,7 +39,7 @@ MOMENTS = [in_a_model_call, in_a_command, in_the_push]
 
 
 async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place):
-    async with make_place() as place:
+    async with make_place(script=SCRIPT) as place:
         for number, moment in enumerate(MOMENTS):
             stopping = []
             watching = moment(

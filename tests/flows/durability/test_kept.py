@@ -7,16 +7,15 @@ import os
 import stat
 
 import pytest
-import yaml
 from cryptography.fernet import Fernet
 
 from app.secrets.encryption import Cipher
-from app.simulator.model import Script
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.flows.approvals.test_approval_commands import questions
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import CALC
 from tests.flows.forked import call_fettle
+from tests.flows.scripted import CURE, SHORT_PARTS, step, usual
 
 WORDS = ("c4n4ry-issue", "c4n4ry-answer", "c4n4ry-output", "c4n4ry-approval", "c4n4ry-denied")
 ISSUE = ("It adds one too many", f"`calc.add(1, 1)` gives 3. {WORDS[0]}")
@@ -26,11 +25,9 @@ FILES = CALC | {"notes.md": f"{WORDS[2]}\n"}
 
 def story():
     """The model says one word, and a tool returns another, before it asks for a third."""
-    parts = yaml.safe_load(SCRIPT.read_text())
-    [first] = [part for part in parts if part["when"] == "# Implement step 1 of 2"]
-    first["turns"].insert(1, {"say": WORDS[1], "call": [{"bash": {"command": "cat notes.md"}}]})
-    first["turns"].insert(2, {"call": [CALL]})
-    return Script.model_validate(parts)
+    only = step([CALL], CURE)
+    only["turns"].insert(0, {"say": WORDS[1], "call": [{"bash": {"command": "cat notes.md"}}]})
+    return usual(*SHORT_PARTS, only)
 
 
 async def fettle(place, *args, **variables):

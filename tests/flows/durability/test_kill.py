@@ -10,7 +10,7 @@ import pytest
 from agents.errors import ConfigError
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
-from tests.flows.conftest import PATIENCE, patience
+from tests.flows.conftest import PATIENCE, SCRIPT, patience
 
 UNSURE = 0.3  # seconds: asked for that short a time ago, an answer may not have arrived
 
@@ -132,7 +132,7 @@ def undisturbed():
 
 async def expected_end(make_place, undisturbed):
     if not undisturbed:
-        async with make_place() as place:
+        async with make_place(script=SCRIPT) as place:
             await place.label()
             await place.wait_for_end()
             undisturbed.update(await place.end_state())
@@ -172,7 +172,7 @@ class Kills:
 async def test_kills_change_nothing(make_place, undisturbed, moments):
     expected = dict(await expected_end(make_place, undisturbed))
     answers = expected.pop("answers")
-    async with make_place() as place:
+    async with make_place(script=SCRIPT) as place:
         kills, names = Kills(place), []
         for name, moment in moments.items():
             kill = kills.plan(moment)

@@ -1,4 +1,4 @@
-"""Nothing is lost: killed and refusing at random, a server ends each of 80 requests once."""
+"""Nothing is lost: killed and refusing at random, a server ends each of 40 requests once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def kill_again_and_again(place, dice):
         await place.server.start(place.app)
 
 
-async def test_each_of_80_requests_ends_in_one_run(make_place, weather, clock):
+async def test_each_of_many_requests_ends_in_one_run(make_place, weather, clock):
     """eve may label but not write, so that each run is short; it ends with one visible word."""
     async with make_place(FETTLE_SWEEP_SECONDS="2") as place:
         github, dice = place.github, random.Random(SEED)

@@ -15,7 +15,7 @@ from app.store.deliveries import count_states
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
 
-NUMBER = 60
+NUMBER = 30
 EVERY = 2
 
 
@@ -80,10 +80,10 @@ async def test_both_share_the_work_and_each_thing_is_done_once(make_place, postg
             doors.to = [one.url, two.url]
             github.world.apps[place.app.app_id].webhook_url = doors.url
             issues = [await place.file(f"Issue {each}", "See there.") for each in range(NUMBER)]
-            for start in range(0, NUMBER, 20):
-                if start == NUMBER - 20:
+            for start in range(0, NUMBER, 10):
+                if start == NUMBER - 10:
                     await two.kill()
-                together = issues[start : start + 20]
+                together = issues[start : start + 10]
                 await asyncio.gather(*(place.label("eve", issue=issue) for issue in together))
             await two.start(place.app)
             found = await wait_for_ends(place, NUMBER)

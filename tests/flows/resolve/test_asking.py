@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.flows.conftest import CALC
-from tests.flows.scripted import part, triage, usual
+from tests.flows.scripted import SHORT_PARTS, part, triage, usual
 
 QUESTION = {
     "question": "Is the result rounded, @everyone? ![x](https://evil.example/?q=1)",
@@ -24,8 +24,9 @@ def comment(**filled):
     return part("# Write the comment", {"submit_comment": empty | filled})
 
 
-ASKING = usual(triage("ask"), comment(questions=[QUESTION]), AGAIN)
+ASKING = usual(*SHORT_PARTS, triage("ask"), comment(questions=[QUESTION]), AGAIN)
 PROPOSING = usual(
+    *SHORT_PARTS,
     triage("propose"),
     comment(approaches=WAYS, recommendation="Take the one away", reason="It is the cause."),
     AGAIN,

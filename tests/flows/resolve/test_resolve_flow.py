@@ -9,7 +9,7 @@ import re
 from app.demo.server_process import ServerProcess
 from app.store.audit import read_entries
 from tests.app.github.attachments.image_samples import png
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CALC, SCRIPT
 
 FILES = CALC | {
     "AGENTS.md": "Sums are tested with unittest.\n",
@@ -26,7 +26,7 @@ FITTING = CALC | {
 
 
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):
-    async with make_place(kind=ServerProcess) as place:
+    async with make_place(kind=ServerProcess, script=SCRIPT) as place:
         [delivery] = await place.label()
         outcome = await place.wait_for_end()
 
@@ -46,7 +46,7 @@ async def test_a_labelled_issue_becomes_a_pull_request(make_place):
 
 
 async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
-    async with make_place() as place:
+    async with make_place(script=SCRIPT) as place:
         await place.label(by="eve")
         outcome = await place.wait_for_end()
 
@@ -61,7 +61,7 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
 async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_secret(
     make_place, rest_referee, webhook_referee
 ):
-    async with make_place(FITTING) as place:
+    async with make_place(FITTING, script=SCRIPT) as place:
         [delivery] = await place.label()
         await place.wait_for_end()
 
@@ -146,7 +146,7 @@ def holds_no_secret(place):
 
 
 async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
-    async with make_place(files=FILES) as place:
+    async with make_place(files=FILES, script=SCRIPT) as place:
         earlier = await place.file("It was right once", "Before the last change.")
         address = place.github.attach_file(place.repository, png())
         text = f"As #{earlier.number} says.\n\n![what I see]({address})\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from agents.errors import ConfigError
 from app.simulator.github.gitdir import GitDir
 from tests.fakes.commit_key import EMAIL, make_commit_key
-from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.conftest import CALC, SCRIPT
 
 SIGNING = CALC | {".github/fettle.yml": "commits: {signing: github}\n"}
 NONE = CALC | {".github/fettle.yml": "commits: {signing: none}\n"}
@@ -23,7 +22,7 @@ async def commits_of(place, pull):
 
 
 async def test_a_repository_that_demands_signed_commits_gets_them(make_place, rest_referee):
-    async with make_place() as place:
+    async with make_place(script=SCRIPT) as place:
         place.repository.requires_signatures = True
         await place.label()
         await place.ends("pull_request")
@@ -43,7 +42,7 @@ async def test_a_repository_that_demands_signed_commits_gets_them(make_place, re
 async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp_path):
     key, allowed = make_commit_key(tmp_path)
     given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
-    async with make_place(**given) as place:
+    async with make_place(script=SCRIPT, **given) as place:
         place.repository.requires_signatures, place.repository.signs = True, False
         place.repository.signing_keys.append(allowed)
         await place.label()
@@ -69,7 +68,7 @@ async def test_a_key_that_cannot_sign_stops_the_server_before_any_run(make_place
 
 
 async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place):
-    async with make_place(NONE) as place:
+    async with make_place(NONE, script=SCRIPT) as place:
         place.repository.requires_signatures = True
         await place.label()
         outcome = await place.ends("failed")
@@ -79,24 +78,26 @@ async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place
         assert not place.pulls()
 
 
-@pytest.mark.parametrize(
-    ("path", "number"),
-    [(PUSH, 1), (r"/git/commits$", 1), (PUSH, 2), (PUSH, 3)],
-    ids=["set aside", "one is signed", "all are", "pushed"],
-)
-async def test_a_power_cut_leaves_nothing_double_and_nothing_half(make_place, path, number):
-    async with make_place(SIGNING) as place:
-        cut, seen = asyncio.Event(), []
+CUTS = {
+    "set aside": PUSH,
+    "one is signed": r"/git/commits$",
+    "all are": PUSH,
+    "pushed": PUSH,
+}
+"""The moments of a run, in the order in which it comes to them."""
+
+
+async def test_power_cuts_leave_nothing_double_and_nothing_half(make_place):
+    async with make_place(SIGNING, script=SCRIPT) as place:
+        cuts = []
 
         async def cut_power(_request):
-            seen.append(path)
-            if len(seen) == number:
-                await place.server.kill()
-                cut.set()
+            cuts.append(await place.server.kill())
 
-        place.github.faults.call_after("POST", path, cut_power, times=number)
-        await place.label()
-        await asyncio.wait_for(cut.wait(), PATIENCE)
+        for number, path in enumerate(CUTS.values(), 1):
+            place.github.faults.call_after("POST", path, cut_power, times=1)
+            await (place.server.start(place.app) if cuts else place.label())
+            await place.wait_until(lambda number=number: len(cuts) == number)
         await place.server.start(place.app)
         await place.ends("pull_request")
 

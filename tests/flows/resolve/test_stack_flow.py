@@ -8,7 +8,7 @@ import json
 import pytest
 
 from app.simulator.github.gitdir import GitDir
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CALC, SCRIPT
 from tests.flows.resolve.test_undo_flow import wait_for
 
 SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
@@ -23,7 +23,7 @@ async def read_subject(place, commit):
 
 
 async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_referee):
-    async with make_place(files=SMALL) as place:
+    async with make_place(files=SMALL, script=SCRIPT) as place:
         await place.label()
         outcome = await place.ends("pull_request")
 
@@ -66,7 +66,7 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
 
 
 async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(make_place):
-    async with make_place(files=SMALL) as place:
+    async with make_place(files=SMALL, script=SCRIPT) as place:
         await place.label()
         await place.ends("pull_request")
         lower, top = place.pulls()
@@ -81,7 +81,7 @@ async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(ma
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make_place, deleted):
     """On a GitHub without stacks; the merge makes a commit of its own, as squashing does."""
-    async with make_place(files=SMALL) as place:
+    async with make_place(files=SMALL, script=SCRIPT) as place:
         place.repository.has_stacks = False
         mara = place.people["mara"]
         await place.label()
@@ -122,23 +122,17 @@ async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_
         assert any(len(each.parents) == 2 for each in commits), "the base is merged into it"
 
 
-WRITES = [("POST", "/pulls", 1), ("POST", "/pulls", 2), ("POST", "/stacks", 1)]
-
-
-@pytest.mark.parametrize("call", WRITES)
-async def test_a_power_cut_between_them_leaves_nothing_double_or_half(make_place, call):
-    method, path, count = call
-    async with make_place(files=SMALL) as place:
-        killed, seen = [], []
+async def test_power_cuts_between_them_leave_nothing_double_or_half(make_place):
+    async with make_place(files=SMALL, script=SCRIPT) as place:
+        killed = []
 
         async def cut_power(_request):
-            seen.append(1)
-            if len(seen) == count and not killed:
-                killed.append(await place.server.kill())
+            killed.append(await place.server.kill())
 
-        place.github.faults.call_after(method, path, cut_power, times=count)
-        await place.label()
-        await place.wait_until(lambda: killed)
+        for number, path in enumerate(("/pulls", "/pulls", "/stacks"), 1):
+            place.github.faults.call_after("POST", path, cut_power, times=1)
+            await (place.label() if number == 1 else place.server.start(place.app))
+            await place.wait_until(lambda number=number: len(killed) == number)
         await place.server.start(place.app)
         await place.all_done(1)
 
@@ -150,7 +144,7 @@ async def test_a_power_cut_between_them_leaves_nothing_double_or_half(make_place
 
 
 async def test_a_github_without_stacks_gets_the_same_pull_requests(make_place):
-    async with make_place(files=SMALL) as place:
+    async with make_place(files=SMALL, script=SCRIPT) as place:
         place.repository.has_stacks = False
         await place.label()
         await place.ends("pull_request")
@@ -161,7 +155,7 @@ async def test_a_github_without_stacks_gets_the_same_pull_requests(make_place):
 
 
 async def test_a_retry_closes_the_parts_that_it_has_anew(make_place):
-    async with make_place(files=SMALL) as place:
+    async with make_place(files=SMALL, script=SCRIPT) as place:
         await place.label()
         await place.all_done(1)
         earlier, top = place.pulls()

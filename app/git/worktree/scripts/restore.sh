@@ -1,6 +1,6 @@
 # Put the files back to the tree $1; what is untracked goes, what is ignored stays.
 set -eu
-rm -f /q/index.lock
+[ ! -e /q/index.lock ] || rm -f /q/index.lock
 back() { git read-tree --reset -u "$1" && git clean -ffdq -- .; }
 
 if ! back "$1"; then
@@ -13,5 +13,6 @@ fi
 # The agent's index shows its last commit, so that `git diff` shows what is not committed yet.
 rm -rf /agent/index
 cp /q/index /agent/index
-head=$(cat /agent/refs/heads/work 2>/dev/null || true)
+head=
+read -r head 2>/dev/null </agent/refs/heads/work || true
 GIT_INDEX_FILE=/agent/index git read-tree -m "$head" 2>/dev/null || true

@@ -15,7 +15,7 @@ leave_out_nested() {
     done
 }
 
-if ! add || grep -q 'embedded git repository' /q/said; then
+if ! add || { [ -s /q/said ] && grep -q 'embedded git repository' /q/said; }; then
     leave_out_nested "$@"
     add || { cat /q/said; exit 1; }
 fi
