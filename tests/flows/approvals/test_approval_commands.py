@@ -83,7 +83,7 @@ async def test_a_no_reaches_the_model_with_its_reason(make_place):
         assert "mara denied this: not before Monday" in heard
         assert "**Denied** by `mara`" in question.body
         [pull] = place.pulls()
-        assert len(await place.commits(pull)) == 2
+        assert len(await place.commits(pull)) == 1
 
 
 async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_place):

@@ -66,5 +66,5 @@ async def test_a_run_goes_on_after_a_newer_version_had_it(make_place):
 
         await place.ends("pull_request")
         [pull] = place.pulls()
-        assert len(await place.commits(pull)) == 2
+        assert len(await place.commits(pull)) == 1
         assert len(place.comments()) == 1

@@ -16,7 +16,7 @@ async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
 
         assert outcome.kind == "pull_request"
         [pull] = place.pulls()
-        assert len(await place.commits(pull)) == 2
+        assert len(await place.commits(pull)) == 1
         [comment] = place.comments()
         assert "**Done.**" in comment
         assert len(place.model.requests) == await answers(place) + 1  # the one at the kill
