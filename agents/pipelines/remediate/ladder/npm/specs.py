@@ -69,16 +69,26 @@ def raise_floor(spec: str, version: str) -> str | None:
     if not admits(plain, version):
         return None
     sign = {">": ">=", "=": ""}.get(found[1], found[1])
-    if not sign and " " not in plain.strip():  # like `1` or `1.2.x`
-        sign = "~" if "." in found[2].rstrip(".xX*") else "^"
+    if not sign and " " not in plain.strip():
+        sign = _name_line(found)
     return f"{plain[: found.start()]}{sign}{version}{plain[found.end() :]}"
 
 
 def widen_and_raise(spec: str, version: str) -> str | None:
-    """Return the range of the version's own line instead; None where it has several."""
-    if "||" in spec or not floor(spec):
+    """Return the range of the version's own line instead; None where it has several.
+
+    A line is as wide as it was: a tilde, or `1.2.x`, keeps to one minor version.
+    """
+    found = _find_bound(spec)
+    if "||" in spec or not floor(spec) or found is None:
         return None
-    return raise_floor(spec, version) or f"^{version}"
+    return raise_floor(spec, version) or f"{_name_line(found)}{version}"
+
+
+def _name_line(bound: re.Match[str]) -> str:
+    """Return the sign of a range as wide as that from this bound on, like `1` or `1.2.x`."""
+    minor = bound[1].startswith("~") or (bound[1] in ("", "=") and "." in bound[2].rstrip(".xX*"))
+    return "~" if minor else "^"
 
 
 def _find_bound(spec: str) -> re.Match[str] | None:
