@@ -60,9 +60,14 @@ cd -- {directory} || exit 98
 """
 _LOCK = """\
 mv -f -- {scratch} "$work/Pipfile" && cd "$work" || exit 98
+{python}
 pipenv lock >said 2>&1 || { tail -c 3000 said; exit 1; }
 cp -- Pipfile.lock "$tree"/{directory}/Pipfile.lock
 """
+_AS_IT_IS = """\
+test ! -e "$tool/ready" || { unset PIPENV_IGNORE_VIRTUALENVS; export VIRTUAL_ENV="$tool"; }"""
+"""Where no Python is asked for, Pipenv locks for its own, and needs no new environment of it."""
+
 _HASH = """\
 cp -- Pipfile "$work" && cd "$work" || exit 98
 python -c 'import plette; print(plette.Pipfile.load(open("Pipfile")).get_hash().value)'
@@ -194,7 +199,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
     async def _resolve(self, tree: WorkTree, manifest: Table) -> Table:
         path = posixpath.join(self._directory, _SCRATCH)
         await tree.write(path, tomlkit.dumps(manifest).encode())
-        await self._call(tree, _LOCK)
+        python = "" if manifest.get("requires") else _AS_IT_IS
+        await self._call(tree, _LOCK.replace("{python}", python))
         return await self._read_lock(tree)
 
     async def _call(self, tree: WorkTree, script: str) -> str:

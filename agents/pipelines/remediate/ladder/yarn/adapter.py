@@ -66,7 +66,6 @@ cp -- yarn.lock "$tree"/{lock}
 """
 _SET = """\
 {sets}
-yarn install --mode=update-lockfile || exit 1
 cp -- yarn.lock "$tree"/{lock}
 """
 _FROZEN = "yarn install --immutable --mode=skip-build"
@@ -111,6 +110,8 @@ class Yarn(NpmIndex):
         self._members: tuple[str, ...] = (self._root,)
         self._release = self._compression = self._format = ""
         self._aim = Aim()
+        self._has_new_asks = False
+        """Whether manifests may ask for ranges by now that the lock file has not."""
         self._classic = ClassicYarn(directory, manifests, self._registry, seconds=seconds)
         self._is_classic = False
 
@@ -161,8 +162,9 @@ class Yarn(NpmIndex):
     ) -> None:
         """Resolve anew, with nothing moved that need not move.
 
-        What the manifests ask for by now is locked first; then Yarn is told, for each range that
-        admits it, which release it leads to (yarnpkg.com/cli/set/resolution).
+        What the manifests ask for by now is locked first, if Fettle has changed them; then Yarn is
+        told, for each range that admits it, which release it leads to, and locks all anew
+        (yarnpkg.com/cli/set/resolution).
         """
         old = await read_text(tree, self._lock, LOCK_LIMIT)
         before = await self.read(tree)
@@ -171,22 +173,39 @@ class Yarn(NpmIndex):
             return
         moving = self._aim.plan_moves(before, pins)
         await self._prove(tree, [before.by_key[key] for key in moving])
+        is_set = not self._has_new_asks and await self._set(tree, before, before, moving, pins)
+        if is_set and not self._aim.has_unmoved(await self.read(tree)):
+            return
         for names in ((), free) if free else ((),):
             await tree.write(self._lock, old.encode())
             up = f"yarn up -R {shlex.join(map(npm_name, names))} --mode=update-lockfile || exit 1\n"
             lock = shlex.quote(self._lock)
             await self._call(tree, _RESOLVE.format(free=up if names else "", lock=lock))
             after = await self.read(tree)
-            if sets := "\n".join(self._list_sets(before, after, moving, pins)):
-                await self._call(tree, _SET.format(sets=sets, lock=lock))
+            if await self._set(tree, before, after, moving, pins):
                 after = await self.read(tree)
             if not self._aim.has_unmoved(after):
                 return
+
+    async def _set(
+        self,
+        tree: WorkTree,
+        before: Locked,
+        after: Locked,
+        moving: Mapping[str, tuple[str, str]],
+        pins: Mapping[str, str],
+    ) -> bool:
+        """Have Yarn lead ranges to their new releases; return whether any was to be led."""
+        sets = "\n".join(self._list_sets(before, after, moving, pins))
+        if sets:
+            await self._call(tree, _SET.format(sets=sets, lock=shlex.quote(self._lock)))
+        return bool(sets)
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
         """Change the requirements of root and members so that they admit the version."""
+        self._has_new_asks = True
         goal = partial(self._aim.find_wanted_version, package, version=version)
         changes: list[str] = []
         for file in self._members:
@@ -196,6 +215,7 @@ class Yarn(NpmIndex):
 
     async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
         """Add to `resolutions`, for what leads to the vulnerable copies alone."""
+        self._has_new_asks = True
         locked, aim = await self.read(tree), Aim.from_targets(targets)
         if self._is_classic:
             entries = await self._classic.plan_overrides(tree, locked, aim)
@@ -213,6 +233,7 @@ class Yarn(NpmIndex):
         self, tree: WorkTree, targets: Sequence[Target], reason: str, /
     ) -> Sequence[str]:
         """Take those entries out."""
+        self._has_new_asks = True
         if not await self.has_override(tree, targets, reason):
             raise Stuck(f"`{self._root}` overrides nothing of the kind.")
         entries = find_entries(await read_json(tree, self._root), targets, reason)
