@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 LONGEST = 20_000  # characters of a script
 MOST_SIGNS = 400  # `|` and `(`: the time that the grammar takes grows with their square
@@ -51,6 +52,9 @@ class ScriptCommand:
 
 @cache
 def _parser() -> Parser:
+    import tree_sitter_bash  # noqa: PLC0415 - megabytes that a server takes up with its first run
+    from tree_sitter import Language, Parser  # noqa: PLC0415 - as above
+
     return Parser(Language(tree_sitter_bash.language()))
 
 
