@@ -21,7 +21,8 @@ DEEPEST = 12  # parts within parts
 
 _EXPRESSION = re.compile(r"\$\{\{[^{}\n]{0,400}\}\}")  # GitHub fills them in before bash reads it
 _UNKNOWN = "$EXPRESSION"
-_SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]")
+SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]")
+"""Signs that mean something to a shell: what has none of them is plain words."""
 _QUIET = frozenset(("tee", "cat"))  # what a pipe may end in without being part of the check
 _ALWAYS = frozenset(("program", "list", "compound_statement", "redirected_statement"))
 _SOMETIMES = frozenset(
@@ -32,7 +33,7 @@ _SOMETIMES = frozenset(
     )
 )
 _BEFORE = re.compile(
-    r"(?:time |nice (?:-n ?\d+ )?|timeout (?:-\S+ )*[\d.]+[smh]? |env (?=[A-Z_]\w*=)"
+    r"^(?:time |nice (?:-n ?\d+ )?|timeout (?:-\S+ )*[\d.]+[smh]? |env (?=[A-Z_]\w*=)"
     r"|docker(?:-| )compose (?:run|exec) (?:-\S+ )*[\w-]+ )+"
 )
 _FILLED_IN = re.compile(r"\s--?[A-Za-z][\w-]*[= ](?=\S*\$)\S+")
@@ -93,9 +94,7 @@ class _ScriptWalk:
         if command.startswith("cd "):
             self._folder = f"{self._folder}/{command[3:].strip()}".lstrip("/")
             return
-        self.found.append(
-            ScriptCommand(command, self._folder, plain and not _SHELL.search(command))
-        )
+        self.found.append(ScriptCommand(command, self._folder, plain and not SHELL.search(command)))
 
 
 def _list_children(part: Node) -> Iterator[tuple[Node, bool]]:
@@ -124,7 +123,7 @@ def _strip_others(command: str) -> str:
 
     An option that may choose tests stays, and so keeps the command from being plain.
     """
-    plain = _BEFORE.sub("", command, count=1) if _BEFORE.match(command) else command
+    plain = _BEFORE.sub("", command)
     return _FILLED_IN.sub(lambda found: found[0] if _CHOOSES.match(found[0]) else "", plain)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
-from agents.analysis.workflows.scripts import list_script_commands
+from agents.analysis.workflows.scripts import SHELL, list_script_commands
 
 MOST_FILLED_IN = 12  # values of a matrix that make commands of one step
 MOST_VARIABLES = 6
@@ -33,7 +33,6 @@ _PASSED = re.compile(
     r"matrix|runner\.os|success\(\)|always\(\)|!cancelled\(\)|github\.event_name|needs\."
     r"|pull_request\.draft|github\.(?:repository|actor)"
 )
-_SHELL = re.compile(r"[|<>;`$&(){}*?!#\\]")
 _MATRIX = re.compile(r"\$\{\{ *matrix\.([\w-]{1,60}) *\}\}")
 _PLACES = re.compile(
     r"version|python|node|ruby|php|java|jdk|rust|toolchain|dotnet|elixir|otp|go\b|^os$|platform"
@@ -204,7 +203,7 @@ def _list_variables(mappings: Iterable[object]) -> str:
 def to_folder(path: str) -> str | None:
     """Return a folder of the repository, empty for the root; None for one outside, or unknown."""
     normal = posixpath.normpath(path or ".")
-    if normal.startswith(("..", "/")) or _SHELL.search(path) or not path.isprintable():
+    if normal.startswith(("..", "/")) or SHELL.search(path) or not path.isprintable():
         return None
     return "" if normal == "." else normal
 

@@ -28,7 +28,7 @@ _LINTER_NOT_HERE = (
 )
 _LINTS = re.compile(r"(?:lint|types|format|vet)\b")
 _NO_PROGRAM = re.compile(
-    r"^(?:make(?:\[\d+\])?: (?P<made>[\w./-]+): (?:No such file or directory|Permission denied)"
+    r"^(?:make(?:\[\d+\])?: [\w./-]+: (?:No such file or directory|Permission denied)"
     r"|.{0,200}\b(?:command not found|: not found)|.{0,80}No module named [\w.'\"]+)\r?$",
     re.MULTILINE,
 )
