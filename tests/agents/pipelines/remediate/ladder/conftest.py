@@ -6,7 +6,6 @@ import fcntl
 import http.server
 import json
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -95,7 +94,7 @@ class DiskTree:
         return CommandResult(process.returncode, "exit", output.decode(), 1.0)
 
     async def ask(self, argv, *, timeout, kits=(), max_output=64_000):
-        """Run it with kits that all tests of this machine share."""
+        """Run it with kits that all tests of this checkout share."""
         if self.answers is not None:
             return await self.run(argv, timeout=timeout)
         shared = Path(self.environment["HOME"], "kits")
@@ -294,28 +293,14 @@ def lay_index(tree, versions, wants):
     tree.lay({"lock.json": json.dumps({"versions": versions}), "wants.json": json.dumps(wants)})
 
 
-def keep_folder(name):
-    """Return a folder of this machine's that sandboxes can read, kept for later sessions.
-
-    It lies on a disk: what tools fetch is a gigabyte, and tests have their files in memory.
-    """
-    kept = Path("/var/tmp", f"fettle-tests-{os.geteuid()}")
-    kept.mkdir(mode=0o755, exist_ok=True)
-    about = kept.lstat()
-    assert stat.S_ISDIR(about.st_mode), kept
-    assert (about.st_uid, about.st_mode & 0o022) == (os.geteuid(), 0), kept
-    (kept / name).mkdir(exist_ok=True)
-    return kept / name
-
-
 @pytest.fixture(scope="session")
-def shared_home():
-    """One HOME for all real tests of this machine, so that tools are fetched once."""
-    return keep_folder("ladder")
+def shared_home(request):
+    """One HOME for all real tests of this checkout, so that tools are fetched once."""
+    return request.config.cache.mkdir("ladder")
 
 
 @pytest.fixture
-def held(ground):
+def held(request, ground):
     """A repository whose commands reach this machine's indexes from the real sandbox alone."""
     from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
     from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
@@ -328,7 +313,7 @@ def held(ground):
     ground.open_way = ways.open
     ground.open_reading = partial(ways.open, reading_alone=True)
     ground.origins = finder.origins
-    shared = keep_folder("kits")
+    shared = request.config.cache.mkdir("kits")
     with contextlib.suppress(ConfigError):  # it lies where the sandbox's user cannot look
         require_reach([shared], ground.sandbox.owner)
         ground.kits = shared
