@@ -210,10 +210,12 @@ class Run:
 def _describe(steer: Steer) -> str:
     """Return by whom and how the run was cancelled, for people."""
     how = _HOW[steer.via].format(by=f"`{steer.by}`")
-    why = f": {printable(steer.words)}" if steer.words.strip() else "."
-    return f"{how}{why}"
+    words = printable(steer.words).strip()
+    why = f": {words}" if words else ""
+    return f"{how}{why}" if words.endswith(_ENDS) else f"{how}{why}."  # a sentence follows it
 
 
+_ENDS = (".", "!", "?", "…")
 _HOW = {
     "comment": "{by} cancelled the run",
     "label": "{by} took the label off",

@@ -25,7 +25,7 @@ async def test_a_cancel_between_two_calls_keeps_the_work_on_a_branch(make, acts,
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "cancelled"
-    assert "`mara` cancelled the run: not now" in outcome.text
+    assert "`mara` cancelled the run: not now. " in outcome.text
     [(branch, commit)] = world.publisher.pushed.items()
     assert branch in outcome.text
     assert world.history.files(commit)["lib.py"] == "HALF"
