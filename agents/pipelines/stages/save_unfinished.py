@@ -7,6 +7,7 @@ from typing import Literal
 
 from agents.errors import RunError
 from agents.pipelines.stages.prepare import find_taken_up
+from agents.ports import PullRequest
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
@@ -24,6 +25,7 @@ eyes. Take it as a beginning. {again}"""
 _RETRY = "Or write `/bot retry` on the issue: the run then goes on with this pull request."
 _RETRY_HERE = "Or ask for the same again."
 _KEPT = "What it had made until then is kept on [`{branch}`]({url})."
+_NO_DRAFT = "No draft could be opened from it: {why}"
 _LOST = "What it had made until then could not be pushed: {why}"
 _FOREIGN = (
     "What was made is not kept: it builds on the commits of a fork, and those are never pushed to"
@@ -91,10 +93,26 @@ async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
     branch = draft or await unfinished_branch(run)
     url = await run.push(branch, replacing=own.head if own else "")
     run.summarize(branch)
+    kept = f"{stopped.text} {_KEPT.format(branch=branch, url=url)}"
     if not draft:
-        kept = _KEPT.format(branch=branch, url=url)
-        return Outcome(kind=stopped.kind, text=f"{stopped.text} {kept}", url=url)
-    pull_request = await run.ports.publisher.open_pull_request(
+        return Outcome(kind=stopped.kind, text=kept, url=url)
+    try:
+        pull_request = await _open_draft(run, stopped, branch)
+    except RunError as error:
+        if str(error) not in stopped.text:
+            kept = f"{kept} {_NO_DRAFT.format(why=error)}"
+        return Outcome(kind=stopped.kind, text=kept, url=url)
+    return Outcome(
+        kind="pull_request",
+        text=f"Opened an unfinished draft. {stopped.text}",
+        url=pull_request.url,
+        pull_request=pull_request,
+        ready=False,
+    )
+
+
+async def _open_draft(run: StageContext, stopped: EarlyEnd, branch: str) -> PullRequest:
+    return await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
         title=one_line(f"Unfinished: {run.request.title}", TITLE),
@@ -105,14 +123,6 @@ async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
         ),
         draft=True,
         terms=(await run.policy()).pull_requests,
-    )
-    text = f"Opened an unfinished draft. {stopped.text}"
-    return Outcome(
-        kind="pull_request",
-        text=text,
-        url=pull_request.url,
-        pull_request=pull_request,
-        ready=False,
     )
 
 

@@ -44,6 +44,23 @@ async def test_lost_answers_of_github_make_nothing_twice(make_place):
         assert len(place.comments()) == 1
 
 
+async def test_work_that_no_pull_request_can_be_opened_for_is_kept_and_named(make_place):
+    async with make_place() as place:
+
+        async def take_base_away(asked):
+            if asked.number == 4:
+                await place.github.delete_branch(place.repository, "main", place.people["mara"])
+
+        place.model.on_request(take_base_away)
+        await place.label()
+
+        outcome = await place.ends("failed")
+        [branch] = [each for each in await place.branches() if "unfinished" in each]
+        assert f"What it had made until then is kept on [`{branch}`]" in outcome.text
+        assert outcome.text.count("Validation Failed for 'base'") == 1
+        assert "could not be pushed" not in outcome.text
+
+
 async def test_a_label_that_is_gone_again_starts_nothing(make_place):
     async with make_place() as place:
 
