@@ -6,6 +6,8 @@ The model knows more than the issue: instructions, decisions, linked issues, pic
 import json
 import re
 
+import pytest
+
 from app.demo.server_process import ServerProcess
 from app.store.audit import read_entries
 from tests.app.github.attachments.image_samples import png
@@ -162,3 +164,28 @@ async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
         assert [block["type"] for block in first] == ["text", "image"]
         assert first[1]["source"]["media_type"] == "image/png"
         assert "Sums are tested with unittest." in await place.read_prompts("evaluation/1")
+
+
+@pytest.mark.parametrize("contradicts", [True, False])
+async def test_what_came_to_the_default_branch_meanwhile_is_said(make_place, contradicts):
+    came = {"calc.py": "def add(*numbers):\n    return sum(numbers)\n"}
+    async with make_place() as place:
+
+        async def commit(asked):
+            if asked.number == 4:
+                files = came if contradicts else {"other.py": "x = 1\n"}
+                mara = place.people["mara"]
+                await place.github.commit(
+                    place.repository, files, author=mara, message="Meanwhile", branch="main"
+                )
+
+        place.model.on_request(commit)
+        await place.label()
+        outcome = await place.ends("pull_request")
+
+        [pull] = place.pulls()
+        assert "### What came to the default branch meanwhile\n\nA commit came" in pull.issue.body
+        warning = "**The two contradict each other** in `calc.py`."
+        assert (warning in pull.issue.body) is contradicts
+        assert (warning in outcome.text) is contradicts
+        assert ("`/bot update`" in pull.issue.body) is contradicts

@@ -43,6 +43,7 @@ def pull_request_body(
     *,
     template: str = "",
     beside: str = "",
+    moves: str = "",
     size: str = "",
     granted: Sequence[tuple[str, bool]] = (),
 ) -> str:
@@ -50,9 +51,10 @@ def pull_request_body(
 
     `template`: the repository's own, which takes the place of the reasons: as a model filled it,
     else with the reasons where it asks for them.
-    `beside`: which other open pull requests change the same files; `size`: which parts the change
-    has, or that it is larger than people want it; both fit to be published. `granted`: what people
-    granted with the plan, each with whether it was used.
+    `beside`: which other open pull requests change the same files; `moves`: what came to the
+    default branch meanwhile; `size`: which parts the change has, or that it is larger than people
+    want it; all fit to be published. `granted`: what people granted with the plan, each with
+    whether it was used.
     """
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
@@ -79,6 +81,7 @@ def pull_request_body(
         _section("Sub-issues", sub_issues(work, safe)),
         _section("What was considered and rejected", safe(text.rejected)),
         _section("How it was verified", "\n\n".join(part for part in verified if part)),
+        _section("What came to the default branch meanwhile", moves),
         _section(checked.inspection.title, checked.inspection.section),
         _section("What was granted with the plan", _format_granted(granted)),
         _section("Still failing", _format_failing_checks(quality)),

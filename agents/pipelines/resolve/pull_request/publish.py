@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from agents.pipelines.resolve.pull_request.base_moves import BaseMoves, find_base_moves
 from agents.pipelines.resolve.pull_request.body import describe_overlaps, pull_request_body
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.pull_request.lower_parts import (
@@ -45,11 +46,12 @@ async def publish(
     ready = checked.ready and work.whole
     title = title_whole(checked.divided, lower, await run.format_subject(text.title))
     size = describe_size(checked.divided, lower, work)
+    moves = BaseMoves() if run.ports.tracker is None else await find_base_moves(run)
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
         title=title,
-        body=await _write_body(run, text, checked, work, size=size),
+        body=await _write_body(run, text, checked, work, size=size, moves=moves),
         draft=not ready,
         closes=_closes(request, work),
         terms=(await run.policy()).pull_requests,
@@ -63,7 +65,8 @@ async def publish(
     did = "Brought up to date:" if run.branch or earlier else "Opened"
     return Outcome(
         kind="pull_request",
-        text=f"{did} {name}: {pull_request.title}{'' if ready else _NOT_READY}. {checked.headline}",
+        text=f"{did} {name}: {pull_request.title}{'' if ready else _NOT_READY}. {checked.headline}"
+        f"{moves.warning}",
         url=pull_request.url,
         pull_request=pull_request,
         lower=lower,
@@ -79,6 +82,7 @@ async def _write_body(
     work: ResolveWork,
     *,
     size: str,
+    moves: BaseMoves,
 ) -> str:
     """Return the body of the pull request for the whole."""
     return pull_request_body(
@@ -89,6 +93,7 @@ async def _write_body(
         await run.ports.journal.sum_usage(),
         template=await read_template(run),
         beside=await _describe_neighbours(run),
+        moves=moves.section,
         size=size,
         granted=await run.list_grant_uses(),
     )
