@@ -39,6 +39,7 @@ async def publish(
     earlier = await find_taken_up(run)
     branch = run.branch or (earlier.branch if earlier else "")
     branch = branch or await new_branch(run, request, text.branch)
+    moves = BaseMoves() if run.ports.tracker is None else await find_base_moves(run)
     run.lets_out()
     lower = await open_lower(run, request, text, checked, work)
     await run.push(branch, replacing=earlier.head if earlier else "")
@@ -46,7 +47,6 @@ async def publish(
     ready = checked.ready and work.whole
     title = title_whole(checked.divided, lower, await run.format_subject(text.title))
     size = describe_size(checked.divided, lower, work)
-    moves = BaseMoves() if run.ports.tracker is None else await find_base_moves(run)
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
