@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +34,8 @@ _FEWER = (
     "with the change {who} ran {ran} tests, of {earlier} before, and the change {removes}: look for"
     " what is skipped now, or no longer found, and have it run or remove it"
 )
-_REMOVES = "removes {removed:g} of them"
-_REMOVES_NONE, _REMOVES_SOME = "removes none", "removes some of them"
+_REMOVES, _REMOVES_NONE = "removes {removed} of them", "removes none"
+_LOST = "{count} fewer ran ({earlier} → {ran})"
 _NO_LONGER_COUNTED = "with the change it passes without saying how many tests ran, as it did before"
 _NEVER_COUNTED = (
     "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
@@ -118,8 +117,8 @@ class Comparison:
     """The names of what fails in it and did not before the change, so far as that can be told."""
     why: str = ""
     """Why it could not be told."""
-    fewer: bool = False
-    """Whether that is for want of tests which ran before, and of nothing else."""
+    fewer: str = ""
+    """How many tests which ran before did not, where that is for want of them alone."""
 
 
 def compare(
@@ -127,24 +126,23 @@ def compare(
     now: CheckEnding,
     *,
     tolerated: Collection[str] = (),
-    removed: float = 0,
+    removed: int = 0,
 ) -> Comparison:
     """Return what this check says of the change, against the runs before it.
 
     What passed before and fails now is worse, whatever it writes. What failed before, too, is no
     worse only where each run told all that failed in it, test by test. `tolerated`: the names of
     what fails now and then, which is held against nobody. `removed`: how many tests the change
-    takes out of their files; infinity where nobody can tell.
+    takes out of their files.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
     red = any(map(has_failed, before))
     if has_failed(now) and (new or not (red or _consists_of(now, tolerated))):
         return Comparison("worse", new)
     why = _explain_untold(before, now) if red or not has_failed(now) else ""
-    fewer = "" if why else _explain_fewer(before, now, removed)
-    if why or fewer:
-        return Comparison("unknown", why=why or fewer, fewer=bool(fewer))
-    return Comparison("no worse")
+    if why:
+        return Comparison("unknown", why=why)
+    return _find_fewer(before, now, removed) or Comparison("no worse")
 
 
 def has_failed(ending: CheckEnding) -> bool:
@@ -282,8 +280,8 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
     return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
-def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: float) -> str:
-    """Return why a run says little in which nothing new fails: tests that ran before did not.
+def _find_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: int) -> Comparison | None:
+    """Return what follows where nothing new fails, but tests that ran before did not run.
 
     That is so by program. Others that run more may run what this one did before.
     """
@@ -293,25 +291,21 @@ def _explain_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: flo
         counts = {name: of.ran for name, of in told.items() if of.ran}
         gained = {name: max(count - counts.get(name, 0), 0) for name, count in ran.items()}
         for name, earlier in counts.items():
-            explained = removed + sum(gained.values())
-            if _lacks_tests(earlier, ran.get(name, 0), explained):
+            count = earlier - ran.get(name, 0)
+            if count > removed + sum(gained.values()):
                 who = code_span(name) if len(counts) > 1 else "it"
                 said = {"who": who, "ran": ran.get(name, 0), "earlier": earlier}
-                return _FEWER.format(**said, removes=_say_removed(removed))
-    return ""
+                why = _FEWER.format(**said, removes=_say_removed(removed))
+                return Comparison("unknown", why=why, fewer=_say_lost(count, said))
+    return None
 
 
-def _lacks_tests(earlier: int, ran: int, explained: float) -> bool:
-    """Return whether more tests are missing than the change explains."""
-    if math.isinf(explained):
-        return ran * 2 < earlier
-    return ran < earlier - explained
-
-
-def _say_removed(removed: float) -> str:
-    if math.isinf(removed):
-        return _REMOVES_SOME
+def _say_removed(removed: int) -> str:
     return _REMOVES.format(removed=removed) if removed else _REMOVES_NONE
+
+
+def _say_lost(count: int, said: Mapping[str, object]) -> str:
+    return _LOST.format(count=f"{count} test{'s' if count > 1 else ''}", **said)
 
 
 def _explain_unread(when: str, ending: CheckEnding) -> str:

@@ -11,7 +11,7 @@ from agents.analysis.weakening.diff_views import (
 )
 from agents.analysis.weakening.find import find_unseen_tests, find_weakening
 from agents.analysis.weakening.finding import Finding, make_finding
-from agents.analysis.weakening.removed_tests import count_removed_tests
+from agents.analysis.weakening.removed_tests import RemovedTests, count_removed_tests
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import list_cases, select_tests
 from agents.analysis.weakening.test_changes import list_suites
@@ -20,6 +20,7 @@ __all__ = [
     "LONGEST",
     "FileDiff",
     "Finding",
+    "RemovedTests",
     "Unreadable",
     "ViewLine",
     "count_removed_tests",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.find import holds_tests
@@ -21,20 +21,28 @@ _REPEATS = re.compile(
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
 
 
-def count_removed_tests(diff: str) -> float:
-    """Return how many tests the change removes, or moves to other files.
+@dataclass(frozen=True)
+class RemovedTests:
+    """What a change takes out of its tests."""
 
-    Infinity where nobody can tell, as where a test is gone that ran once for each row of a table. A
-    diff that cannot be read explains nothing.
-    """
+    count: int = 0
+    """The tests that it removes, or moves to other files."""
+    tables: tuple[str, ...] = ()
+    """Files by which more may be gone, and nobody can tell how many: rows that a test ran for, or
+    data that tests may be made of."""
+
+
+def count_removed_tests(diff: str) -> RemovedTests:
+    """Return what the change removes. A diff that cannot be read explains nothing."""
     try:
         changes = read_diff(diff)
     except Unreadable:
-        return 0
+        return RemovedTests()
     suites = list_suites([each for each in changes if holds_tests(each)])
-    if any(map(_loses_rows, suites)) or any(map(_loses_data, changes)):
-        return math.inf
-    return sum(1 for suite in suites for _ in _list_gone(suite))
+    rows = [each.change.old or each.change.path for each in suites if _loses_rows(each)]
+    data = [each.old or each.path for each in changes if _loses_data(each)]
+    count = sum(1 for suite in suites for _ in _list_gone(suite))
+    return RemovedTests(count, tuple(dict.fromkeys((*rows, *data))))
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:

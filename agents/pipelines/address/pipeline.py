@@ -85,7 +85,7 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
     if not made:
         quality = await run.stage(check_quality, baseline)
         if not quality.failing:
-            inspection = await run.stage(inspect)
+            inspection = await run.stage(inspect, quality.lost)
             return work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
         made = await run.stage(implement, work, setup, quality.failing, baseline)
     work = await verify(run, work, baseline, before)
@@ -102,11 +102,11 @@ async def verify(run: Run, work: FeedbackWork, baseline: Baseline, before: str) 
         measured = judged.measured
     measured = await measure(run, baseline, aim, (), measured)
     quality = measured.quality
-    inspection = await run.stage(inspect)
+    inspection = await run.stage(inspect, quality.lost)
     if inspection.denied:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
-        inspection = await run.stage(inspect, inspection)
+        inspection = await run.stage(inspect, quality.lost, inspection)
     return work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
 
 
@@ -136,7 +136,7 @@ async def salvage(
     if not run.unchanged:
         baseline = await run.stage(measure_base, setup)
         quality = await run.stage(check_quality, baseline)
-        inspection = await run.stage(inspect)
+        inspection = await run.stage(inspect, quality.lost)
         work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
         failed.raise_unless(work.acceptable)
     return await deliver(run, work)

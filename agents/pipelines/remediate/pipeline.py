@@ -107,7 +107,7 @@ async def hold(run: Run, request: RemediateAlert, work: Work, baseline: Baseline
     if work.wants_adapting:
         work = await run.stage(adapt, work, setup)
         quality = await run.stage(check_quality, baseline)
-        inspection = await run.stage(inspect)
+        inspection = await run.stage(inspect, quality.lost)
         work = work.with_inspection(quality, inspection)
     return await run.stage(verify, request, work)
 

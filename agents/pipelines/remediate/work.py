@@ -201,9 +201,10 @@ class Work(Frozen):
         """Return whether a command said that the repository still works with the fix."""
         installed = self.setup is None or not self.setup.problems
         seen = self.verdict is None or not self.verdict.unseen
-        return (
-            installed and seen and self.quality is not None and self.quality.verdict == "no worse"
-        )
+        if not (installed and seen) or self.quality is None:
+            return False
+        asked = bool(self.inspection.commit) or not self.quality.lost
+        return asked and self.quality.verdict == "no worse"
 
     @property
     def wants_adapting(self) -> bool:

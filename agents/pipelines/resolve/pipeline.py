@@ -215,11 +215,11 @@ async def verify(
     """See that it is measured as it stands, and no test or check loosened that people want back."""
     judged = work.judgement.measured if work.judgement else None
     measured = await measure(run, baseline, aim, work.all_made, judged)
-    inspection = await run.stage(inspect)
+    inspection = await run.stage(inspect, measured.quality.lost)
     if inspection.denied:
         await run.stage(put_back, inspection)
         measured = await measure(run, baseline, aim, work.all_made, measured)
-        inspection = await run.stage(inspect, inspection)
+        inspection = await run.stage(inspect, measured.quality.lost, inspection)
     return MeasuredChange(quality=measured.quality, proof=measured.proof, inspection=inspection)
 
 

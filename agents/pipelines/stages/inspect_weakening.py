@@ -102,13 +102,17 @@ PUT_BACK = Conversation(
 
 
 @stage
-async def inspect(run: StageContext, earlier: Inspection | None = None) -> Inspection:
+async def inspect(
+    run: StageContext, lost: tuple[Finding, ...] = (), earlier: Inspection | None = None
+) -> Inspection:
     """Look for tests and checks that the change loosens.
 
-    `earlier`: what was found before the engineer put things back. People who said no are not asked
-    a second time: what is still there is theirs to see in a draft.
+    `lost`: tests that ran before and do not now, as the checks say, though the diff does not show
+    them. `earlier`: what was found before the engineer put things back. People who said no are not
+    asked a second time: what is still there is theirs to see in a draft.
     """
-    return await judge(run, await find_weakened(run, run.base, run.head), earlier)
+    places = await find_weakened(run, run.base, run.head)
+    return await judge(run, (*lost, *places), earlier)
 
 
 async def judge(

@@ -85,11 +85,11 @@ async def measure(
 async def examine(run: Run, baseline: Baseline) -> VerifiedChange:
     """Have the checks pass, and no test or check loosened that people want back."""
     quality = await mend(run, baseline)
-    inspection = await run.stage(inspect)
+    inspection = await run.stage(inspect, quality.lost)
     if inspection.denied:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
-        inspection = await run.stage(inspect, inspection)
+        inspection = await run.stage(inspect, quality.lost, inspection)
     return VerifiedChange(quality=quality, inspection=inspection)
 
 

@@ -19,11 +19,14 @@ from agents.run import StageContext, stage
 
 @stage
 async def inspect_merge(
-    run: StageContext, merge: BaseMerge, earlier: Inspection | None = None
+    run: StageContext,
+    merge: BaseMerge,
+    lost: tuple[Finding, ...] = (),
+    earlier: Inspection | None = None,
 ) -> Inspection:
     """Look for tests and checks that the merge loosens.
 
-    `earlier`: what was found before the engineer put things back, as for `inspect`.
+    `lost`, `earlier`: as for `inspect`. Tests that git alone merged away, one of both sides took.
     """
     if merge.conflicts:
         places = await _lost_of(run, merge, merge.ours, merge.theirs)
@@ -33,6 +36,8 @@ async def inspect_merge(
         )
     else:
         places = list(await find_weakened(run, merge.tree, run.head))
+    if merge.conflicts or await (await run.tree()).list_changed_paths(merge.tree, run.head):
+        places += lost
     unique = {_subject(each): each for each in reversed(places)}
     return await judge(run, tuple(reversed(unique.values())), earlier)
 

@@ -51,11 +51,11 @@ async def deliver(run: Run, merge: BaseMerge, baseline: Baseline) -> Outcome:
         if quality.failing:
             merge = await run.stage(reconcile, merge, quality)
             quality = await mend(run, baseline)
-    inspection = await run.stage(inspect_merge, merge)
+    inspection = await run.stage(inspect_merge, merge, quality.lost)
     if inspection.denied:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
-        inspection = await run.stage(inspect_merge, merge, inspection)
+        inspection = await run.stage(inspect_merge, merge, quality.lost, inspection)
     verified = VerifiedChange(quality=quality, inspection=inspection)
     if not verified.acceptable:
         return await run.stage(keep_back, merge, verified)

@@ -9,7 +9,7 @@ import pytest
 from app.clone.ask_person import CloneWaits
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
-from tests.app.clone.conftest import DOCS, JUDGE, PLAN, PULL, TRIAGE
+from tests.app.clone.conftest import DOCS, JUDGE, PLAN, PULL, TRIAGE, make_clone, part
 from tests.app.git.conftest import git
 
 PATH = "docs/CODEOWNERS"
@@ -94,3 +94,37 @@ async def test_who_wants_to_decide_later_may(bench, calc):
         await bench.resolve(calc, decide=decide_later)
     [folder] = bench.list_folders()
     assert (folder / "run.db").exists()
+
+
+ROWS = {
+    "calc.py": "def add(a, b):\n    return a + b + 1\n",
+    ".github/fettle.yml": "quality:\n  - {name: sums, run: python3 -B tests/run.py}\n",
+    "tests/run.py": "import json, pathlib\n"
+    "rows = json.loads(pathlib.Path('tests/cases.json').read_text())\n"
+    "print(len(rows), 'passed in 0.1s')\n",
+    "tests/cases.json": "[[0, 0], [1, 1], [2, 2]]\n",
+}
+
+
+@pytest.mark.parametrize("answer", ["approved", "denied"])
+async def test_rows_that_no_test_runs_for_any_more_take_a_yes(bench, answer):
+    clone = make_clone(bench.place / "rows", ROWS)
+    write = {"call": [{"write": {"path": "tests/cases.json", "content": "[[0, 0]]\n"}}]}
+    look = {"call": [{"read": {"path": "tests/cases.json"}}]}
+    step = {**STEP, "turns": [STEP["turns"][0], look, write, {"call": [SUBMIT]}]}
+    back = {"write": {"path": "tests/cases.json", "content": ROWS["tests/cases.json"]}}
+    mended = {"submit_fix": {"summary": "Put the rows back."}}
+    put_back = part("# Put back", back, mended)
+    await bench.play((TRIAGE, PLAN, step, JUDGE, DOCS, PULL, put_back))
+    asked = []
+
+    async def decide(waiting):
+        asked.append(waiting.asking.arguments["changes"])
+        return answer, "the rows are wrong"
+
+    done = await bench.resolve(clone, decide=decide)
+
+    assert asked[0].startswith("tests/cases.json: test removed: 2 tests fewer ran (3 → 1) in sums")
+    assert (len(asked), done.exit_code) == (1, 0)
+    left = git(clone, "show", f"{done.branch}:tests/cases.json") + "\n"
+    assert (left == ROWS["tests/cases.json"]) == (answer == "denied")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
+from agents.analysis.weakening import RemovedTests, make_finding
 from agents.pipelines.stages.quality.results import CheckResult
 from agents.ports import FlakyTest
 
@@ -28,6 +29,7 @@ _UNSURE_TOGETHER = (
     " second run of all, and in no run before the change, so nothing says whether the change is the"
     " cause"
 )
+_LOST = "{fewer} in {check}, by rows or data that changed, as far as anybody can tell"
 
 RunCheck = Callable[[str, Additions], Awaitable[CheckResult]]
 """Runs the check on a commit, with these additions, and all that it runs afresh."""
@@ -48,8 +50,8 @@ class Confirmation:
     """What earlier runs saw fail now and then. Where such a test would leave the verdict open, it
     is looked at for longer, and judged by what is seen now: a memory excuses no test that fails
     twice. One that failed once is not looked for before the change if it failed there earlier."""
-    removed: float = 0
-    """How many tests the change takes out of their files, as far as that can be told."""
+    removed: RemovedTests = field(default_factory=RemovedTests)
+    """What the change takes out of its tests, as far as that can be told."""
 
     async def confirm(self, now: CheckResult) -> CheckResult:
         """Return how the check ended with what it says of the change.
@@ -91,9 +93,20 @@ class Confirmation:
             return await self.confirm(again)
         earlier = await self.run_check(self.base, NOTHING)
         before = [earlier if each == self.before[0] else each for each in self.before]
-        if compare(before, again, removed=self.removed).verdict == "no worse":
+        if compare(before, again, removed=self.removed.count).verdict == "no worse":
             return _judge(again, "no worse")
-        return _judge(now, found.verdict, why=found.why)
+        return self._ask_about_lost(_judge(now, found.verdict, why=found.why), found)
+
+    def _ask_about_lost(self, run: CheckResult, found: Comparison) -> CheckResult:
+        """Return it as no worse with what people have to agree to, where tables changed.
+
+        Fewer rows can be why fewer tests ran. How many they were, the run says, and no diff.
+        """
+        if not (found.fewer and self.removed.tables):
+            return run
+        text = _LOST.format(fewer=found.fewer, check=run.name)
+        lost = make_finding(self.removed.tables[0], 0, "removed", text)
+        return run.model_copy(update={"verdict": "no worse", "why": "", "lost": (lost,)})
 
     async def _find_flaky_before(self, names: Sequence[str], doubtful: Sequence[str]) -> list[str]:
         """Return those of these tests that fail by themselves before the change, at least once.
@@ -205,7 +218,7 @@ class Confirmation:
             self.before,
             now,
             tolerated=tolerated,
-            removed=self.removed,
+            removed=self.removed.count,
         )
 
     def _tolerate(
@@ -213,7 +226,8 @@ class Confirmation:
     ) -> CheckResult:
         """Return what a run says where these names are known to come and go."""
         found = self._compare(run, flaky)
-        return _judge(run, found.verdict, found.new, seen=flaky, why=found.why, before=before)
+        judged = _judge(run, found.verdict, found.new, seen=flaky, why=found.why, before=before)
+        return self._ask_about_lost(judged, found)
 
 
 def _judge(

@@ -13,6 +13,7 @@ from agents.analysis.check_failures import (
 )
 from agents.analysis.failure_cause import shorten_cause
 from agents.analysis.services import Service
+from agents.analysis.weakening import Finding
 from agents.pipelines.stages.quality.lock_agreement import UnlockedManifest
 from agents.policy import POLICY_PATH, Check
 from agents.ports import FlakyTest, SetupResult
@@ -83,6 +84,8 @@ class CheckResult(Frozen):
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""
     """Why it could not be told what it says of the change: Markdown that is safe to publish."""
+    lost: tuple[Finding, ...] = ()
+    """Tests that ran before and do not with the change, which people have to agree to."""
 
     @property
     def failed(self) -> bool:
@@ -257,6 +260,11 @@ class CheckComparison(Frozen):
             for before, now in zip(self.baseline.before, self.runs, strict=True)
             if now.verdict == "worse" or (not now.verdict and _is_worse(before, now))
         )
+
+    @property
+    def lost(self) -> tuple[Finding, ...]:
+        """Return the loss of tests that nobody can tell from their files alone."""
+        return tuple(each for run in self.runs for each in run.lost)
 
     @property
     def untold(self) -> tuple[str, ...]:

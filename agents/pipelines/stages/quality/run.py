@@ -15,7 +15,7 @@ from functools import partial
 from agents.analysis.check_failures import compare
 from agents.analysis.services import Service
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
-from agents.analysis.weakening import count_removed_tests
+from agents.analysis.weakening import RemovedTests, count_removed_tests
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import (
     FoundChecks,
@@ -208,19 +208,21 @@ async def _confirm(
 
     select = partial(select_tests, now.failures, call=call)
     good = compare(before, now).verdict == "no worse"
-    removed = 0 if good else await _count_removed(run, at.commit)
+    removed = RemovedTests() if good else await _count_removed(run, at.commit)
     confirmation = Confirmation(before, run.base, at.commit, run_again, select, known, removed)
     judged = await confirmation.confirm(now)
     told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
     return judged.model_copy(update={"known": told})
 
 
-async def _count_removed(run: StageContext, commit: str) -> float:
-    """Return how many tests the commit removes; infinity where nobody can tell."""
+async def _count_removed(run: StageContext, commit: str) -> RemovedTests:
+    """Return what the commit removes from tests, of both branches of a merge."""
     tree = await run.tree()
     before = [run.base, run.merging] if run.merging else [run.base]
     diffs = [await tree.diff(each, commit, context=AROUND) for each in before]
-    return sum([await asyncio.to_thread(count_removed_tests, diff) for diff in diffs])
+    found = [await asyncio.to_thread(count_removed_tests, diff) for diff in diffs]
+    tables = dict.fromkeys(path for each in found for path in each.tables)
+    return RemovedTests(sum(each.count for each in found), tuple(tables))
 
 
 @dataclass(frozen=True)

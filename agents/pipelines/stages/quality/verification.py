@@ -160,7 +160,8 @@ def headline(quality: CheckComparison) -> str:
     """Return in a sentence what was run and what came of it, for comments and the terminal."""
     proposal = quality.baseline.setup.proposal
     said = _SET_UP if proposal is not None and proposal.holds else ""
-    return f"{_sum_up(quality)}{said}"
+    lost = "".join(f" {publish(each.text)}." for each in quality.lost)
+    return f"{_sum_up(quality)}{lost}{said}"
 
 
 def _sum_up(quality: CheckComparison) -> str:

@@ -72,6 +72,18 @@ async def test_people_see_what_is_loosened_and_their_yes_is_written_down(changed
     )
 
 
+async def test_people_are_asked_about_tests_that_ran_no_more(changed, talk):
+    approvals = talk.Approvals([YES])
+    _, run = await changed({}, approvals=approvals)
+    lost = make_finding("tests/cases.json", 0, "removed", "3 tests fewer ran (6 → 3) in tests")
+
+    inspection = await run.stage(inspect, (lost,))
+
+    [asking] = approvals.askings
+    assert asking.arguments["changes"] == f"tests/cases.json: test removed: {lost.text}"
+    assert inspection.accepted
+
+
 async def test_an_expectation_is_pointed_out_and_asked_of_nobody(changed, talk):
     approvals = talk.Approvals([])
     new = {"tests/test_lib.py": TEST.replace("== 2", "== 3") + MORE}
@@ -128,7 +140,7 @@ async def test_what_is_refused_is_put_back_and_nobody_is_asked_twice(changed, ta
     assert inspection.denied
     assert not inspection.accepted
     await run.stage(put_back, inspection)
-    again = await run.stage(inspect, inspection)
+    again = await run.stage(inspect, (), inspection)
 
     prompt = json.loads(world.model.asked[0]["messages"])[0]["content"]
     assert "# Put back\\n" in str(prompt)
@@ -151,7 +163,7 @@ async def test_what_stays_away_after_a_no_stays_refused(changed, talk):
 
     inspection = await run.stage(inspect)
     await run.stage(put_back, inspection)
-    again = await run.stage(inspect, inspection)
+    again = await run.stage(inspect, (), inspection)
 
     assert not again.accepted
     assert len(approvals.askings) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.stages.quality import check_quality, measure_base
+from agents.pipelines.stages.quality import check_quality, headline, measure_base
 from agents.policy import POLICY_PATH
 from agents.ports import SetupResult
 
@@ -16,7 +16,12 @@ def compared(make_world, request_):
 
     async def compare(files, *ends):
         left = list(ends)
-        base = {POLICY_PATH: POLICY, "lib.py": "A = 1\n", "tests/test_a.py": TESTS}
+        base = {
+            POLICY_PATH: POLICY,
+            "lib.py": "A = 1\n",
+            "tests/test_a.py": TESTS,
+            CASES: "[1, 2]\n",
+        }
         world = make_world(base, (), commands={"make test": lambda _files: left.pop(0)})
         kept = {path: text for path, text in {**base, **files}.items() if text}
         head = world.history.commit(world.history.tree(kept), world.base, "work")
@@ -31,6 +36,7 @@ def compared(make_world, request_):
     return compare
 
 
+CASES = "tests/cases.json"
 TWENTY, TEN, LESS = ((0, f"{number} passed in 0.1s") for number in (20, 10, 19))
 
 
@@ -71,3 +77,36 @@ async def test_what_fails_in_the_run_that_looks_for_missing_tests_counts(compare
     quality = await compared({"lib.py": "A = 2\n"}, TWENTY, LESS, red, *[red] * 3)
 
     assert quality.verdict == "worse"
+
+
+async def test_rows_that_are_gone_are_for_people_to_agree_to(compared):
+    quality = await compared({CASES: "[1]\n"}, TWENTY, LESS, LESS, TWENTY)
+
+    assert quality.verdict == "no worse"
+    [lost] = quality.lost
+    assert (lost.place, lost.kind, lost.grave) == (CASES, "removed", True)
+    assert lost.text.startswith("1 test fewer ran (20 → 19) in tests")
+    assert lost.text in headline(quality)
+
+
+async def test_rows_that_are_gone_may_be_most_of_them(compared):
+    few = (0, "1 passed in 0.1s")
+    quality = await compared({CASES: "[1]\n"}, TWENTY, few, few, TWENTY)
+
+    assert quality.verdict == "no worse"
+    assert quality.lost
+
+
+@pytest.mark.parametrize("ends", [(TWENTY,), (LESS, LESS)], ids=["with it", "before it"])
+async def test_tests_that_lack_by_chance_are_nobodys_rows(compared, ends):
+    quality = await compared({CASES: "[1]\n"}, TWENTY, LESS, *ends)
+
+    assert (quality.verdict, quality.lost) == ("no worse", ())
+
+
+async def test_where_tests_flake_besides_people_are_asked_for_the_rows_still(compared):
+    flaky = "FAILED tests/test_a.py::test_3 - assert 0\n1 failed, {} passed in 0.1s"
+    before, now = (1, flaky.format(19)), (1, flaky.format(18))
+    quality = await compared({CASES: "[1]\n"}, TWENTY, now, LESS, LESS, LESS, before)
+
+    assert (quality.verdict, len(quality.lost)) == ("no worse", 1)
