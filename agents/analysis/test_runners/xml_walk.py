@@ -15,13 +15,15 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 Begin = Callable[[str, Mapping[str, str]], None]
 """Takes an element's name, without a namespace, and its attributes."""
 End = Callable[[str], None]
+Characters = Callable[[str], None]
+"""Takes text of the element that began last, maybe a part of it."""
 
 
 class UnreadableReport(Exception):
-    """The text is no report that a runner of tests wrote."""
+    """The text is no report that a runner of tests wrote, nor any other plain XML."""
 
 
-def walk_xml(text: str, begin: Begin, end: End) -> None:
+def walk_xml(text: str, begin: Begin, end: End, characters: Characters | None = None) -> None:
     """Tell of each element as it begins and ends; UnreadableReport where it is no plain XML.
 
     It may declare no types or entities of its own, so nothing in it can expand. Characters that no
@@ -44,6 +46,8 @@ def walk_xml(text: str, begin: Begin, end: End) -> None:
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler, parser.EndElementHandler = start_element, end_element
     parser.StartDoctypeDeclHandler = _refuse
+    if characters is not None:
+        parser.CharacterDataHandler = characters
     try:
         parser.Parse(
             _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).encode("utf-8", "replace"), True

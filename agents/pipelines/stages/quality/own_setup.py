@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Collection, Sequence
 
+from agents.analysis.declared_packages import list_new_packages
 from agents.analysis.known_packages import list_known_paths, read_known_packages
 from agents.analysis.languages import InstallPlan, list_read_paths
 from agents.analysis.needed_setup import plan_setup
@@ -28,7 +29,6 @@ _COMPILED = re.compile(
 )
 _LOCK = re.compile(r"lock|shrinkwrap|go\.sum")
 _SHOWN, _NAME, _REASON, _MOST = 5, 60, 200, 40
-_WORD = re.compile(r"[A-Za-z@][\w.@/-]{2,}")
 _REFUSED = (
     "the change names {packages} anew, and the repository's policy wants no new dependency asked"
     " for (`approvals.dependencies`), so it was not installed and nothing ran with it"
@@ -90,7 +90,7 @@ async def _plan(run: StageContext, commit: str) -> InstallPlan:
 
 async def _find_objection(run: StageContext, commit: str, decisive: Sequence[str]) -> str:
     """Return why the change's dependencies are not installed; nothing where they are."""
-    new = await _list_new_packages(run, commit, decisive)
+    new = await _find_new_packages(run, commit, decisive)
     if not new:
         return ""
     shown = ", ".join(code_span(one_line(name, _NAME)) for name in new[:_SHOWN])
@@ -131,12 +131,13 @@ def _is_named(name: str, agreed: str) -> bool:
     return re.search(rf"(?<![\w.@/-]){re.escape(name.casefold())}(?![\w./-])", agreed) is not None
 
 
-async def _list_new_packages(
+async def _find_new_packages(
     run: StageContext, commit: str, decisive: Collection[str]
 ) -> list[str]:
     """Return the packages that manifests name since the change.
 
-    Of a manifest that nobody here reads as its tool does, each word counts that is new in it.
+    Of a manifest that nobody here reads as its tool does, each word counts that is new in it and
+    may name a package.
     """
     source, known = run.ports.source, [await run.find_known_packages()]
     manifests = [path for path in decisive if not _LOCK.search(path)] or decisive
@@ -150,10 +151,11 @@ async def _list_new_packages(
            if not any(each.holds(tool, name) for each in before)]  # fmt: skip
     plain = {*list_known_paths(decisive)}
     unread = [path for path in manifests if path not in plain and not _names_none(path)]
+    there = await source.files(run.foundation)
     for path in unread:
-        old, text = [await source.show(at, path) or b"" for at in (run.foundation, commit)]
-        there = set(_WORD.findall(old.decode("utf-8", "replace")))
-        new += [
-            each for each in _WORD.findall(text.decode("utf-8", "replace")) if each not in there
-        ]
+        name = path.rpartition("/")[2]
+        alike = [each for each in there if each.rpartition("/")[2] == name and each != path]
+        texts = await run.read_texts(run.foundation, (path, *sorted(alike)[:_MOST]))
+        now = await run.read_texts(commit, (path,))
+        new += await asyncio.to_thread(list_new_packages, path, [*texts.values()], now[path])
     return list(dict.fromkeys(new))[:_MOST]

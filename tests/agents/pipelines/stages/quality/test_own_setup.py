@@ -150,13 +150,20 @@ async def test_what_people_agreed_to_is_not_asked_for_again(changed, talk):
         assert (quality.verdict, seen) == ("no worse", ["base", "head"])
 
 
-async def test_of_a_manifest_that_nobody_reads_each_new_word_is_asked_for(changed, talk):
+async def test_of_other_manifests_what_names_a_package_is_asked_for(changed, talk):
     base = FILES | {"Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\n'}
     serde = base["Cargo.toml"] + '[dependencies]\nserde = "1"\n'
     people = talk.Approvals([YES])
     await changed({"Cargo.toml": serde}, base=base, approvals=people)
-    assert people.askings[0].arguments["install"] == ["dependencies", "serde"]
+    assert people.askings[0].arguments["install"] == ["serde"]
 
-    moved = base["Cargo.toml"].replace("0.1.0", "0.2.0")
+    moved = base["Cargo.toml"].replace('"0.1.0"', '"0.2.0"\ndescription = "Another summary"')
     quality, seen, _ = await changed({"Cargo.toml": moved}, base=base)
     assert (quality.verdict, seen) == ("no worse", ["base", "head"])
+
+
+async def test_of_manifests_that_nobody_reads_each_new_word_is_asked_for(changed, talk):
+    base = FILES | {"build.gradle": "version = '0.1.0'\n"}
+    people = talk.Approvals([YES])
+    await changed({"build.gradle": "version = '0.1.0'\nother 'one'\n"}, base=base, approvals=people)
+    assert people.askings[0].arguments["install"] == ["other", "one"]

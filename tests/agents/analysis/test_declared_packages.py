@@ -1,0 +1,168 @@
+"""What a manifest names anew is asked about, and nothing else that changes in it."""
+
+import pytest
+
+from agents.analysis.declared_packages import list_new_packages
+
+CARGO = """[package]
+name = "tally"
+version = "0.1.0"
+
+[dependencies]
+serde = "1"
+"""
+POM = """<?xml version="1.0"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <groupId>org.example</groupId>
+  <artifactId>tally</artifactId>
+  <description>Tally</description>
+  <dependencies>
+    <dependency><groupId>junit</groupId><artifactId>junit</artifactId></dependency>
+  </dependencies>
+  <!-- more -->
+</project>
+"""
+EXCLUDING = """
+    <dependency>
+      <groupId>ex</groupId><artifactId>x</artifactId>
+      <exclusions><exclusion><groupId>a</groupId><artifactId>b</artifactId></exclusion></exclusions>
+    </dependency>
+  </dependencies>
+"""
+MIX = """defmodule Tally.MixProject do
+  use Mix.Project
+
+  @version "0.1.0"
+
+  def project do
+    [
+      app: :tally,
+      version: @version,
+      deps: deps()
+    ]
+  end
+
+  defp deps do
+    [
+      {:jason, "~> 1.4"}
+    ]
+  end
+end
+"""
+GEMFILE = """source "https://example.org"
+
+gem "rake"
+"""
+GEMSPEC = """Gem::Specification.new do |spec|
+  spec.name = "tally"
+  spec.summary = "Tally"
+end
+"""
+COMPOSER = """{"name": "ex/tally", "require": {"php": ">=8", "psr/log": "^3"}}"""
+
+
+def replace(text, old, new):
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new"),
+    [
+        ("Cargo.toml", CARGO, "[dep", 'description = "Another summary of it"\n\n[dep'),
+        ("Cargo.toml", CARGO, "[dep", "autotests = false\n\n[lints.clippy]\npedantic = 1\n[dep"),
+        ("Cargo.toml", CARGO, "[dep", '[features]\nfast = ["serde/derive"]\n\n[dep'),
+        ("Cargo.toml", CARGO, 'serde = "1"', 'serde = { version = "2", features = ["derive"] }'),
+        ("app/pom.xml", POM, "Tally", "Another summary of it"),
+        (
+            "pom.xml",
+            POM,
+            "<!-- more -->",
+            "<properties><some.thing>words</some.thing></properties>",
+        ),
+        ("pom.xml", POM, "<artifactId>tally", "<artifactId>tallies"),
+        ("mix.exs", MIX, "app: :tally,", 'app: :tally,\n      description: "Another # of it",'),
+        ("mix.exs", MIX, "app: :tally,", 'app: :tally, test_pattern: "*_case.exs",'),
+        ("mix.exs", MIX, "app: :tally,", 'app: :tally,\n aliases: [test: ["lint", "test"]],'),
+        ("mix.exs", MIX, "0.1.0", "0.1.0-beta"),
+        ("mix.exs", MIX, "  defp deps", "  # What it needs besides\n  defp deps"),
+        ("Gemfile", GEMFILE, "gem", 'ruby "3.3.0"\n\n# Needed by tasks\ngem'),
+        ("tally.gemspec", GEMSPEC, '"Tally"', '"Another summary of it"'),
+        ("composer.json", COMPOSER, '"name"', '"description": "Another summary", "name"'),
+    ],
+)
+def test_other_words_name_no_package(path, before, old, new):
+    assert list_new_packages(path, [before], replace(before, old, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new", "packages"),
+    [
+        ("Cargo.toml", CARGO, "[dep", '[dev-dependencies]\nrand = "1"\n[dep', ["rand"]),
+        ("Cargo.toml", CARGO, "[dep", '[target."cfg(unix)".dependencies]\nnix = "1"\n[dep',
+         ["nix"]),
+        ("Cargo.toml", CARGO, "[dep", '[workspace.dependencies]\nrand = "1"\n[dep', ["rand"]),
+        ("Cargo.toml", CARGO, "[dep", "[build-dependencies.cc]\nversion = '1'\n[dep", ["cc"]),
+        ("Cargo.toml", CARGO, '"1"', '{ package = "sirde", version = "1" }', ["sirde"]),
+        ("Cargo.toml", CARGO, '"1"', '{ git = "https://x.example/s" }',
+         ["serde from https://x.example/s"]),
+        ("Cargo.toml", CARGO, '"1"', '{ path = "../serde" }', ["serde from ../serde"]),
+        ("Cargo.toml", CARGO, '"1"', '{ version = "1", registry = "other" }', ["serde from other"]),
+        ("Cargo.toml", CARGO, "[dep", '[patch.x]\nserde = { git = "https://x.example" }\n[dep',
+         ["serde from https://x.example"]),
+        ("pom.xml", POM, "<!-- more -->",
+         "<build><plugins><plugin><artifactId>exec</artifactId></plugin></plugins></build>",
+         ["org.apache.maven.plugins:exec"]),
+        ("pom.xml", POM, "</dependencies>",
+         EXCLUDING, ["ex:x"]),
+        ("pom.xml", POM, "</artifactId></dep", "</artifactId><systemPath>a.jar</systemPath></dep",
+         ["junit:junit from a.jar"]),
+        ("pom.xml", POM, "<!-- more -->",
+         "<repositories><repository><url>https://x.example</url></repository></repositories>",
+         ["https://x.example"]),
+        ("mix.exs", MIX, '1.4"}', '1.4"},\n      {:plug, "~> 1.0"}', ["plug"]),
+        ("mix.exs", MIX, '"~> 1.4"}', '\n git: "https://x.example"}',
+         ["git", "https", "x.example"]),
+        ("mix.exs", MIX, "  defp deps", "  @more [:plug]\n  defp deps", ["@more", "plug"]),
+        ("Gemfile", GEMFILE, "gem", 'gem "puma"\ngem', ["puma"]),
+        ("Gemfile", GEMFILE, 'rake"', 'rake",\n  git: "https://x.example"', ["git", "x.example"]),
+        ("tally.gemspec", GEMSPEC, "end", '  spec.add_dependency "puma"\nend',
+         ["spec.add_dependency", "puma"]),
+        ("composer.json", COMPOSER, '"^3"', '"^3", "ex/other": "1"', ["ex/other"]),
+        ("composer.json", COMPOSER, '"name"',
+         '"repositories": [{"type": "vcs", "url": "https://x.example"}], "name"',
+         ['{"type": "vcs", "url": "https://x.example"}']),
+        ("build.gradle", "", "", 'implementation "ex:other:1"', ["implementation", "other"]),
+    ],
+)  # fmt: skip
+def test_what_is_new_and_where_from_is_asked_about(path, before, old, new, packages):
+    assert list_new_packages(path, [before], replace(before, old, new)) == packages
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("Cargo.toml", CARGO, CARGO + "rand = \n"),
+        ("Cargo.toml", "[dependencies\n", CARGO),
+        ("pom.xml", POM, POM + "<rand>"),
+        ("pom.xml", POM, '<!DOCTYPE p [<!ENTITY e "rand">]>' + POM[22:]),
+        ("pom.xml", POM, POM.replace("junit</artifactId>", "${rand}</artifactId>")),
+        ("composer.json", COMPOSER, COMPOSER + "rand"),
+        ("composer.json", COMPOSER, "[" * 100_000 + "rand"),
+    ],
+)
+def test_what_cannot_be_read_is_asked_about_word_by_word(path, before, after):
+    new = list_new_packages(path, [before], after)
+    assert {"rand", "serde"} & {*new}
+
+
+def test_what_another_manifest_of_the_repository_names_is_not_new():
+    member = '[package]\nname = "member"\n\n[dependencies]\nserde.workspace = true\n'
+    assert list_new_packages("member/Cargo.toml", ["", CARGO], member) == []
+    assert list_new_packages("member/Cargo.toml", [""], member) == ["serde"]
+
+
+@pytest.mark.parametrize("path", ["mix.exs", "Gemfile", "a.gemspec"])
+@pytest.mark.parametrize("line", ["a: " + "1" * 350 + "!", "a:" * 150 + "!", " " * 390 + "!"])
+def test_hostile_lines_take_no_time(path, line):
+    list_new_packages(path, [""], "\n".join([f"{line}{n}" for n in range(200)]))
