@@ -21,6 +21,7 @@ from agents.analysis.test_runners.runner import (
     Additions,
     ReportKind,
     TestRunner,
+    Words,
 )
 
 _WITHIN = " > "
@@ -158,6 +159,19 @@ _FOR_PROGRAMS = (
 )
 _OPTIONS = f"{_FOR_PEOPLE} {_FOR_PROGRAMS}"
 
+
+def _report_beside(words: Words) -> Additions | None:
+    """Give the one reporter of a call a destination, behind that of the report.
+
+    Node takes them in pairs: https://nodejs.org/api/test.html#multiple-reporters
+    """
+    options = [each.partition("=")[0] for each in words if each.startswith("--test-reporter")]
+    if options != ["--test-reporter"]:
+        return None
+    pairs = f"{_FOR_PROGRAMS} --test-reporter-destination=stdout"
+    return Additions(variables={"NODE_OPTIONS": pairs})
+
+
 JEST = TestRunner(
     "jest",
     _select_jest,
@@ -207,6 +221,7 @@ NODEJS = TestRunner(
         _NODEJS_FILE,
         Additions(variables={"NODE_OPTIONS": _OPTIONS}),
         not_with=("--test-reporter",),
+        beside=_report_beside,
         supported=f"NODE_OPTIONS='{_FOR_PEOPLE}' node -e 0",
         reporter=_NODEJS_REPORTER,
     ),

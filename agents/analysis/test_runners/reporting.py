@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
@@ -71,8 +72,13 @@ def _find_kind(call: RunnerCall | None) -> ReportKind | None:
     if call is None or kind is None or kind.through_others:
         return None
     taken = any(word.startswith(kind.not_with) for word in call.words if kind.not_with)
+    if taken:
+        both = kind.beside(call.words) if kind.beside else None
+        if both is None:
+            return None
+        kind = replace(kind, asked=both)
     reached = call.takes_arguments or not kind.asked.arguments
-    return kind if kind.file and reached and not taken else None
+    return kind if kind.file and reached else None
 
 
 @cache

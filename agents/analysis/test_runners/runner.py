@@ -47,6 +47,8 @@ class ReportKind:
     """Whether it is told by a variable that nothing else reads, whoever calls it."""
     not_with: Words = ()
     """Options of the command, by how they begin, with which it would write another one."""
+    beside: Callable[[Words], Additions | None] | None = None
+    """Takes a call with such options; what has it write both, or None."""
     supported: str = ""
     """A bash command that succeeds where this version of the runner can be told so."""
     reporter: str = ""

@@ -63,6 +63,15 @@ REAL = {
         {'a.test.mjs > bad "q"', "a.test.mjs > suite > out"},
         3,
     ),
+    "node dot": (
+        {
+            "package.json": PACKAGE.replace("--test", "--test --test-reporter=dot"),
+            "a.test.mjs": NODE,
+        },
+        "npm test",
+        {'a.test.mjs > bad "q"', "a.test.mjs > suite > out"},
+        3,
+    ),
     "go": (
         {"go.mod": "module a.org/sum\n\ngo 1.18\n", "sum_test.go": GO},
         "go test -vet=off ./...",
@@ -157,7 +166,7 @@ def lay(tmp_path):
 
 @pytest.mark.parametrize("tool", REAL)
 async def test_a_real_runner_says_what_failed_and_runs_one_of_it_alone(tool, lay):
-    if shutil.which(tool) is None:
+    if shutil.which(tool.split()[0]) is None:
         pytest.skip(f"this machine has no {tool}; what it wrote elsewhere is in test_recorded.py")
     files, command, names, ran = REAL[tool]
     tree = lay(files)
