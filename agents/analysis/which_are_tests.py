@@ -90,7 +90,7 @@ def _holds_tests(folders: list[str], at: int, name: str) -> bool:
     folder = folders[at]
     before = folders[at - 1].lower() if at else ""
     if _TESTS.fullmatch(folder) or folder == "t":
-        return folder != "t" or name.endswith(".t")
+        return folder != "t" or name.endswith((".t", ".pl", ".sh", ".bash", ".bats"))
     if folder.lower() == "test":  # `cmd/test` holds a command of that name
         return before not in _COMMANDS
     if folder.lower() in _SPECS:  # `spec/openapi.yaml` describes the product

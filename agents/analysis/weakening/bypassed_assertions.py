@@ -39,6 +39,14 @@ _WIDE = re.compile(
       | ^del\s+.*\b[tT]est\w*|^[tT]est\w*\s*=\s*(?:None|False|True|0|lambda\b)""",
     re.VERBOSE,
 )
+# Anywhere in a script: what stands behind it does not run, or what fails a test does not.
+_IN_SCRIPT = re.compile(
+    r"""^(?:exit|return)(?:\s+0)?\s*(?:\#.*)?$ | ^\s*set\s+(?:-\w+\s+)*\+(?:\w*e|o\s+errexit)
+      | ^\s*(?:function\s+)?(?:test|\[|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)\s*\(\)
+      | ^\s*alias\s+(?:test|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)=
+      | ^\s*trap\b.*\bexit\s+0\b""",
+    re.VERBOSE,
+)
 _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
 
@@ -46,7 +54,7 @@ def find_bypassed_assertions(suites: Sequence[ParsedSuite]) -> Iterator[Finding]
     """Yield what is new of that kind in these files."""
     for suite in suites:
         path = suite.change.path
-        for line in (*_in_tests(suite), *_in_file(suite)):
+        for line in (*_in_tests(suite), *_in_file(suite), *_in_script(suite)):
             yield make_finding(path, line.number, "around", line.text)
         for case in _find_shadowed_tests(suite):
             yield make_finding(
@@ -73,6 +81,17 @@ def _in_file(suite: ParsedSuite) -> Iterator[ViewLine]:
     for line in _fresh(change.before, change.after):
         pattern = _BUILD if is_comment(line.text, change.language) else _WIDE
         if pattern.search(line.text) and (pattern is _WIDE or change.old is not None):
+            yield line
+
+
+def _in_script(suite: ParsedSuite) -> Iterator[ViewLine]:
+    """Yield the lines of a script behind which nothing runs any more, or can fail it."""
+    change = suite.change
+    if change.language != "shell" or change.old is None:
+        return
+    for line in _fresh(change.before, change.after):
+        at_end = line.text.startswith(("exit", "return")) and line == change.after[-1]
+        if _IN_SCRIPT.search(line.text) and not at_end:
             yield line
 
 

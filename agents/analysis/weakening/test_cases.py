@@ -10,6 +10,7 @@ from functools import cached_property
 
 from agents.analysis.weakening.assertions import Assertion, find_assertions
 from agents.analysis.weakening.diff_views import ViewLine, list_code
+from agents.analysis.weakening.shell_assertions import find_shell_assertions
 
 _TITLE = r"\(?\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote)).)*)"
 _SCRIPT_CASE = (
@@ -70,6 +71,8 @@ class ParsedTest:
     """Its code, and that of nothing else, but for the line that names it."""
     head: ViewLine | None = None
     """The line that names it."""
+    family: str = ""
+    """The family of languages that it is written in."""
 
     @cached_property
     def tokens(self) -> Counter[str]:
@@ -79,12 +82,13 @@ class ParsedTest:
     @cached_property
     def asserted(self) -> list[Assertion]:
         """Return its assertions."""
-        return list(find_assertions(self.lines))
+        find = find_shell_assertions if self.family == "shell" else find_assertions
+        return list(find(self.lines))
 
 
-def make_nameless_test() -> ParsedTest:
+def make_nameless_test(family: str = "") -> ParsedTest:
     """Return what stands in no test, as a test without a name."""
-    return ParsedTest("", 0)
+    return ParsedTest("", 0, family=family)
 
 
 def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
@@ -92,7 +96,7 @@ def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
 
     A line belongs to the test that begins above it. What decorates a test belongs to it as well.
     """
-    made = [make_nameless_test()]
+    made = [make_nameless_test(family)]
     waiting: list[ViewLine] = []  # decorations of the test that comes next
     marked = 0
     for line in list_code(lines, family):
@@ -102,7 +106,7 @@ def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
             continue
         name, marked = _parse_test_name(line.text, family, marked)
         if name:
-            made.append(ParsedTest(name, line.number, waiting, line))
+            made.append(ParsedTest(name, line.number, waiting, line, family))
             waiting = []
         elif _ANNOTATION.match(line.text) and family in ("python", *_MARKED):
             waiting.append(line)
@@ -159,4 +163,4 @@ def _function(text: str, family: str) -> str:
 
 def _gap(line: ViewLine, family: str) -> ParsedTest:
     """Return the test in which git says the next lines stand, as far as it can know."""
-    return ParsedTest(name_in(line.text, family), 0)
+    return ParsedTest(name_in(line.text, family), 0, family=family)

@@ -22,6 +22,8 @@ app/tests.py
 integration_tests/flow.py
 test/fixtures/one.html
 test/units/executor/test_play.py
+t/twice.sh
+t/lib/sums.bash
 src/components/Button.test.tsx
 src/components/__tests__/Button.tsx
 src/components/__snapshots__/Button.test.tsx.snap
