@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.weakening.diff_views import ViewLine, is_comment
+from agents.analysis.weakening.diff_views import ViewLine, is_comment, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.redefined_names import find_redefined_names
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 
@@ -36,6 +37,13 @@ _WIDE = re.compile(
       | ^\s*(?:async\s+)?def\s+pytest_(?:runtest_\w+|pyfunc_call|sessionfinish|report_teststatus
         |collection|collection_finish|collect\w*|pycollect\w*|itemcollected|deselected|cmdline_main
         |exception_interact)\s*\(
+      | \b(?:assert|expect|refute)\w*(?:\.\w+){0,3}\s*=\s*
+        (?:lambda\b|\w*Mock\b|None\b|print\b|function\b|async\b|\([\w,\s.]*\)\s*=>|\w+\s*=>
+        |(?:jest|vi|sinon)\.\w+)
+      | \b(?:setattr|patch(?:\.object)?)\s*\([^'"]{0,80}['"](?:\w+\.){0,8}assert\w+['"]
+      | \bdef\s+assert(?:Equals?|NotEqual|True|False|Is(?:Not|None|NotNone)?|(?:Not)?In|Raises\w*
+        |(?:Not)?AlmostEqual|Greater\w*|Less\w*|(?:Dict|List|Set|Tuple|Count|Sequence)Equal|Regex)\(
+      | \bfailureException\s*=
       | ^del\s+.*\b[tT]est\w*|^[tT]est\w*\s*=\s*(?:None|False|True|0|lambda\b)""",
     re.VERBOSE,
 )
@@ -52,6 +60,7 @@ _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
 def find_bypassed_assertions(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is new of that kind in these files."""
+    yield from find_redefined_names(suites)
     for suite in suites:
         path = suite.change.path
         for line in (*_in_tests(suite), *_in_file(suite), *_in_script(suite)):
@@ -66,7 +75,7 @@ def _in_tests(suite: ParsedSuite) -> Iterator[ViewLine]:
     for before, after in suite.pairs:
         if not after.name or after.head is None:
             continue
-        for line in _fresh(before.lines, after.lines):
+        for line in list_fresh_lines(before.lines, after.lines):
             pattern = _ABOVE if line.number < after.head.number else _INSIDE
             if pattern.search(line.text) or _empty_table(line.text):
                 yield line
@@ -78,7 +87,7 @@ def _empty_table(text: str) -> bool:
 
 def _in_file(suite: ParsedSuite) -> Iterator[ViewLine]:
     change = suite.change
-    for line in _fresh(change.before, change.after):
+    for line in list_fresh_lines(change.before, change.after):
         pattern = _BUILD if is_comment(line.text, change.language) else _WIDE
         if pattern.search(line.text) and (pattern is _WIDE or change.old is not None):
             yield line
@@ -89,21 +98,10 @@ def _in_script(suite: ParsedSuite) -> Iterator[ViewLine]:
     change = suite.change
     if change.language != "shell" or change.old is None:
         return
-    for line in _fresh(change.before, change.after):
+    for line in list_fresh_lines(change.before, change.after):
         at_end = line.text.startswith(("exit", "return")) and line == change.after[-1]
         if _IN_SCRIPT.search(line.text) and not at_end:
             yield line
-
-
-def _fresh(before: Sequence[ViewLine], after: Sequence[ViewLine]) -> list[ViewLine]:
-    known = Counter(line.text for line in before)
-    fresh = []
-    for line in after:
-        if known[line.text]:
-            known[line.text] -= 1
-        elif line.number:
-            fresh.append(line)
-    return fresh
 
 
 def _find_shadowed_tests(suite: ParsedSuite) -> Iterator[ParsedTest]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unidiff.errors import UnidiffParseError
@@ -81,6 +82,18 @@ def list_code(lines: tuple[ViewLine, ...], family: str) -> Iterator[ViewLine]:
     for line in lines:
         if not line.number or (line.text.strip() and not is_comment(line.text, family)):
             yield line
+
+
+def list_fresh_lines(before: Sequence[ViewLine], after: Sequence[ViewLine]) -> list[ViewLine]:
+    """Return the lines that are there after and were not before, wherever they stood."""
+    known = Counter(line.text for line in before)
+    fresh = []
+    for line in after:
+        if known[line.text]:
+            known[line.text] -= 1
+        elif line.number:
+            fresh.append(line)
+    return fresh
 
 
 def _change(file: PatchedFile) -> FileDiff:

@@ -1,0 +1,211 @@
+"""Tests that are about what the change wrote for them, and not about the product, are found."""
+
+import time
+
+import pytest
+
+from agents.analysis.weakening import find_weakening
+from tests.agents.analysis.weakening.conftest import diff_of
+
+PY = """import unittest
+
+from app.main import (
+    add,
+    half as halved,
+)
+from app.sums import twice
+from tests.helpers import make_client
+
+
+class TwiceTest(unittest.TestCase):
+    def test_twice(self):
+        self.assertEqual(twice(2), 4)
+
+    def test_half(self):
+        got = halved(4)
+        self.assertEqual(got, 2)
+
+
+def check(case, got, wanted):
+    case.assertEqual(got, wanted)
+"""
+JS = """import { twice, half as halved } from '../sum.js';
+const { add } = require('../add');
+
+it('adds', () => {
+  const got = twice(2);
+  expect(got).toBe(4);
+  expect(add(1, 2)).toBe(3);
+});
+"""
+GO = """package sum
+
+func TestTwice(t *testing.T) {
+\tassert.Equal(t, 4, Twice(2))
+}
+"""
+RB = """require "sum"
+
+describe Sum do
+  it "adds" do
+    expect(Sum.add(1, 2)).to eq(3)
+  end
+end
+"""
+PHP = """<?php
+use App\\Sum;
+
+class SumTest extends TestCase {
+  public function testAdds() {
+    $this->assertSame(3, Sum::add(1, 2));
+  }
+}
+"""
+JAVA = """import com.acme.Sum;
+import static com.acme.Sums.twice;
+
+class SumTest {
+  @Test
+  void adds() {
+    assertEquals(4, twice(2));
+  }
+}
+"""
+RS = """use tally::{add, twice};
+
+#[test]
+fn doubles() {
+    assert_eq!(twice(2), 4);
+}
+"""
+SH = """. ./lib.sh
+got=$(twice 2)
+wanted=4
+test "$got" = "$wanted"
+"""
+FILES = {
+    "tests/test_a.py": PY,
+    "test/a.test.js": JS,
+    "sum_test.go": GO,
+    "spec/sum_spec.rb": RB,
+    "tests/SumTest.php": PHP,
+    "src/test/java/SumTest.java": JAVA,
+    "tests/a.rs": RS,
+    "tests/a.sh": SH,
+}
+CLASS, CASE = "class TwiceTest", "        self.assertEqual(twice"
+
+
+def find(path, old, new):
+    before = FILES[path]
+    assert old in before
+    after = before.replace(old, new, 1)
+    return [
+        each.kind for each in find_weakening(diff_of({path: before}, {path: after})) if each.grave
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("tests/test_a.py", CLASS, f"def twice(a):\n    return 4\n\n\n{CLASS}"),
+        ("tests/test_a.py", CLASS, f"twice = {{2: 4}}.get\n\n\n{CLASS}"),
+        ("tests/test_a.py", CLASS, f"def halved(a):\n    return 2\n\n\n{CLASS}"),
+        ("tests/test_a.py", "from app.sums import twice\n", "def twice(a):\n    return 4\n\n"),
+        ("tests/test_a.py", CASE, f"        twice = lambda a: 4\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        self.assertEqual = lambda *a: None\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        self.assertEqual = Mock()\n{CASE}"),
+        ("tests/test_a.py", CASE, f'        setattr(self, "assertEqual", print)\n{CASE}'),
+        ("tests/test_a.py", CASE, f'        monkeypatch.setattr(sums, "twice", four)\n{CASE}'),
+        ("tests/test_a.py", CASE, f'        patch("app.sums.twice").start()\n{CASE}'),
+        ("tests/test_a.py", CASE, f"        sums.twice = lambda a: 4\n{CASE}"),
+        (
+            "tests/test_a.py",
+            CLASS,
+            f"{CLASS[:6]}Base:\n    def assertEqual(self, *a): ...\n\n\n{CLASS}",
+        ),
+        ("tests/test_a.py", "    case.assert", "    got = wanted\n    case.assert"),
+        ("tests/test_a.py", "    case.assert", "    wanted = got  # the same\n    case.assert"),
+        (
+            "tests/test_a.py",
+            "        self.assertEqual(got",
+            "        got = 2\n        self.assertEqual(got",
+        ),
+        ("test/a.test.js", "import { twice, half", "function twice() { return 4; }\nimport { half"),
+        ("test/a.test.js", "it('adds", "const add = () => 3;\nit('adds"),
+        ("test/a.test.js", "  const got = twice(2);", "  let got = twice(2);\n  got = 4;"),
+        ("test/a.test.js", "  expect(add", "  expect = () => ({ toBe() {} });\n  expect(add"),
+        ("test/a.test.js", "it('adds", "assert.equal = () => {};\nit('adds"),
+        ("sum_test.go", "\tassert", "\tTwice := func(int) int { return 4 }\n\tassert"),
+        ("spec/sum_spec.rb", "describe", "class Sum\n  def self.add(*) = 3\nend\n\ndescribe"),
+        ("spec/sum_spec.rb", "describe", "def Sum.add(*) = 3\n\ndescribe"),
+        ("tests/SumTest.php", "use App\\Sum;", "class Sum {}"),
+        (
+            "src/test/java/SumTest.java",
+            "  @Test",
+            "  static int twice(int a) { return 4; }\n  @Test",
+        ),
+        ("src/test/java/SumTest.java", "  @Test", "  static class Sum {}\n  @Test"),
+        ("tests/a.rs", "{add, twice};", "add;\nfn twice(_: i32) -> i32 { 4 }"),
+        ("tests/a.sh", "test ", "got=$wanted\ntest "),
+    ],
+)
+def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path, old, new):
+    assert "around" in find(path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("tests/test_a.py", CLASS, f"def make_sum(a):\n    return a\n\n\n{CLASS}"),
+        ("tests/test_a.py", CLASS, f"def make_client(a):\n    return a\n\n\n{CLASS}"),
+        ("tests/test_a.py", "sums import twice", "sums import double as twice"),
+        ("tests/test_a.py", "got = halved(4)", "given = 4\n        got = halved(given)"),
+        ("tests/test_a.py", "got = halved(4)", "got = halved(a=4)"),
+        ("tests/test_a.py", "    case.assert", "    got = got.strip()\n    case.assert"),
+        ("tests/test_a.py", "    case.assert", "    case.name = 'x'\n    case.assert"),
+        ("tests/test_a.py", CASE, f"        self.client.fetch = Mock()\n{CASE}"),
+        ("tests/test_a.py", CASE, f'        monkeypatch.setattr(sums, "load", fake)\n{CASE}'),
+        (
+            "tests/test_a.py",
+            CLASS,
+            f"def assert_close(a, b):\n    assert abs(a - b) < 1\n\n\n{CLASS}",
+        ),
+        ("test/a.test.js", "it('adds", "const more = () => 3;\nit('adds"),
+        (
+            "test/a.test.js",
+            "const { add } = require('../add')",
+            "const { add } = require('../sum.js')",
+        ),
+        ("test/a.test.js", "it('adds", "const expect2 = require('chai').expect;\nit('adds"),
+        ("sum_test.go", "\tassert", "\tmake := func(int) int { return 4 }\n\tassert"),
+        ("spec/sum_spec.rb", "describe", "class Other\nend\n\ndescribe"),
+        (
+            "src/test/java/SumTest.java",
+            "  @Test",
+            "  static int other(int a) { return 4; }\n  @Test",
+        ),
+    ],
+)
+def test_honest_names_ask_nobody(path, old, new):
+    assert find(path, old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("tests/test_a.py", "from a import (" + "a, " * 300),
+        ("tests/test_a.py", "patch(" * 160),
+        ("tests/test_a.py", "assert.a" * 120),
+        ("tests/test_a.py", "a" + ".b" * 490),
+        ("test/a.test.js", "import {" + " " * 900),
+        ("test/a.test.js", "const " + "a" * 900),
+        ("src/test/java/SumTest.java", "static " * 140),
+        ("tests/a.rs", "use a::{" + "a, " * 300),
+    ],
+)
+def test_hostile_lines_take_no_time(path, line):
+    before = FILES[path] + "\n".join([line] * 100)
+    began = time.process_time()
+    find_weakening(diff_of({path: before}, {path: before + f"\n{line}x" * 100}))
+    assert time.process_time() - began < 4
