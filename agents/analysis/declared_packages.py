@@ -18,6 +18,7 @@ from agents.analysis.test_runners.xml_walk import UnreadableReport, walk_xml
 from agents.text.toml import toml_in
 
 LONGEST = 300_000  # characters of a manifest that is read as what it is
+LONGEST_LINE = 400  # characters of a line that is read as more than words
 
 _WORD = re.compile(r"[A-Za-z@][\w.@/-]{2,}")
 
@@ -79,8 +80,9 @@ def list_new_packages(path: str, before: Sequence[str], after: str) -> list[str]
 def _is_harmless(kind: str, line: str) -> bool:
     """Return whether no package comes in by that line, whatever stands around it."""
     pattern = _HARMLESS.get(kind)
-    return bool(pattern and len(line) < 400 and pattern.fullmatch(line)
-                and not _ELSEWHERE.search(line))  # fmt: skip
+    if pattern is None or len(line) >= LONGEST_LINE:
+        return False
+    return pattern.fullmatch(line) is not None and not _ELSEWHERE.search(line)
 
 
 def _read(name: str, text: str) -> list[str]:
