@@ -78,6 +78,18 @@ class WorkTree(Protocol):
         """
         ...
 
+    async def converse(
+        self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit] = ()
+    ) -> bytes | None:
+        """Ask a program of Fettle's own that stays for the next question; return its answer.
+
+        It reads from package indexes as a command of `ask` does, but sees none of the files: what
+        it needs is in the line, and one line is its answer. It begins with the first question, and
+        ends some time after the last one. None where no program can stay here, or it gave no
+        answer in `timeout` seconds: whoever asks then finds out why with `ask`.
+        """
+        ...
+
     async def use_set_up(self, commit: str) -> None:
         """Give later commands what was set up for that commit, once files are restored `pristine`.
 

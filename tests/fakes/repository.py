@@ -108,6 +108,9 @@ class MemoryTree:
     async def ask(self, argv, *, timeout, kits=(), max_output=64_000):
         return await self.run(argv, timeout=timeout)
 
+    async def converse(self, argv, line, *, timeout, kits=()):
+        return None  # nothing stays here
+
     async def use_set_up(self, commit):
         self.set_up_for = commit
 

@@ -7,11 +7,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
-from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy, LentTools
+from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy
 from app.git.worktree.overlay import has_written, lay_folders, lay_room, lay_tree
+from app.git.worktree.residents import Lend, Residents
 from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
@@ -19,9 +21,6 @@ Furnish = Callable[[str], Awaitable[CommandMounts]]
 """Gives what was installed for this commit."""
 Add = Callable[[str, Sequence[str]], AbstractAsyncContextManager[DependencyCopy]]
 """Gives what this command may add to, of what was installed for this commit."""
-Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[LentTools]]
-"""Lends these kits to this command, with a way to the package indexes."""
-
 _SHELL = "bash"
 """What agents' commands and checks are run by."""
 _DROPPED = "[This stage only reads: what the command wrote into the repository is dropped.]\n"
@@ -42,6 +41,11 @@ class SandboxCommands:
     add: Add
     lend: Lend
     on_command: Callable[[float], object]
+
+    @cached_property
+    def residents(self) -> Residents:
+        """Return the programs of Fettle's that stay for several questions to package indexes."""
+        return Residents(self.sandbox, self.lend)
 
     async def run(
         self,

@@ -23,9 +23,10 @@ from app.git.worktree.installed_dependencies import (
     nothing_to_lend,
 )
 from app.git.worktree.overlay import lay_copies
+from app.git.worktree.residents import Lend
 from app.git.worktree.run_folders import built_for, lay_out, remove_tree
 from app.git.worktree.safe_open import open_file, read_file, write_file
-from app.git.worktree.sandbox_commands import Add, Furnish, Lend, SandboxCommands
+from app.git.worktree.sandbox_commands import Add, Furnish, SandboxCommands
 from app.git.worktree.untrusted_git import RunFolders, UntrustedGit
 from app.sandbox.port import Sandbox
 from app.secrets.bait import RunBait
@@ -152,6 +153,15 @@ class GitWorkTree:
         self._files.forget()
         return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
 
+    async def converse(
+        self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit] = ()
+    ) -> bytes | None:
+        """Ask a program of Fettle's that stays for the next question, and sees none of the files.
+
+        None where none can stay, or it gave no answer in time.
+        """
+        return await self._commands.residents.ask(argv, line, timeout=timeout, kits=kits)
+
     async def use_set_up(self, commit: str) -> None:
         """Give later commands what was installed for that commit, from the next restore on."""
         self._set_up_for = object_id(commit)
@@ -257,6 +267,7 @@ class GitWorkTree:
 
     async def close(self, *, forget: bool = True) -> None:
         """Delete the files; with `forget` also what keeps trees and commits."""
+        await self._commands.residents.close()
         await asyncio.to_thread(remove_tree, self._places.run)
         if forget:
             await self._objects.forget()

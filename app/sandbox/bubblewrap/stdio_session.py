@@ -15,8 +15,8 @@ from app.sandbox.port import SandboxCommand
 from app.sandbox.process_group import ProcessExit, run_group
 
 LONGEST_LINE = 4_000_000
-MOST_BYTES = 64_000_000
-"""Bytes that a program may write in all; nothing after them is read."""
+MOST_LINES = 16
+"""Lines of the longest that a program may write in all; nothing after as many bytes is read."""
 
 START_SECONDS = 10.0
 
@@ -24,17 +24,18 @@ START_SECONDS = 10.0
 class StdioSession:
     """A running program that is sent lines and whose lines are read; the sink of its output."""
 
-    def __init__(self, line: Lifeline) -> None:
+    def __init__(self, line: Lifeline, longest: int) -> None:
         self._lifeline = line
-        self._output = asyncio.StreamReader(LONGEST_LINE)
-        self._left = MOST_BYTES
+        self._longest = longest
+        self._output = asyncio.StreamReader(longest)
+        self._left = MOST_LINES * longest
         self._unread = 0
 
     def feed(self, data: bytes) -> bool:
         """Keep the bytes until they are read; return False when too many are unread."""
         self._unread += len(data)
         self._output.feed_data(data)
-        return self._unread <= 2 * LONGEST_LINE
+        return self._unread <= 2 * self._longest
 
     def end(self, _: object) -> None:
         """End `read_lines`: the program has ended."""
@@ -54,18 +55,24 @@ class StdioSession:
     async def _read_line(self) -> bytes:
         try:
             return await self._output.readline()
-        except ValueError:  # longer than LONGEST_LINE
+        except ValueError:  # too long
             return b""
 
 
 @asynccontextmanager
-async def open_session(sandbox: Bubblewrap, command: SandboxCommand) -> AsyncIterator[StdioSession]:
+async def open_session(
+    sandbox: Bubblewrap, command: SandboxCommand, *, longest: int = LONGEST_LINE
+) -> AsyncIterator[StdioSession]:
     """Start a program and yield the session; at the end kill it, with all that it started.
 
-    Raises OSError with what the program wrote to stderr, if it does not start.
+    `longest`: bytes of a line. Raises OSError with what the program wrote to stderr, if it does
+    not start.
     """
     async with sandbox.prepare(command, keep_stdin=True) as launch:
-        session, complaints = StdioSession(launch.lifeline), HeadTailBuffer(4_000, sys.maxsize)
+        session, complaints = (
+            StdioSession(launch.lifeline, longest),
+            HeadTailBuffer(4_000, sys.maxsize),
+        )
         running = asyncio.create_task(
             run_group(
                 launch.argv,

@@ -12,12 +12,13 @@ import asyncio
 import os
 import re
 import resource
+import secrets
 import shutil
 import statistics
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -126,6 +127,13 @@ class MeteredTree:
             self.meter.more += sum(int(minutes) * 60 + float(rest) for minutes, rest in told)
         return replace(result, output=_TIMES.sub("", result.output))
 
+    async def converse(
+        self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit] = ()
+    ) -> bytes | None:
+        """Ask a program that stays; at the end `_count_staying` says how long it worked."""
+        self.meter.questions += 1
+        return await self.tree.converse(argv, line, timeout=timeout, kits=kits)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -171,7 +179,8 @@ class Site:
 
     @asynccontextmanager
     async def _lend(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
-        scratch, owner = self.folder / "scratch", self.sandbox.owner
+        scratch = self.folder / f"scratch-{secrets.token_hex(4)}"
+        owner = self.sandbox.owner
         lent = self.kits.lend(scratch, argv, kits, owner=owner, toolchains=NOTHING_CHOSEN)
         try:
             async with lent as loan:
@@ -223,6 +232,7 @@ class Climbs:
         before = self.meter.questions
         with self.meter.measure() as ladder:
             fix = await climb(tree, ecosystem, group, TERMS)
+            self.meter.more += _count_staying(site.sandbox.owner[0])
         await tree.close()
         shutil.rmtree(place)
         fixed = isinstance(fix, Fix)
@@ -258,6 +268,16 @@ def _print_row(title: str, climbs: Sequence[Climb], more: str = "") -> None:
 def _count_processor_seconds() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def _count_staying(uid: int) -> float:
+    """Return the processor seconds of what still runs as this user, and of what it waited for."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if uid != os.getuid() and stat.stat().st_uid == uid:
+                ticks += sum(map(int, stat.read_text().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _group(sample: Sample, trouble: Trouble, files: Mapping[str, str]) -> Group:

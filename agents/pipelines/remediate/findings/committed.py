@@ -74,6 +74,12 @@ class Committed:
         """Refuse."""
         _refuse()
 
+    async def converse(
+        self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit] = ()
+    ) -> bytes | None:
+        """Refuse."""
+        _refuse()
+
     async def restore(self, tree: str, *, pristine: bool = False) -> None:
         """Refuse."""
         _refuse()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import posixpath
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -33,11 +32,11 @@ from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
 from agents.pipelines.remediate.ladder.npm.registry import FETCH, MovedPackages, NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import (
+    NpmAnswer,
     NpmCommand,
     Staged,
-    call,
     harmless,
-    in_one_process,
+    run_npm,
     to_json,
 )
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
@@ -198,7 +197,7 @@ class Npm(NpmIndex):
             **self._stage(_WHOLE, lock, await self._read_manifests(tree)),
             **{f"{_PROOF}/{path}": data for path, data in proof.files.items()},
         }
-        await self._call(tree, in_one_process(frozen, *fetch), files)
+        await self._run(tree, (frozen, *fetch), files)
         names = ", ".join(sorted(set(self._renamed)))
         notes = [*proof.notes, *([_ADDRESSES.format(names=names)] if names else [])]
         ran = shlex.join(("npm", *frozen.arguments))
@@ -243,9 +242,8 @@ class Npm(NpmIndex):
         made = {self._lock: [posixpath.join(name, self._lock) for name in names]}
         commands = [NpmCommand(arguments, self._place(name)) for name in names]
         commands[-1] = replace(commands[-1], gather=made)
-        await self._call(tree, in_one_process(*commands), files)
-        text = await read_text(tree, self._lock, LOCK_LIMIT * (len(projects) + 1))
-        return await asyncio.to_thread(_parse_all, text, self._lock)
+        answer = await self._run(tree, commands, files)
+        return await asyncio.to_thread(_parse_all, answer.gathered[self._lock], self._lock)
 
     def _stage(self, name: str, lock: Table, manifests: Mapping[str, str]) -> Mapping[str, bytes]:
         """Return a lock file and manifests as npm gets them, in a folder of this name."""
@@ -256,12 +254,14 @@ class Npm(NpmIndex):
     def _place(self, name: str) -> str:
         return posixpath.join(name, self._directory)
 
-    async def _call(self, tree: WorkTree, script: str, files: Mapping[str, bytes]) -> None:
-        await call(tree, script, seconds=self._seconds, staged=Staged(files=files))
+    async def _run(
+        self, tree: WorkTree, commands: Sequence[NpmCommand], files: Mapping[str, bytes]
+    ) -> NpmAnswer:
+        return await run_npm(tree, *commands, seconds=self._seconds, staged=Staged(files=files))
 
     async def _read_manifests(self, tree: WorkTree) -> dict[str, str]:
         return {file: await read_text(tree, file) for file in self._members}
 
 
-def _parse_all(text: str, path: str) -> list[Table]:
-    return [parse_json(each, path) for each in json.loads(text)]
+def _parse_all(texts: Sequence[str], path: str) -> list[Table]:
+    return [parse_json(each, path) for each in texts]

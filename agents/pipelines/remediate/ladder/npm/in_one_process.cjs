@@ -1,15 +1,16 @@
 // Run several commands of npm, one after the other, in one process: loading npm takes longer than
 // most of what it does. Each command has an npm of its own, with the settings that it would have
 // alone. What does not succeed here is run again as anybody runs it, and that run counts.
+// Told to stay, it takes such commands with their files by lines of its input, and answers by lines.
 'use strict'
 const fs = require('fs')
+const os = require('os')
 const path = require('path')
+const readline = require('readline')
 const { spawnSync } = require('child_process')
 
 const [plan, least] = process.argv.slice(1)
-const steps = JSON.parse(plan)
 const unprovided = Number(least)
-const home = process.cwd()
 const environment = { ...process.env }
 const write = process.stdout.write.bind(process.stdout)
 
@@ -35,7 +36,7 @@ function load() {
   }
 }
 
-function reset(folder) {
+function reset(home, folder) {
   for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name]
   Object.assign(process.env, environment) // npm tells its scripts its options by variables
   process.exitCode = undefined
@@ -65,32 +66,64 @@ async function tryHere(step) {
 }
 
 function runAlone(step) {
-  const options = { stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64 * 1024 * 1024 }
-  const done = spawnSync('npm', step.args, { ...options, encoding: 'utf8', env: environment })
-  if (done.status !== 0) {
-    write(done.stdout || '')
-    process.exit(done.status || 1)
-  }
-  return done.stdout
+  const options = { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 * 1024 * 1024 }
+  return spawnSync('npm', step.args, { ...options, encoding: 'utf8', env: environment })
 }
 
-async function run() {
+async function run(steps, home) {
+  const done = { code: 0, output: '', gathered: {} }
   for (const step of steps) {
-    reset(step.folder)
+    reset(home, step.folder)
     let said = await tryHere(step)
     if (said === undefined) {
-      reset(step.folder)
-      said = runAlone(step)
+      reset(home, step.folder)
+      const alone = runAlone(step)
+      said = alone.stdout
+      if (alone.status !== 0) {
+        const output = `${done.output}${said || ''}${alone.stderr || ''}`
+        return { ...done, code: alone.status || 1, output }
+      }
     }
     if (step.tell) {
       const text = step.file ? fs.readFileSync(step.file, 'utf8') : said
-      write(`FETTLE${JSON.stringify(new Function('t', `return ${step.tell}`)(text))}\n`)
+      done.output += `FETTLE${JSON.stringify(new Function('t', `return ${step.tell}`)(text))}\n`
     }
     for (const [to, files] of Object.entries(step.gather)) {
-      const texts = files.map((each) => fs.readFileSync(path.join(home, each), 'utf8'))
-      fs.writeFileSync(path.join(environment.tree, to), JSON.stringify(texts))
+      done.gathered[to] = files.map((each) => fs.readFileSync(path.join(home, each), 'utf8'))
     }
+  }
+  return done
+}
+
+async function answer({ steps, files, directory }) {
+  const place = fs.mkdtempSync(path.join(os.tmpdir(), 'fettle-'))
+  try {
+    const tree = path.join(place, 'tree')
+    for (const [name, text] of Object.entries({ [path.join(directory, '.')]: null, ...files })) {
+      const at = path.join(tree, name)
+      fs.mkdirSync(text === null ? at : path.dirname(at), { recursive: true })
+      if (text !== null) fs.writeFileSync(at, text)
+    }
+    return await run(steps, path.join(tree, directory))
+  } finally {
+    process.chdir('/')
+    fs.rmSync(place, { recursive: true, force: true })
   }
 }
 
-run().then(() => process.exit(0))
+async function stay() {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    write(`${JSON.stringify(await answer(JSON.parse(line)))}\n`)
+  }
+}
+
+async function runOnce() {
+  const done = await run(JSON.parse(plan), process.cwd())
+  for (const [to, texts] of Object.entries(done.gathered)) {
+    fs.writeFileSync(path.join(environment.tree, to), JSON.stringify(texts))
+  }
+  write(done.output)
+  process.exitCode = done.code
+}
+
+;(plan === 'stay' ? stay() : runOnce()).then(() => process.exit())

@@ -23,7 +23,7 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     NpmTool,
     Staged,
     call,
-    in_one_process,
+    run_npm,
     to_json,
 )
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
@@ -97,8 +97,7 @@ class Registry:
         name = npm_name(package)
         if name not in self._versions:
             view = ("view", "--json", "--", f"{name}@>=0.0.0-0", *_ASKED)
-            body = in_one_process(NpmCommand(view, tell=_ROWS))
-            output = await call(tree, body, seconds=self.seconds)
+            output = await self._run(tree, NpmCommand(view, tell=_ROWS))
             self._learn_versions(name, _find_marked(output), output)
         return list(self._versions[name])
 
@@ -117,7 +116,7 @@ class Registry:
         view = ("view", "--json", "--", f"{name}@>=0.0.0-0", *_ASKED, *_NEEDING)
         needs = _NEEDS.format(name=json.dumps(npm_name(other)))
         command = NpmCommand(view, tell=f"[{_ROWS},{needs}]")
-        output = await call(tree, in_one_process(command), seconds=self.seconds)
+        output = await self._run(tree, command)
         told = _find_marked(output)
         rows, asked = told if isinstance(told, list) and len(told) == 2 else (None, None)
         self._learn_versions(name, rows, output)
@@ -146,8 +145,8 @@ class Registry:
         old = set()
         for name in {name for name, _ in releases}:
             view = ("view", "--json", "--", npm_name(name), "time")
-            body = in_one_process(NpmCommand(view, tell="JSON.parse(t)"))
-            times = table(_find_marked(await call(tree, body, seconds=self.seconds)))
+            output = await self._run(tree, NpmCommand(view, tell="JSON.parse(t)"))
+            times = table(_find_marked(output))
             days = {version: str(time)[:10] for version, time in times.items()}
             old |= {(name, v) for v, day in days.items() if "" < day <= newest.isoformat()}
         return [each for each in releases if each not in old]
@@ -172,8 +171,8 @@ class Registry:
         if missing:
             asked = {f"p{at}": f"npm:{npm_name(n)}@{v}" for at, (n, v) in enumerate(missing)}
             staged = Staged(files={"package.json": to_json({"dependencies": asked})})
-            body = in_one_process(NpmCommand(_RESOLVE, tell=_KEPT, file="package-lock.json"))
-            output = await call(tree, body, seconds=self.seconds, staged=staged)
+            resolve = NpmCommand(_RESOLVE, tell=_KEPT, file="package-lock.json")
+            output = await self._run(tree, resolve, staged=staged)
             for at, each in enumerate(missing):
                 self._entries[each] = _collect_entries(
                     f"node_modules/p{at}", _find_marked(output), each, output
@@ -214,9 +213,11 @@ class Registry:
         """
         proof = MovedPackages.from_locks(before, after)
         if proof.files:
-            body = in_one_process(NpmCommand(FETCH))
-            await call(tree, body, seconds=self.seconds, staged=Staged(files=proof.files))
+            await self._run(tree, NpmCommand(FETCH), staged=Staged(files=proof.files))
         return proof.notes
+
+    async def _run(self, tree: WorkTree, command: NpmCommand, staged: Staged | None = None) -> str:
+        return (await run_npm(tree, command, seconds=self.seconds, staged=staged)).output
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.errors import ToolError
+from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.npm.files import Table
 from agents.pipelines.remediate.ladder.values import Stuck, Unfit, require_finished, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
+from agents.requests import Frozen
 
 UNPROVIDED = 97
 """The exit code of a script whose tool could not be had."""
 
 _LIMIT = 200_000
+_GATHERED = 4 * LOCK_LIMIT
 
 _SCRIPT = """\
 set -u
@@ -62,6 +65,8 @@ cd -- "$work/tree"/{directory} || exit 98
 {body}
 """
 _IN_ONE_PROCESS = "node -e {program} {plan} {unprovided} || exit $?\n"
+_STAY = "stay"
+"""Instead of commands: to take them by lines, and to answer each of these."""
 _PROGRAM = shlex.quote(Path(__file__).with_name("in_one_process.cjs").read_text("utf-8"))
 _NO_TOOL = (
     "The sandbox could not be given {program}, which the lock file needs: {said} Install Node.js "
@@ -130,22 +135,68 @@ class NpmCommand:
     gather: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By a path in the work tree, the files whose texts are put there, as a list."""
 
+    def to_step(self) -> Table:
+        """Return it as the program that runs it takes it."""
+        return {
+            "args": list(self.arguments),
+            "folder": self.folder,
+            "tell": self.tell,
+            "file": self.file,
+            "gather": {to: list(files) for to, files in self.gather.items()},
+        }
+
 
 def in_one_process(*commands: NpmCommand) -> str:
     """Return a script of bash that runs these commands, and ends with the first one that fails."""
-    plan = [
-        {
-            "args": list(each.arguments),
-            "folder": each.folder,
-            "tell": each.tell,
-            "file": each.file,
-            "gather": {to: list(files) for to, files in each.gather.items()},
-        }
-        for each in commands
-    ]
-    return _IN_ONE_PROCESS.format(
-        program=_PROGRAM, plan=shlex.quote(json.dumps(plan)), unprovided=UNPROVIDED
-    )
+    return _make_script(json.dumps([each.to_step() for each in commands]))
+
+
+def _make_script(plan: str) -> str:
+    return _IN_ONE_PROCESS.format(program=_PROGRAM, plan=shlex.quote(plan), unprovided=UNPROVIDED)
+
+
+class NpmAnswer(Frozen):
+    """What commands of npm in one process have said, and the texts of the files they gathered."""
+
+    output: str
+    gathered: Mapping[str, tuple[str, ...]] = {}
+    code: int = 0
+    """That of the first command that failed."""
+
+
+async def run_npm(
+    tree: WorkTree, *commands: NpmCommand, seconds: float, staged: Staged | None = None
+) -> NpmAnswer:
+    """Run these commands in an npm that stays loaded, or else as `call` runs a script with them.
+
+    Raises as `call` does.
+    """
+    answer = await _run_loaded(tree, commands, staged or Staged(), seconds)
+    if answer is None:
+        output = await call(tree, in_one_process(*commands), seconds=seconds, staged=staged)
+        paths = [path for each in commands for path in each.gather]
+        texts = {path: json.loads(await read_text(tree, path, _GATHERED)) for path in paths}
+        return NpmAnswer(output=output, gathered=texts)
+    if answer.code:
+        raise _make_stuck(NPM, answer.output)
+    return answer
+
+
+async def _run_loaded(
+    tree: WorkTree, commands: Sequence[NpmCommand], staged: Staged, seconds: float
+) -> NpmAnswer | None:
+    """Return what was said however it ended; None where no npm stays, or it gave no answer."""
+    asked = {
+        "steps": [each.to_step() for each in commands],
+        "files": {path: data.decode() for path, data in staged.files.items()},
+        "directory": staged.directory,
+    }
+    argv = ["bash", "-c", NPM.script(_make_script(_STAY))]
+    line = await tree.converse(argv, to_json(asked), timeout=seconds)
+    try:
+        return None if line is None else NpmAnswer.model_validate_json(line)
+    except ValueError:
+        return None
 
 
 async def call(
@@ -159,7 +210,7 @@ async def call(
     result = await attempt(tree, body, seconds=seconds, tool=tool, staged=staged)
     require_finished(tool.program, result)
     if result.exit_code != 0:
-        raise Stuck(f"{tool.program} said: {tail_output(_without_usage(result.output))}")
+        raise _make_stuck(tool, result.output)
     return result.output
 
 
@@ -193,6 +244,10 @@ def harmless(manifest: Table) -> bytes:
 def to_json(data: object) -> bytes:
     """Return JSON; what is no text at all ends up escaped."""
     return json.dumps(data).encode()
+
+
+def _make_stuck(tool: NpmTool, output: str) -> Stuck:
+    return Stuck(f"{tool.program} said: {tail_output(_without_usage(output))}")
 
 
 def _without_usage(output: str) -> str:

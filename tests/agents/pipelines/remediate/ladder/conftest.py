@@ -67,6 +67,8 @@ class DiskTree:
     answers: object = None
     """What runs commands instead of bash, if anything."""
     ran: list = field(default_factory=list)
+    residents: dict = field(default_factory=dict)
+    """The programs that stay, by their scripts; None where none can."""
 
     async def read(self, path, *, limit=1_000_000):
         file = self.folder / path
@@ -103,6 +105,28 @@ class DiskTree:
         notes = "".join([await self._make_kit(kit, shared) for kit in kits])
         result = await self.run(argv, timeout=timeout)
         return replace(result, output=f"{notes}{result.output}")
+
+    async def converse(self, argv, line, *, timeout, kits=()):
+        """Ask a program that stays until the test ends, where commands run as they are."""
+        if self.answers is not None or self.residents is None:
+            return None
+        self.ran.append(line.decode())
+        if argv[-1] not in self.residents:
+            self.residents[argv[-1]] = subprocess.Popen(
+                argv, cwd=self.folder, env=self.environment,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        program = self.residents[argv[-1]]
+        program.stdin.write(line + b"\n")
+        program.stdin.flush()
+        return await asyncio.to_thread(program.stdout.readline) or None
+
+    def end(self):
+        """End the programs that stay."""
+        for program in (self.residents or {}).values():
+            program.stdin.close()
+            program.wait(timeout=60)
+            program.stdout.close()
 
     async def _make_kit(self, kit, shared):
         """Make a kit unless it is there, alone of all processes; return why it cannot be made."""
@@ -154,7 +178,8 @@ def tree(tmp_path):
     folder.mkdir()
     made = DiskTree(folder)
     made.git("init", "-q")
-    return made
+    yield made
+    made.end()
 
 
 @dataclass

@@ -21,6 +21,7 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     Staged,
     call,
     in_one_process,
+    run_npm,
 )
 from tests.agents.pipelines.remediate.ladder.conftest import PUBLIC_OF_NPM, TERMS, group
 
@@ -360,6 +361,49 @@ async def test_a_lock_file_that_npm_refuses_in_one_process_is_refused(tree, inde
 
     with pytest.raises(Stuck, match="EINTEGRITY"):
         await ecosystem.verify_lock(tree, before, after)
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_a_lock_file_is_the_same_where_npm_stays_loaded_and_where_it_does_not(
+    tree, index, stays
+):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+    tree.residents = {} if stays else None
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.evidence[-1]) == (
+        Level.FLOAT,
+        "Fetched, and held against the hashes in the lock file: evil 1.0.1.",
+    )
+    assert json.loads(await tree.read("package-lock.json"))["packages"]["node_modules/evil"] == (
+        entry("evil", "1.0.1")
+    )
+    assert len(tree.residents or {}) == stays
+
+
+async def test_npm_that_stays_says_why_a_command_failed_and_goes_on(tree, index):
+    unlocked = Staged(files={"package.json": b'{"dependencies": {"evil": "1.0.0"}}'})
+
+    with pytest.raises(Stuck, match=r"(?s)npm said: .*package-lock\.json"):
+        await run_npm(tree, NpmCommand(("ci",)), seconds=120, staged=unlocked)
+    asked = NpmCommand(("config", "get", "fund"), tell="t.trim()")
+    answer = await run_npm(tree, asked, seconds=120)
+
+    assert answer.output == 'FETTLE"false"\n'
+    assert len(tree.residents) == 1
+
+
+@pytest.mark.parametrize("said", [b"", b"no JSON", b'{"output": 7}', b"[" * 100_000])
+async def test_what_is_no_answer_of_npm_is_asked_again_by_a_command(tree, index, said):
+    async def converse(*_, **__):
+        return said
+
+    tree.converse = converse
+    answer = await run_npm(tree, NpmCommand(("config", "get", "fund"), tell="1"), seconds=120)
+    assert answer.output == "FETTLE1\n"
 
 
 async def test_where_another_package_pins_it_npm_is_not_asked_to_move_it_alone(tree, index):

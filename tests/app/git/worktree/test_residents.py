@@ -1,0 +1,116 @@
+"""Programs of Fettle's that stay in the sandbox between questions: what they see, how they end."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from agents.errors import ToolError
+from app.git.worktree import residents
+from app.git.worktree.installed_dependencies import CommandMounts
+from app.sandbox.none.backend import NoSandbox
+
+ECHO = ["bash", "-c", 'echo begun >&2; while read -r line; do echo "$$ $line"; done']
+
+
+@dataclass
+class Lent:
+    furnishing: CommandMounts = field(default_factory=CommandMounts)
+    note: str = ""
+
+
+@dataclass
+class Lender:
+    """Lends nothing, and knows how often; `open` are the loans that have not ended."""
+
+    lent: int = 0
+    open: int = 0
+    refuses: bool = False
+
+    @asynccontextmanager
+    async def __call__(self, argv, kits):
+        if self.refuses:
+            raise ToolError("No way leads to the package indexes here.")
+        self.lent += 1
+        self.open += 1
+        try:
+            yield Lent()
+        finally:
+            self.open -= 1
+
+
+async def test_one_process_answers_all_questions_until_the_files_go(estate):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+
+    said = [await tree.converse(ECHO, line, timeout=20) for line in (b"one", b"two")]
+
+    (first, one), (second, two) = (line.split() for line in said)
+    assert (one, two, first) == (b"one", b"two", second)
+    assert (lender.lent, lender.open) == (1, 1)
+    await tree.close()
+    assert lender.open == 0
+
+
+async def test_it_sees_none_of_the_files(estate):
+    tree = await estate.open(lend=Lender())
+    looks = ["bash", "-c", "read -r _; ls -A /workspace 2>&1 | wc -l; pwd"]
+    assert await tree.converse(looks, b"", timeout=20) in (b"0", b"1")
+    await tree.close()
+
+
+async def test_a_question_and_its_answer_may_hold_whole_files(estate):
+    tree = await estate.open(lend=Lender())
+    much = b"x" * 6_000_000
+    assert (await tree.converse(["cat"], much, timeout=60)) == much
+    await tree.close()
+
+
+async def test_questions_at_the_same_time_are_answered_in_turn(estate):
+    tree = await estate.open(lend=Lender())
+    lines = [f"{at}".encode() for at in range(8)]
+    said = await asyncio.gather(*(tree.converse(ECHO, line, timeout=20) for line in lines))
+    assert [line.split()[1] for line in said] == lines
+    await tree.close()
+
+
+@pytest.mark.parametrize("ends", ["true", "read -r _; exit 3", "read -r _; kill -9 $$", "no-such"])
+async def test_where_the_program_ends_there_is_no_answer_and_the_next_question_starts_it_anew(
+    estate, ends
+):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+    for _ in range(2):
+        assert await tree.converse(["bash", "-c", ends], b"one", timeout=20) is None
+    assert (lender.lent, lender.open) == (2, 0)
+
+
+async def test_one_that_is_silent_is_ended(estate):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+    assert await tree.converse(["sleep", "600"], b"one", timeout=0.5) is None
+    assert lender.open == 0
+
+
+async def test_one_that_nobody_asks_any_more_ends(estate, monkeypatch):
+    monkeypatch.setattr(residents, "IDLE", 0.05)
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+    assert await tree.converse(ECHO, b"one", timeout=20)
+    async with asyncio.timeout(20):
+        while lender.open:
+            await asyncio.sleep(0.01)
+    assert await tree.converse(ECHO, b"two", timeout=20)
+    assert lender.lent == 2
+    await tree.close()
+
+
+async def test_where_none_can_stay_nothing_is_started(estate):
+    lender = Lender()
+    tree = await estate.open(lend=lender, inside=NoSandbox(estate.sandbox.owner[0]))
+    assert await tree.converse(ECHO, b"one", timeout=20) is None
+    assert await tree.converse(ECHO, b"one\ntwo", timeout=20) is None
+    assert lender.lent == 0
+    refused = await estate.open(lend=Lender(refuses=True))
+    assert await refused.converse(ECHO, b"one", timeout=20) is None
