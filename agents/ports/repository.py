@@ -69,12 +69,17 @@ class WorkTree(Protocol):
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
+        after: str = "",
     ) -> CommandResult:
         """Run a command of Fettle's own that reads from package indexes; nothing of it is kept.
 
         It sees the files, the kits in `$KITS/<name>`, and nothing that was installed for the
         repository. A kit that cannot be made is missing, and the output begins with why. Raises
         ToolError where no sandbox can give a command that network.
+
+        `after`: a name for a script of bash that runs nothing of strangers, like all of that name
+        before it: it may find what they left in their home folder a moment ago, such as caches.
+        They use the same tools.
         """
         ...
 

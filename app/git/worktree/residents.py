@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import signal
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.errors import FettleError
-from agents.ports import Kit
+from agents.ports import CommandResult, Kit
 from app.git.worktree.installed_dependencies import LentTools
 from app.sandbox.bubblewrap.backend import Bubblewrap
-from app.sandbox.bubblewrap.stdio_session import open_session
-from app.sandbox.port import ResourceLimits, Sandbox, SandboxCommand
+from app.sandbox.bubblewrap.stdio_session import StdioSession, open_session
+from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
+from app.sandbox.process_group import FLOOD, TIMED_OUT, ProcessExit, build_result
 
 Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[LentTools]]
 """Lends these kits to this command, with a way to the package indexes."""
@@ -24,6 +29,20 @@ LONGEST_ANSWER = 40_000_000
 """Bytes; it may hold two lock files."""
 _CPU = 1800
 
+_Question = tuple[bytes, "asyncio.Future[bytes]"]
+
+
+_LOOP = """\
+said=$(mktemp)
+while read -r script; do
+  (bash -c "$(base64 -d <<<"$script")" </dev/null >"$said" 2>&1)
+  printf '%s ' $?
+  base64 -w 0 "$said"
+  echo
+done
+"""
+"""Runs each script that it is given as a line, in one sandbox and with one home for all."""
+
 
 @dataclass
 class Residents:
@@ -31,25 +50,43 @@ class Residents:
 
     sandbox: Sandbox
     lend: Lend
+    files: tuple[Mount, ...] = ()
+    """The files of the work tree, which scripts see and other programs do not."""
     _running: dict[tuple[object, ...], _Resident] = field(default_factory=dict)
 
     async def ask(
         self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit]
     ) -> bytes | None:
         """Return the answer of the program to this line; None where it gives none in time."""
-        if not isinstance(self.sandbox, Bubblewrap) or b"\n" in line:
+        resident = self._find((tuple(argv), tuple(kits)), argv, argv, kits, ())
+        if resident is None or b"\n" in line:
             return None
-        key = (tuple(argv), tuple(kits))
-        resident = self._running.get(key)
-        if resident is None or resident.task.done():
-            resident = self._running[key] = _Resident()
-            resident.task = asyncio.create_task(
-                _serve(self.sandbox, self.lend, argv, kits, resident.questions)
-            )
-        answer = await resident.ask(line, timeout)
-        if answer is None:
-            await resident.end()
-        return answer
+        with suppress(TimeoutError):
+            return await resident.ask(line, timeout) or None
+        return None
+
+    async def run(
+        self, script: str, *, named: str, timeout: float, kits: Sequence[Kit], max_output: int
+    ) -> CommandResult | None:
+        """Run a script of bash where those before it of that name have run; None where none can."""
+        began = time.monotonic()
+        shell = ("bash", "-c", _LOOP)
+        resident = self._find((named, tuple(kits)), shell, [*shell, script], kits, self.files)
+        if resident is None:
+            return None
+        kept = HeadTailBuffer(max_output, FLOOD)
+        try:
+            said = await resident.ask(base64.b64encode(script.encode()), timeout)
+        except TimeoutError:
+            ended = ProcessExit(TIMED_OUT, "timeout")
+        else:
+            if said is None:
+                return None
+            code, _, output = said.partition(b" ")
+            ended = ProcessExit(int(code) if code.isdigit() else -signal.SIGKILL, "exit")
+            kept.feed(base64.b64decode(output))
+        text = f"{resident.note}{kept.text()}"
+        return build_result(ended, text, time.monotonic() - began)
 
     async def close(self) -> None:
         """End all of them."""
@@ -57,54 +94,85 @@ class Residents:
             await resident.end()
         self._running.clear()
 
-
-_Question = tuple[bytes, "asyncio.Future[bytes | None]"]
+    def _find(
+        self,
+        key: tuple[object, ...],
+        argv: Sequence[str],
+        about: Sequence[str],
+        kits: Sequence[Kit],
+        files: tuple[Mount, ...],
+    ) -> _Resident | None:
+        """Return the program with this key, started if need be; `about` names its tools."""
+        if not isinstance(self.sandbox, Bubblewrap):
+            return None
+        resident = self._running.get(key)
+        if resident is None or resident.task.done():
+            resident = self._running[key] = _Resident(self.sandbox, argv, files)
+            resident.task = asyncio.create_task(resident.serve(self.lend(about, kits)))
+        return resident
 
 
 @dataclass
 class _Resident:
     """A program that is running, or was."""
 
+    sandbox: Bubblewrap
+    argv: Sequence[str]
+    files: tuple[Mount, ...]
+    note: str = ""
+    """What is missing, or was refused, for the reader of its output."""
     questions: asyncio.Queue[_Question] = field(default_factory=asyncio.Queue)
+    asked: asyncio.Future[bytes] | None = None
+    """The question that it got last."""
     task: asyncio.Task[None] = field(init=False)
 
     async def ask(self, line: bytes, timeout: float) -> bytes | None:
-        answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        """Return the answer; an empty one where the program ended, None where it got no question.
+
+        Raises TimeoutError, and ends it.
+        """
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.questions.put_nowait((line, answer))
         either: set[asyncio.Future[Any]] = {answer, self.task}
-        await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        return answer.result() if answer.done() else None
+        try:
+            await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() and not self.task.done():
+                raise TimeoutError
+            asked = self.asked is answer
+            return answer.result() if answer.done() else b"" if asked else None
+        finally:
+            if not answer.done() or not answer.result():
+                await self.end()
 
     async def end(self) -> None:
+        """End the program, and what it holds."""
         self.task.cancel()
         await asyncio.wait({self.task})
 
+    async def serve(self, lending: AbstractAsyncContextManager[LentTools]) -> None:
+        """Pass questions on to the program until it ends, or nobody has asked for a while."""
+        with suppress(FettleError, OSError, TimeoutError):  # a command will say what is wrong
+            async with lending as lent:
+                furnishing = lent.furnishing
+                command = SandboxCommand(
+                    argv=furnishing.argv(self.argv),
+                    folder="/workspace" if self.files else "/",
+                    mounts=(*furnishing.mounts, *self.files),
+                    environment=furnishing.environment,
+                    limits=ResourceLimits(cpu=_CPU),
+                )
+                wrapped = furnishing.wrap(command)
+                async with open_session(self.sandbox, wrapped, longest=LONGEST_ANSWER) as session:
+                    await self._answer_all(session, lent)
 
-async def _serve(
-    sandbox: Bubblewrap,
-    lend: Lend,
-    argv: Sequence[str],
-    kits: Sequence[Kit],
-    questions: asyncio.Queue[_Question],
-) -> None:
-    """Pass questions on to a program until it ends, or nobody has asked for a while."""
-    with suppress(FettleError, OSError, TimeoutError):  # a command will say what is wrong
-        async with lend(argv, kits) as lent:
-            furnishing = lent.furnishing
-            command = SandboxCommand(
-                argv=furnishing.argv(argv),
-                folder="/",
-                mounts=tuple(furnishing.mounts),
-                environment=furnishing.environment,
-                limits=ResourceLimits(cpu=_CPU),
-            )
-            wrapped = furnishing.wrap(command)
-            async with open_session(sandbox, wrapped, longest=LONGEST_ANSWER) as session:
-                lines = session.read_lines()
-                while True:
-                    async with asyncio.timeout(IDLE):
-                        line, answer = await questions.get()
-                    await session.send(line)
-                    said = await anext(lines, None)
-                    if not answer.done():
-                        answer.set_result(said)
+    async def _answer_all(self, session: StdioSession, lent: LentTools) -> None:
+        lines = session.read_lines()
+        while True:
+            async with asyncio.timeout(IDLE):
+                line, answer = await self.questions.get()
+            self.asked = answer
+            await session.send(line)
+            said = await anext(lines, b"")
+            self.note = lent.note
+            if not answer.done():
+                answer.set_result(said)

@@ -45,7 +45,8 @@ class SandboxCommands:
     @cached_property
     def residents(self) -> Residents:
         """Return the programs of Fettle's that stay for several questions to package indexes."""
-        return Residents(self.sandbox, self.lend)
+        tree = Mount(self.places.files, "/workspace", writable=True)
+        return Residents(self.sandbox, self.lend, (tree, *self._list_git_mounts(writable=True)))
 
     async def run(
         self,
@@ -71,9 +72,26 @@ class SandboxCommands:
         return replace(result, output=f"{notes}{result.output}")
 
     async def ask(
-        self, argv: Sequence[str], *, timeout: float, kits: Sequence[Kit], max_output: int
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        kits: Sequence[Kit],
+        max_output: int,
+        after: str = "",
     ) -> CommandResult:
-        """Run a command that reads from package indexes with these kits; its files are dropped."""
+        """Run a command that reads from package indexes with these kits; its files are dropped.
+
+        `after`: it may find what those of that name have left at home.
+        """
+        if after:
+            run = self.residents.run
+            result = await run(
+                argv[-1], named=after, timeout=timeout, kits=kits, max_output=max_output
+            )
+            if result is not None:
+                self.on_command(result.seconds)
+                return result
         async with self.lend(argv, kits) as lent:
             # Not the run's own home, where an agent may have left settings for Fettle's tools.
             furnishing = lent.furnishing
@@ -102,8 +120,7 @@ class SandboxCommands:
             mounts = (
                 *laid,
                 tree,
-                Mount(self.places.agent_git, "/workspace/.git", writable),
-                Mount(self.objects, "/git/objects"),
+                *self._list_git_mounts(writable=writable),
                 *added,
             )
             command = SandboxCommand(
@@ -120,3 +137,7 @@ class SandboxCommands:
             notes += _DROPPED if has_written(tree) else ""
         self.on_command(result.seconds)
         return replace(result, output=f"{notes}{result.output}")
+
+    def _list_git_mounts(self, *, writable: bool) -> tuple[Mount, ...]:
+        own = Mount(self.places.agent_git, "/workspace/.git", writable)
+        return own, Mount(self.objects, "/git/objects")

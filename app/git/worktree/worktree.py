@@ -148,10 +148,13 @@ class GitWorkTree:
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
+        after: str = "",
     ) -> CommandResult:
         """Run a command of Fettle's that reads from package indexes; its files are dropped."""
         self._files.forget()
-        return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
+        return await self._commands.ask(
+            argv, timeout=timeout, kits=kits, max_output=max_output, after=after
+        )
 
     async def converse(
         self, argv: Sequence[str], line: bytes, *, timeout: float, kits: Sequence[Kit] = ()
@@ -176,6 +179,10 @@ class GitWorkTree:
         async with self._index:
             if self._files.taken:
                 return self._files.taken
+            if self._files.at in (self._base, self._known):  # both are kept already
+                tree = await self._mirror.tree_of(self._files.at)
+                self._files.note_taken(tree)
+                return tree
             tree = await self._inside.snapshot(self._known, self._base)
             if tree != self._known:
                 await self._import(tree)
@@ -190,7 +197,7 @@ class GitWorkTree:
         """
         async with self._index:
             known = self._files
-            if known.at == tree and known.scrubbed >= pristine:
+            if tree in (known.at, known.taken) and known.scrubbed >= pristine:
                 return
             known.forget()
             await self._inside.restore(tree, pristine=pristine)

@@ -70,6 +70,7 @@ class Committed:
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
+        after: str = "",
     ) -> CommandResult:
         """Refuse."""
         _refuse()

@@ -33,9 +33,26 @@ async def test_files_are_put_back_and_taken_once(counted):
     await tree.restore(counted.base, pristine=True)
     assert counted.sandbox.started == started, "they were checked out a moment ago"
 
+    assert await tree.snapshot() == await counted.mirror.tree_of(counted.base)
+    assert counted.sandbox.started == started
+
+    await tree.write("src/a.py", b"2\n")
     taken = await tree.snapshot()
     assert await tree.snapshot() == taken
-    assert counted.sandbox.started == started + 1
+    await tree.restore(taken)
+    assert counted.sandbox.started == started + 1, "they are what was taken a moment ago"
+    assert await tree.read("src/a.py") == b"2\n"
+
+
+async def test_what_was_put_back_after_it_was_taken_is_not_taken_again(counted):
+    tree = await counted.open()
+    await tree.write("src/a.py", b"2\n")
+    taken = await tree.snapshot()
+    await tree.restore(counted.base)
+    await tree.restore(taken)
+    started = counted.sandbox.started
+    assert await tree.snapshot() == taken
+    assert counted.sandbox.started == started
 
 
 @pytest.mark.parametrize("by_command", [True, False])

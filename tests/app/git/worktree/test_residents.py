@@ -114,3 +114,67 @@ async def test_where_none_can_stay_nothing_is_started(estate):
     assert lender.lent == 0
     refused = await estate.open(lend=Lender(refuses=True))
     assert await refused.converse(ECHO, b"one", timeout=20) is None
+
+
+def ask(tree, script, **more):
+    return tree.ask(["bash", "-c", script], **{"timeout": 20, "after": "tool", **more})
+
+
+async def test_scripts_of_one_name_share_a_home_and_see_the_files(estate):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+
+    first = await ask(tree, "mkdir -p ~/x && echo cached >~/x/y; ls -A; exit 3")
+    await tree.write("src/new.py", b"N = 1\n")
+    second = await ask(tree, "cat ~/x/y src/new.py; echo two >src/two.py; echo complaint >&2")
+    other = await ask(tree, "cat ~/x/y", after="another")
+    alone = await ask(tree, "cat ~/x/y", after="")
+
+    assert (first.exit_code, first.output) == (3, ".git\n.gitignore\nREADME.md\nsrc\n")
+    assert (second.exit_code, second.output) == (0, "cached\nN = 1\ncomplaint\n")
+    assert (other.exit_code, alone.exit_code, lender.lent) == (1, 1, 3)
+    assert await tree.read("src/two.py") == b"two\n"
+    assert "src/two.py" in await tree.list_changed_paths(estate.base, await tree.snapshot())
+    await tree.close()
+    assert lender.open == 0
+
+
+async def test_what_a_script_writes_is_kept_within_the_bound(estate):
+    tree = await estate.open(lend=Lender())
+    said = await ask(tree, "yes | head -c 3000000; echo end", max_output=1000)
+    assert 1000 < len(said.output) < 1200
+    assert said.output.startswith("y\n")
+    assert said.output.endswith("end\n")
+    await tree.close()
+
+
+@pytest.mark.parametrize("ends", ["kill -9 $$", "kill -9 -1; kill -9 $$"])
+async def test_a_script_that_is_killed_is_told_so_and_not_run_again(estate, ends):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+    said = await ask(tree, f"echo once >>src/ran; {ends}")
+    assert (said.why, said.exit_code, lender.lent) == ("killed", 137, 1)
+    assert await tree.read("src/ran") == b"once\n"
+    assert (await ask(tree, "echo well")).output == "well\n"
+    await tree.close()
+
+
+async def test_a_script_whose_time_is_up_is_not_run_again(estate):
+    lender = Lender()
+    tree = await estate.open(lend=lender)
+    said = await ask(tree, "sleep 600", timeout=0.5)
+    assert (said.why, said.exit_code, lender.lent, lender.open) == ("timeout", 124, 1, 0)
+    assert (await ask(tree, "echo well")).output == "well\n"
+    await tree.close()
+
+
+async def test_the_reader_hears_what_is_missing_or_was_refused(estate):
+    class Noting(Lender):
+        @asynccontextmanager
+        async def __call__(self, argv, kits):
+            yield Lent(note="[corp.example was refused]\n")
+
+    tree = await estate.open(lend=Noting())
+    said = await ask(tree, "echo well")
+    assert said.output == "[corp.example was refused]\nwell\n"
+    await tree.close()

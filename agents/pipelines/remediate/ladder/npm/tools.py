@@ -5,12 +5,13 @@ The copy has no settings, no scripts and no hooks of the repository, so none is 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import posixpath
 import secrets
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,6 +98,11 @@ class NpmTool:
         script = _MAKE.format(package=self.package or self.program, **about)
         made = hashlib.sha256(script.encode()).hexdigest()[:16]
         return (Kit(name=f"{self.program}-{self.release}-{made}", script=script),)
+
+    @property
+    def after(self) -> str:
+        """Return after which commands it may run: pnpm makes a store first, which takes a while."""
+        return self.program if self.program == "pnpm" else ""
 
     def script(self, body: str) -> str:
         """Return a script for bash that has the tool and then runs the body."""
@@ -214,6 +220,13 @@ async def call(
     return result.output
 
 
+async def run_both(one: Awaitable[object], other: Awaitable[object]) -> None:
+    """Wait for two proofs that run at the same time; raise what the first of them raised."""
+    for ended in await asyncio.gather(one, other, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended
+
+
 async def attempt(
     tree: WorkTree, body: str, *, seconds: float, tool: NpmTool = NPM, staged: Staged | None = None
 ) -> CommandResult:
@@ -226,7 +239,9 @@ async def attempt(
         body = _STAGED.format(folder=folder, directory=within, body=body)
     argv = ["bash", "-c", tool.script(body)]
     try:
-        result = await tree.ask(argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT)
+        result = await tree.ask(
+            argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT, after=tool.after
+        )
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
     if result.exit_code == UNPROVIDED:

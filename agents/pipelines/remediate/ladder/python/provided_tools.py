@@ -42,6 +42,8 @@ _NO_TOOL = (
 )
 _NO_WAY = "{program} needs the package indexes, and no way leads to them: {error}"
 _LIMIT = 200_000
+_BUILD_NOTHING = ("pip", "uv")
+"""Those that are told so wherever they are run: what they leave at home is theirs alone."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,13 @@ async def _attempt(
     parts = [tool.script(body) for tool, body in scripts]
     whole = "".join(f"(\n{part}\n) || exit $?\n" for part in parts[:-1]) + parts[-1]
     kits = list(dict.fromkeys(tool.kit for tool, _ in scripts))
+    needed = {need for kit in kits for need in kit.needs}
+    kits = [kit for kit in kits if kit not in needed]
     program = scripts[0][0].program
+    after = program if all(tool.program in _BUILD_NOTHING for tool, _ in scripts) else ""
     try:
         result = await tree.ask(
-            ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT
+            ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT, after=after
         )
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=program, error=error)) from error

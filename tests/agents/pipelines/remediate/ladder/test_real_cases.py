@@ -7,10 +7,19 @@ import tomllib
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Target, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.python import pipenv
+from agents.pipelines.remediate.ladder import (
+    Fix,
+    Level,
+    Locked,
+    Stuck,
+    Target,
+    climb,
+    ecosystem_of,
+)
+from agents.pipelines.remediate.ladder.python import index, pipenv
 from agents.pipelines.remediate.ladder.python.poetry import Poetry
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, call
+from agents.pipelines.remediate.ladder.python.uv import Uv
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 XMLATTR = "import jinja2; t = jinja2.Template(\"{{ {'x>y': '1'}|xmlattr }}\"); print(t.render())"
@@ -342,3 +351,20 @@ async def test_hashes_of_a_pin_come_from_the_index(real):
     assert isinstance(fix, Fix), fix
     text = (real.folder / "requirements.txt").read_text()
     assert re.fullmatch(r"sqlparse==0\.5\.0( \\\n    --hash=sha256:[0-9a-f]{64}){2}\n", text), text
+
+
+async def test_nothing_of_the_repository_is_loaded_by_what_asks_the_index(real):
+    trap = f"open({str(real.folder.parent / 'pwned')!r}, 'w')\n"
+    names = ("json.py", "random.py", "ssl.py", "pip/__init__.py", "sitecustomize.py")
+    await call(real, BASE, "true", seconds=300)  # which is made elsewhere, not among its files
+    real.lay(dict.fromkeys(names, trap))
+
+    offered = await index.ask_offer(real, "sqlparse", 60)
+    assert "0.5.0" in offered.versions
+    assert offered.yanked is not None
+    assert await index.objection(real, "sqlparse", "0.5.0", 60) == ""
+    settings = '[project]\nname = "shop"\n[[tool.uv.index]]\nurl = "https://corp.example/simple"\n'
+    real.lay({"pyproject.toml": settings, "uv.lock": "version = 1\n"})
+    assert await Uv("").find_other_index(real, Locked(entries=()), "sqlparse") == "corp.example"
+
+    assert not (real.folder.parent / "pwned").exists()
