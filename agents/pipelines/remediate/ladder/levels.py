@@ -8,9 +8,11 @@ from datetime import timedelta
 
 from agents.pipelines.remediate.ladder.climb_context import ClimbContext
 from agents.pipelines.remediate.ladder.parents import find_parents_to_move, list_ancestors
+from agents.pipelines.remediate.ladder.ranges import NPM, PYPI
 from agents.pipelines.remediate.ladder.values import Level, Stuck
 from agents.requests import Overruled
 
+_PINNED = "`{own.file}` pins {own.name} to {pinned}, which is vulnerable itself."
 _NOT_OWN = "The repository does not ask for {name} itself; other packages do."
 _UNLOCKED = "There is no lock file: the requirement itself decides."
 _NO_OVERRIDES = "The policy does not permit entries that overrule what other packages ask for."
@@ -34,6 +36,7 @@ async def float_lock(context: ClimbContext) -> LevelResult:
     """Level 0: move the lock file within every requirement."""
     if not context.ecosystem.locks:
         raise Stuck(_UNLOCKED)
+    _require_unpinned(context)
     await context.move(context.pins)
     return LevelResult(
         frozenset(context.pins), "Moved the lock file alone; no requirement changed."
@@ -80,6 +83,24 @@ async def override(context: ClimbContext) -> LevelResult:
     return LevelResult(
         frozenset(context.pins), f"Added an override, to be looked at by {until}.", made
     )
+
+
+def _require_unpinned(context: ClimbContext) -> None:
+    """Raise Stuck where the repository pins a release that has to go: no resolver moves that.
+
+    A version alone is a pin where Python's packages or npm's are asked for, and not for all others.
+    """
+    stated = context.before.find_requirements(context.name)
+    if any(own.overrules for own in stated):
+        return
+    olds, alone = (
+        {target.old for target in context.targets},
+        context.ecosystem.scheme in (NPM, PYPI),
+    )
+    for own in stated:
+        pinned = own.spec.strip().lstrip("=").strip()
+        if pinned in olds and (alone or own.spec.lstrip().startswith("=")):
+            raise Stuck(_PINNED.format(own=own, pinned=pinned))
 
 
 async def _own(context: ClimbContext, *, widen: bool) -> LevelResult:

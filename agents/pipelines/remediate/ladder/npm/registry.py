@@ -44,9 +44,9 @@ _NEEDING = ("dependencies", "optionalDependencies", "peerDependencies")
 _NEEDS = (
     "Object.fromEntries([JSON.parse(t)].flat().map(e=>[e.version,["
     "e.dependencies,e.optionalDependencies,e.peerDependencies"
-    "].map(d=>(d||{{}})[{name}]).filter(s=>typeof s=='string').join(' ')]))"
+    "].map(d=>(d||{{}})[{name}])]))"
 )
-"""What each version asks of one other package."""
+"""What each version asks of one other package, in each of these sections."""
 
 _CONFIGURED = """\
 left={named}
@@ -91,6 +91,7 @@ class Registry:
     _versions: dict[str, dict[str, bool]] = field(default_factory=dict)
     _entries: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict)
     _hashes: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _needs: dict[tuple[str, str], Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that there are. Raises Stuck when it does not say."""
@@ -107,20 +108,34 @@ class Registry:
         self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
         self._hashes |= {(name, str(row[0])): row[2] for row in rows if len(row) > 2}
 
-    async def read_needs(self, tree: WorkTree, package: str, other: str) -> Mapping[str, str]:
+    async def read_needs(
+        self, tree: WorkTree, package: str, other: str, *, peers: bool = True
+    ) -> Mapping[str, str]:
         """Return for each release of a package which versions of the other one it asks for.
 
-        Releases that do not ask for it are left out. Raises Stuck.
+        Releases that do not ask for it are left out. Without `peers`, what they want beside them
+        does not count. Raises Stuck.
         """
         name = npm_name(package)
+        if (name, other) not in self._needs:
+            await self._learn_needs(tree, name, npm_name(other))
+        sections = slice(None if peers else -1)
+        needs = self._needs[name, other].items()
+        joined = {version: " ".join(filter(None, asked[sections])) for version, asked in needs}
+        return {version: asked for version, asked in joined.items() if asked}
+
+    async def _learn_needs(self, tree: WorkTree, name: str, other: str) -> None:
         view = ("view", "--json", "--", f"{name}@>=0.0.0-0", *_ASKED, *_NEEDING)
-        needs = _NEEDS.format(name=json.dumps(npm_name(other)))
-        command = NpmCommand(view, tell=f"[{_ROWS},{needs}]")
-        output = await self._run(tree, command)
+        needs = _NEEDS.format(name=json.dumps(other))
+        output = await self._run(tree, NpmCommand(view, tell=f"[{_ROWS},{needs}]"))
         told = _find_marked(output)
         rows, asked = told if isinstance(told, list) and len(told) == 2 else (None, None)
         self._learn_versions(name, rows, output)
-        return {version: str(spec) for version, spec in table(asked).items() if spec}
+        self._needs[name, other] = {
+            version: [each if isinstance(each, str) else "" for each in specs]
+            for version, specs in table(asked).items()
+            if isinstance(specs, list)
+        }
 
     async def find_unconfigured(self, tree: WorkTree, scope: str, named: Collection[str]) -> str:
         """Return one of these hosts that npm is not configured for in a scope; empty: none."""
@@ -212,9 +227,13 @@ class Registry:
         Returns notes on what was not fetched.
         """
         proof = MovedPackages.from_locks(before, after)
-        if proof.files:
-            await self._run(tree, NpmCommand(FETCH), staged=Staged(files=proof.files))
+        await self.fetch(tree, proof)
         return proof.notes
+
+    async def fetch(self, tree: WorkTree, moved: MovedPackages) -> None:
+        """Have npm fetch these and compare their hashes. Raises Stuck on other contents."""
+        if moved.files:
+            await self._run(tree, NpmCommand(FETCH), staged=Staged(files=moved.files))
 
     async def _run(self, tree: WorkTree, command: NpmCommand, staged: Staged | None = None) -> str:
         return (await run_npm(tree, command, seconds=self.seconds, staged=staged)).output

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, resolve_inside
-from agents.pipelines.remediate.ladder.locked import Locked
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import (
     Table,
@@ -28,14 +29,13 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
     require_new,
 )
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
-from agents.pipelines.remediate.ladder.npm.registry import FETCH, MovedPackages, NpmIndex, Registry
+from agents.pipelines.remediate.ladder.npm.registry import MovedPackages, NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import (
-    NpmCommand,
     NpmTool,
     Staged,
     call,
     harmless,
-    in_one_process,
+    run_both,
     to_json,
 )
 from agents.pipelines.remediate.ladder.pnpm import lock as locks
@@ -55,21 +55,19 @@ _NAMES = {_LOCK, _WORKSPACE, "package.json"}
 _RELOCK = """\
 pnpm() {{ command pnpm "$@" --lockfile-only --ignore-scripts --ignore-pnpmfile {options}; }}
 {free}
-cp -- {file} {file}.clean && mv -f -- {pinned} {file} || exit 98
-pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
-mv -f -- {file}.clean {file} || exit 98
+{first}
 pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
 cp -- pnpm-lock.yaml "$tree"/{lock}
 """
+_FIRST = """\
+cp -- {file} {file}.clean && mv -f -- {pinned} {file} || exit 98
+pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
+mv -f -- {file}.clean {file} || exit 98
+"""
 _FREE = "pnpm update -r --no-save {names} >&2 || exit 1"
 _PLACE = ("pnpm", "overrides")
-_MOVED = ".fettle-moved"
-_FETCH = """\
-mv -- "$work/tree/{folder}" "$work/moved" || exit 98
-( cd -- "$work/moved" || exit 98
-{fetch}
-) || exit $?
-"""
+_MOST_ABOVE = 3
+_HELD = "{above.name} {above.version} asks for {name} {asked}, which no newer release is."
 _FROZEN = "pnpm install --frozen-lockfile --lockfile-only --ignore-scripts --ignore-pnpmfile {}"
 
 
@@ -142,18 +140,55 @@ class Pnpm(NpmIndex):
 
         pnpm takes no version for a package that others need. So overrides say it while it resolves
         once, and then it resolves again without: what nobody admits goes back to where it was.
+        Where the repository alone asks for it, and for that release alone, once is enough.
         """
         locked = await self.read(tree)
         moving = self._aim.plan_moves(locked, pins)
+        await self._require_movable(tree, locked, moving, {*pins, *free})
         await self._registry.require_same(tree, [locked.by_key[key] for key in moving])
         old = await read_text(tree, self._lock, LOCK_LIMIT)
         for names in ((), free) if free else ((),):
             await tree.write(self._lock, old.encode())
-            await self._resolve(tree, _pins(locked, moving), names)
+            held = {} if _is_pinned(locked, moving) else _pins(locked, moving)
+            await self._resolve(tree, held, names)
             new = await read_text(tree, self._lock, LOCK_LIMIT)
             await tree.write(self._lock, locks.remove_new_tarballs(old, new).encode())
             if not self._aim.has_unmoved(await self.read(tree)):
                 return
+
+    async def _require_movable(
+        self,
+        tree: WorkTree,
+        locked: Locked,
+        moving: Mapping[str, tuple[str, str]],
+        loose: Collection[str],
+    ) -> None:
+        """Raise Stuck where a package that stays where it is asks for a copy as it is, as by a pin.
+
+        pnpm would come to nothing else, but takes longer. With overrides, or where many ask for
+        it, it is for pnpm to say.
+        """
+        own = table((await read_json(tree, self._root)).get("pnpm"))
+        if own.get("overrides") or (await self._read_workspace(tree)).get("overrides"):
+            return
+        for entry in (locked.by_key[key] for key in moving):
+            above = [locked.by_key[key] for key in locked.needed_by_of(entry)]
+            staying = [each for each in above if not each.own and each.name not in loose]
+            if self._aim.find_target(entry) and len(staying) <= _MOST_ABOVE:
+                for each in staying:
+                    await self._require_admitting(tree, locked, each, entry)
+
+    async def _require_admitting(
+        self, tree: WorkTree, locked: Locked, above: Entry, entry: Entry
+    ) -> None:
+        if await self.find_other_index(tree, locked, above.name):
+            return
+        needs = await self._registry.read_needs(tree, above.name, entry.name, peers=False)
+        asked = needs.get(above.version, "")
+        offered = await self._registry.available(tree, entry.name)
+        newer = [version for version in offered if NPM.newer(version, entry.version)]
+        if specs.is_range(asked) and not any(specs.admits(asked, version) for version in newer):
+            raise Stuck(_HELD.format(above=above, name=entry.name, asked=asked))
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
@@ -216,15 +251,10 @@ class Pnpm(NpmIndex):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
-        options = shlex.join(await self._options(tree))
+        script = _FROZEN.format(shlex.join(await self._options(tree)))
+        staged = Staged(self._directory, await self._files(tree))
         moved = MovedPackages.from_locks(before, after)
-        fetch = _FETCH.format(folder=_MOVED, fetch=in_one_process(NpmCommand(FETCH)))
-        files = {
-            **await self._files(tree),
-            **{f"{_MOVED}/{path}": data for path, data in moved.files.items()},
-        }
-        script = (fetch if moved.files else "") + _FROZEN.format(options)
-        await self._call(tree, script, Staged(self._directory, files))
+        await run_both(self._registry.fetch(tree, moved), self._call(tree, script, staged))
         ran = "pnpm install --frozen-lockfile --lockfile-only"
         return Accepted(commands=(ran,), fetched=moved.fetched, notes=tuple(moved.notes))
 
@@ -239,8 +269,7 @@ class Pnpm(NpmIndex):
         script = _RELOCK.format(
             options=shlex.join(await self._options(tree)),
             free=_FREE.format(names=shlex.join(map(npm_name, free))) if free else "",
-            file=posixpath.basename(file),
-            pinned=_PINNED,
+            first=_FIRST.format(file=posixpath.basename(file), pinned=_PINNED) if pins else "",
             lock=shlex.quote(self._lock),
         )
         await self._call(tree, script, Staged(self._directory, {**files, pinned: to_json(said)}))
@@ -286,6 +315,15 @@ class Pnpm(NpmIndex):
     async def _call(self, tree: WorkTree, script: str, staged: Staged) -> str:
         tool = NpmTool("pnpm", self._release)
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
+
+
+def _is_pinned(locked: Locked, moving: Mapping[str, tuple[str, str]]) -> bool:
+    """Return whether the repository's own requirements lead to these releases, and nowhere else."""
+    above = (locked.by_key[each] for key in moving for each in locked.needed_by.get(key, ()))
+    stated = [(locked.find_requirements(name), new) for name, new in moving.values()]
+    return all(each.own for each in above) and all(
+        owns and all(own.spec == new and not own.overrules for own in owns) for owns, new in stated
+    )
 
 
 def _pins(locked: Locked, moving: Mapping[str, tuple[str, str]]) -> dict[str, str]:

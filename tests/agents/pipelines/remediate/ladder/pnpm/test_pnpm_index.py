@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Level, Stuck, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
+from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import index
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import has_npm, index_environment
@@ -109,3 +110,70 @@ async def test_what_people_overrule_with_moves_where_it_is_vulnerable(project, w
     assert fix.moves[0].new == ("1.0.1",)
     file = "pnpm-workspace.yaml" if workspace else "package.json"
     assert fix.files == tuple(sorted((file, "pnpm-lock.yaml")))
+
+
+def list_resolved(tree):
+    """Return the scripts that had pnpm resolve, each with whether it did so twice."""
+    scripts = [script for script in tree.ran if "--no-frozen-lockfile" in script]
+    return [script.count("install --no-frozen-lockfile") == 2 for script in scripts]
+
+
+async def test_where_a_parent_pins_it_pnpm_is_not_asked_to_move_it_alone(project):
+    tree = await project({"pins": "^1.0.0"}, {"pins": "1.0.0"})
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.PARENT
+    assert fix.steps[0].why == "pins 1.0.0 asks for evil 1.0.0, which no newer release is."
+    assert [(m.name, m.new) for m in fix.moves] == [("evil", ("1.0.2",)), ("pins", ("1.1.0",))]
+    assert list_resolved(tree) == [True]
+
+
+async def test_a_pin_that_the_repository_overrules_already_is_pnpms_to_judge(project):
+    overruled = {"overrides": {"pins>evil": "^1.0.0", "evil@>=1.0.2": "1.0.1"}}
+    tree = await project({"pins": "1.0.0"}, pnpm={"overrides": {"evil": "1.0.0"}})
+    text = (tree.folder / "package.json").read_text()
+    manifest = {**json.loads(text), "pnpm": overruled}
+    tree.lay({"package.json": json.dumps(manifest, indent=2) + "\n"})
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
+
+
+async def test_what_the_repository_alone_pins_is_resolved_once(project):
+    tree = await project({"evil": "1.0.0"})
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.moves[0].new) == (Level.BUMP, ("1.0.1",))
+    assert fix.steps[0].why == "`package.json` pins evil to 1.0.0, which is vulnerable itself."
+    assert list_resolved(tree) == [False]
+
+
+async def test_what_others_ask_for_as_well_is_resolved_twice(project):
+    tree = await project({"evil": "1.0.0", "old": "1.0.0"})
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.moves[0].new) == (Level.BUMP, ("1.0.1",))
+    assert list_resolved(tree) == [True]
+
+
+async def test_other_contents_are_told_while_pnpm_proves(project, index):
+    tree = await project({"old": "1.0.0"}, {"evil": "1.0.0"})
+    ecosystem = Pnpm("", workspace=False)
+    before = await ecosystem.read(tree)
+    text = (tree.folder / "pnpm-lock.yaml").read_text()
+    [old] = [e.hashes[0] for e in before.by_name["evil"]]
+    forged = text.replace("evil@1.0.0", "evil@1.0.1").replace("evil: 1.0.0", "evil: 1.0.1")
+    tree.lay({"pnpm-lock.yaml": forged})
+    after = await ecosystem.read(tree)
+    assert after.by_name["evil"][0].hashes == (old,)
+
+    with pytest.raises(Stuck, match="EINTEGRITY"):
+        await ecosystem.verify_lock(tree, before, after)
