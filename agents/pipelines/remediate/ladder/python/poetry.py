@@ -49,14 +49,35 @@ _PINS = "fettle-pins"
 _KEPT = ".fettle-pyproject.toml"
 
 _LEAD = 'POETRY_PYPI_MIRROR_URL="${PIP_INDEX_URL:-}"; export POETRY_PYPI_MIRROR_URL; cd '
-_QUIET = "--no-interaction --no-ansi"
+_QUIET = ("--no-interaction", "--no-ansi")
+_IN_ONE_PROCESS = """\
+import json, os, sys
+try:
+    from cleo.io.inputs.argv_input import ArgvInput
+    from poetry.console.application import Application
+    Application().auto_exits(False)
+except Exception:
+    sys.exit(96)
+def run(words):
+    poetry = Application()
+    poetry.auto_exits(False)
+    return poetry.run(ArgvInput(["poetry", *words]))
+kept, update, lock = sys.argv[1:]
+code = run(json.loads(update))
+os.replace(kept, "pyproject.toml")
+sys.exit(code or run(json.loads(lock)))
+"""
 _RELOCK = """\
-poetry update {quiet} --lock {names}
+python -I -c {program} {kept} {update_words} {lock_words}
+code=$?
+test $code = 96 || exit $code
+poetry {update}
 code=$?
 mv -f {kept} pyproject.toml || exit 98
 test $code = 0 || exit $code
-poetry lock {quiet} {keep}
+poetry {lock}
 """
+"""Loading Poetry takes longer than most of what it does: both at once, where it can be told so."""
 _OLD = (
     "`{path}` was written by a release of Poetry before 1.5, which Fettle does not run. Lock again "
     "with a newer Poetry, then ask again."
@@ -120,15 +141,17 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         plain = _without_plugins(text, self._manifest)
         await tree.write(self._kept, plain.encode())
         await tree.write(self._manifest, _with_pins(plain, self._manifest, pins).encode())
-        await self._call(
-            tree,
-            _RELOCK.format(
-                quiet=_QUIET,
-                names=shlex.join([*pins, *free]),
-                kept=_KEPT,
-                keep="--no-update" if self._release.startswith("1.") else "",
-            ),
+        update = ["update", *_QUIET, "--lock", *pins, *free]
+        lock = ["lock", *_QUIET, *(["--no-update"] if self._release.startswith("1.") else [])]
+        script = _RELOCK.format(
+            program=shlex.quote(_IN_ONE_PROCESS),
+            kept=_KEPT,
+            update_words=shlex.quote(json.dumps(update)),
+            lock_words=shlex.quote(json.dumps(lock)),
+            update=shlex.join(update),
+            lock=shlex.join(lock),
         )
+        await self._call(tree, script)
         if plain != text:
             await tree.write(self._manifest, text.encode())
 
@@ -145,7 +168,7 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         plain = _without_plugins(text, self._manifest)
         if plain != text:
             await tree.write(self._manifest, plain.encode())
-        check = self._prepare(f"poetry check {_QUIET} --lock >/dev/null")
+        check = self._prepare(f"poetry check {shlex.join(_QUIET)} --lock >/dev/null")
         proved = await index.prove(tree, before, after, self._seconds, check)
         if plain != text:
             await tree.write(self._manifest, text.encode())
