@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import secrets
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -58,12 +59,30 @@ pnpm() {{ command pnpm "$@" --lockfile-only --ignore-scripts --ignore-pnpmfile {
 {first}
 pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
 cp -- pnpm-lock.yaml "$tree"/{lock}
+wait
+test -e "$work/{accepted}" && cmp -s pnpm-lock.yaml "$work/guess/pnpm-lock.yaml" && echo {accepted}
+true
 """
 _FIRST = """\
+cp -- pnpm-lock.yaml "$work/before"
 cp -- {file} {file}.clean && mv -f -- {pinned} {file} || exit 98
 pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
 mv -f -- {file}.clean {file} || exit 98
+{guess}
 """
+_GUESS = """\
+cp -R -- . "$work/guess"
+awk '
+  NR == FNR {{ if (/^ +specifier: /) asked[n++] = $0; next }}
+  /^ +specifier: / {{ if ((m + 0) in asked) $0 = asked[m + 0]; m++ }}
+  /^overrides:/ {{ skip = 1 }}
+  !skip
+  /^$/ {{ skip = 0 }}
+' "$work/before" pnpm-lock.yaml >"$work/guess/pnpm-lock.yaml"
+( cd -- "$work/guess" && pnpm install --frozen-lockfile && touch "$work/{accepted}" ) \\
+  >/dev/null 2>&1 &
+"""
+"""Has pnpm check, while it resolves the second time, what that will most probably come to."""
 _FREE = "pnpm update -r --no-save {names} >&2 || exit 1"
 _PLACE = ("pnpm", "overrides")
 _MOST_ABOVE = 3
@@ -101,6 +120,8 @@ class Pnpm(NpmIndex):
         self._members: tuple[str, ...] = (self._root,)
         self._release = ""
         self._aim = Aim()
+        self._accepted: tuple[Staged, str] | None = None
+        """What pnpm has accepted frozen, if that is what it locked last."""
 
     @property
     def files(self) -> frozenset[str]:
@@ -150,9 +171,11 @@ class Pnpm(NpmIndex):
         for names in ((), free) if free else ((),):
             await tree.write(self._lock, old.encode())
             held = {} if _is_pinned(locked, moving) else _pins(locked, moving)
-            await self._resolve(tree, held, names)
+            accepted = await self._resolve(tree, held, names)
             new = await read_text(tree, self._lock, LOCK_LIMIT)
-            await tree.write(self._lock, locks.remove_new_tarballs(old, new).encode())
+            kept = locks.remove_new_tarballs(old, new)
+            await tree.write(self._lock, kept.encode())
+            self._accepted = await self._stage(tree) if accepted and kept == new else None
             if not self._aim.has_unmoved(await self.read(tree)):
                 return
 
@@ -251,28 +274,43 @@ class Pnpm(NpmIndex):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
-        script = _FROZEN.format(shlex.join(await self._options(tree)))
-        staged = Staged(self._directory, await self._files(tree))
         moved = MovedPackages.from_locks(before, after)
-        await run_both(self._registry.fetch(tree, moved), self._call(tree, script, staged))
+        await run_both(self._registry.fetch(tree, moved), self._check_frozen(tree))
         ran = "pnpm install --frozen-lockfile --lockfile-only"
         return Accepted(commands=(ran,), fetched=moved.fetched, notes=tuple(moved.notes))
 
-    async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> None:
+    async def _check_frozen(self, tree: WorkTree) -> None:
+        """Have pnpm check the lock file against the manifests, unless it has checked just these."""
+        staged, options = await self._stage(tree)
+        if (staged, options) != self._accepted:
+            await self._call(tree, _FROZEN.format(options), staged)
+
+    async def _stage(self, tree: WorkTree) -> tuple[Staged, str]:
+        """Return all that decides what pnpm says of the files: themselves, and options."""
+        files = await self._files(tree)
+        return Staged(self._directory, files), shlex.join(await self._options(tree))
+
+    async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> bool:
+        """Have pnpm lock with these pins, then without; return whether it accepts that as it is."""
         in_workspace = await self._overrides_in_workspace(tree)
         file = self._workspace if in_workspace else self._root
-        files = await self._files(tree)
-        said = parse_json(files[file].decode(), file)
+        staged, options = await self._stage(tree)
+        said = parse_json(staged.files[file].decode(), file)
         holder = said if in_workspace else said.setdefault("pnpm", {})
-        holder["overrides"] = {**table(holder.get("overrides")), **pins}
+        own, accepted = table(holder.get("overrides")), f"accepted-{secrets.token_hex(8)}"
+        holder["overrides"] = {**own, **pins}
         pinned = posixpath.join(self._directory, _PINNED)
+        guess = "" if own else _GUESS.format(accepted=accepted)
+        first = _FIRST.format(file=posixpath.basename(file), pinned=_PINNED, guess=guess)
         script = _RELOCK.format(
-            options=shlex.join(await self._options(tree)),
+            options=options,
             free=_FREE.format(names=shlex.join(map(npm_name, free))) if free else "",
-            first=_FIRST.format(file=posixpath.basename(file), pinned=_PINNED) if pins else "",
+            first=first if pins else "",
             lock=shlex.quote(self._lock),
+            accepted=accepted,
         )
-        await self._call(tree, script, Staged(self._directory, {**files, pinned: to_json(said)}))
+        files = {**staged.files, pinned: to_json(said)}
+        return accepted in await self._call(tree, script, Staged(self._directory, files))
 
     async def _files(self, tree: WorkTree) -> dict[str, bytes]:
         """Return what pnpm may see: JSON is YAML as well."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, Level, Stuck, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Target, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
@@ -152,6 +152,31 @@ async def test_what_the_repository_alone_pins_is_resolved_once(project):
     assert (fix.level, fix.moves[0].new) == (Level.BUMP, ("1.0.1",))
     assert fix.steps[0].why == "`package.json` pins evil to 1.0.0, which is vulnerable itself."
     assert list_resolved(tree) == [False]
+
+
+def list_checked(tree):
+    """Return the scripts that had pnpm check the lock file after it was locked."""
+    return [script for script in tree.ran if "--no-frozen" not in script and "--frozen" in script]
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_pnpm_accepted_while_it_locked_is_checked_again_where_it_changed(project, later):
+    tree = await project({"old": "^1.0.0"}, {"evil": "1.0.0"})
+    ecosystem = Pnpm("", workspace=False)
+    before = await ecosystem.read(tree)
+    ecosystem.aim([Target(name="evil", old="1.0.0", new="1.0.1")])
+    await ecosystem.relock(tree, {"evil": "1.0.1"})
+    after = await ecosystem.read(tree)
+    assert [entry.version for entry in after.by_name["evil"]] == ["1.0.1"]
+    assert list_checked(tree) == []
+    if later:
+        tree.lay({"package.json": json.dumps({"name": "shop", "dependencies": {"new": "1.0.0"}})})
+        with pytest.raises(Stuck, match="frozen-lockfile"):
+            await ecosystem.verify_lock(tree, before, after)
+    else:
+        accepted = await ecosystem.verify_lock(tree, before, after)
+        assert accepted.commands == ("pnpm install --frozen-lockfile --lockfile-only",)
+    assert len(list_checked(tree)) == later
 
 
 async def test_what_others_ask_for_as_well_is_resolved_twice(project):
