@@ -33,9 +33,10 @@ set -u
 tool="$KITS/{kit}"
 test -e "$tool/ready" || {instead}
 PATH="$tool/bin:$PATH"
-export PATH
+export PATH UV_SYSTEM_PYTHON=1 UV_PROJECT_ENVIRONMENT=/nonexistent/environment
 {body}
 """
+"""uv would ask a `.venv` that the repository brings along for its Python, and so run it."""
 _NO_TOOL = (
     "The sandbox could not be given {program}, which the lock file needs: {said} Install a Python "
     "that makes virtual environments (`python3 -m venv`), or put {program} into FETTLE_TOOLCHAINS."

@@ -368,3 +368,22 @@ async def test_nothing_of_the_repository_is_loaded_by_what_asks_the_index(real):
     assert await Uv("").find_other_index(real, Locked(entries=()), "sqlparse") == "corp.example"
 
     assert not (real.folder.parent / "pwned").exists()
+
+
+async def test_an_environment_that_the_repository_brings_along_is_not_run(real):
+    uv = Tool("uv", ("uv>=0.9",))
+    await call(real, uv, "true", seconds=300)
+    trap = f'#!/bin/sh\ntouch {real.folder.parent}/pwned\nexec /usr/bin/python3 "$@"\n'
+    programs = (".venv/bin/python", ".venv/bin/python3")
+    real.lay({
+        **dict.fromkeys(programs, trap),
+        ".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11\n",
+        "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\nrequires-python = ">=3.9"\n',
+    })  # fmt: skip
+    for program in programs:
+        (real.folder / program).chmod(0o755)
+
+    await call(real, uv, "uv lock --no-build", seconds=60)
+    assert await index.hashes(real, "sqlparse", "0.5.0", 60)
+
+    assert not (real.folder.parent / "pwned").exists()
