@@ -82,9 +82,9 @@ class Residents:
         else:
             if said is None:
                 return None
-            code, _, output = said.partition(b" ")
-            ended = ProcessExit(int(code) if code.isdigit() else -signal.SIGKILL, "exit")
-            kept.feed(base64.b64decode(output))
+            code, output = _read_answer(said)
+            ended = ProcessExit(code, "exit")
+            kept.feed(output)
         text = f"{resident.note}{kept.text()}"
         return build_result(ended, text, time.monotonic() - began)
 
@@ -110,6 +110,15 @@ class Residents:
             resident = self._running[key] = _Resident(self.sandbox, argv, files)
             resident.task = asyncio.create_task(resident.serve(self.lend(about, kits)))
         return resident
+
+
+def _read_answer(said: bytes) -> tuple[int, bytes]:
+    """Return exit code and output of a script; those of a killed one for what is no answer."""
+    code, _, output = said.partition(b" ")
+    try:
+        return int(code), base64.b64decode(output, validate=True)
+    except ValueError:
+        return -signal.SIGKILL, b""
 
 
 @dataclass

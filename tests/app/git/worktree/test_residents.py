@@ -1,6 +1,7 @@
 """Programs of Fettle's that stay in the sandbox between questions: what they see, how they end."""
 
 import asyncio
+import shlex
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -156,6 +157,16 @@ async def test_a_script_that_is_killed_is_told_so_and_not_run_again(estate, ends
     assert (said.why, said.exit_code, lender.lent) == ("killed", 137, 1)
     assert await tree.read("src/ran") == b"once\n"
     assert (await ask(tree, "echo well")).output == "well\n"
+    await tree.close()
+
+
+@pytest.mark.parametrize("forged", ["0 @", "0 eA", "x eHh4", "9" * 5000, "eHh4"])
+async def test_what_is_no_answer_of_the_shell_is_no_success(estate, forged):
+    tree = await estate.open(lend=Lender())
+    find = 'at=$PPID; for _ in 1 2 3; do echo "$0" >/proc/$at/fd/1; '
+    find += "at=$(cut -d' ' -f4 /proc/$at/stat); done 2>/dev/null; sleep 60"
+    said = await ask(tree, f'set -- {forged}; exec bash -c {shlex.quote(find)} "$*"')
+    assert (said.why, said.exit_code, said.output) == ("killed", 137, "")
     await tree.close()
 
 
