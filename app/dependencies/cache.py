@@ -24,6 +24,9 @@ _UNLOCKED_SECONDS = 7 * 86_400.0  # without a lock file, newer versions are look
 _IN_USE_SECONDS = 6 * 3600.0  # a run touches its entry at every command: younger is in use
 _OWN_SECONDS = 30 * 86_400.0  # a run drops its own when it ends: this is of one that was lost
 _MANIFEST = "manifest.json"
+IN_USE: set[Path] = set()
+"""Folders of additions that commands of this process still use, beside which others begin."""
+
 _BUILDING, _ADDING, _GONE = "new-", "adding-", "gone-"
 
 log = structlog.get_logger()
@@ -95,7 +98,8 @@ class Store:
         folder = self._root / name
         make_passable(folder)
         for left in folder.glob(f"{_ADDING}*-{owner}"):
-            _drop(left)
+            if left not in IN_USE:
+                _drop(left)
         return self._make_folder(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
 
     def _make_folder(self, made: Path) -> Path:
