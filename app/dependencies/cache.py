@@ -24,9 +24,6 @@ _UNLOCKED_SECONDS = 7 * 86_400.0  # without a lock file, newer versions are look
 _IN_USE_SECONDS = 6 * 3600.0  # a run touches its entry at every command: younger is in use
 _OWN_SECONDS = 30 * 86_400.0  # a run drops its own when it ends: this is of one that was lost
 _MANIFEST = "manifest.json"
-IN_USE: set[Path] = set()
-"""Folders of additions that commands of this process still use, beside which others begin."""
-
 _BUILDING, _ADDING, _GONE = "new-", "adding-", "gone-"
 
 log = structlog.get_logger()
@@ -56,6 +53,7 @@ class Store:
         self._root = root
         self._group = group
         self._budget = budget
+        self._lent: set[Path] = set()
 
     @asynccontextmanager
     async def lock(self, name: str, *, timeout: float) -> AsyncIterator[Path]:
@@ -98,9 +96,20 @@ class Store:
         folder = self._root / name
         make_passable(folder)
         for left in folder.glob(f"{_ADDING}*-{owner}"):
-            if left not in IN_USE:
+            if left not in self._lent:
                 _drop(left)
         return self._make_folder(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
+
+    @asynccontextmanager
+    async def lend_folder(self, name: str, owner: str) -> AsyncIterator[Path]:
+        """Lend a new folder to a command, beside which the owner's other commands begin and end."""
+        folder = self.make_addition_folder(name, owner)
+        self._lent.add(folder)
+        try:
+            yield folder
+        finally:
+            self._lent.discard(folder)
+            await asyncio.to_thread(remove_tree, folder)
 
     def _make_folder(self, made: Path) -> Path:
         made.mkdir()

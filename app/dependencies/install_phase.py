@@ -27,7 +27,7 @@ from agents.policy import Policy, Setup
 from agents.ports import Kit, RunImage, SetupResult
 from agents.text import printable
 from app.dependencies.add_package import Adder, Copy
-from app.dependencies.cache import IN_USE, Entry, Store
+from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
 from app.dependencies.images import NO_LONGER, NOT_ALLOWED, Images
 from app.dependencies.install import Builder, Origins, checkout_of
@@ -189,17 +189,13 @@ class RunSetUp:
         if self._all.sandbox.level != "full":
             raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
         chosen = await self._choose(base)
-        folder = self._all.store.make_addition_folder(self._name, self._owner)
-        IN_USE.add(folder)
-        try:
-            lent = self._all.kits.lend(
+        async with (
+            self._all.store.lend_folder(self._name, self._owner) as folder,
+            self._all.kits.lend(
                 folder / "tmp", argv, kits, owner=sandbox.owner, toolchains=chosen
-            )
-            async with lent as loan:
-                yield loan
-        finally:
-            IN_USE.discard(folder)
-            await asyncio.to_thread(remove_tree, folder)
+            ) as loan,
+        ):
+            yield loan
 
     async def take_up(self, addition: RunAddition, command: str) -> None:
         """Let later commands see the addition."""

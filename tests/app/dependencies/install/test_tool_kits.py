@@ -37,6 +37,19 @@ async def test_a_kit_is_made_once_and_lent_with_what_it_needs(ground, served):
     assert len(kits(ground)) == 2
 
 
+async def test_what_is_lent_stays_while_other_commands_of_the_run_begin_and_end(ground, served):
+    _, tree = await ground.run(policy=MODULES)
+    stays = {"timeout": 20, "kits": [BASE], "after": "tool"}
+
+    await tree.ask(["bash", "-c", 'echo kept >"$TMPDIR/kept"'], **stays)
+    await ask(tree, "true", TOOL)
+    done = await tree.ask(["bash", "-c", 'cat "$TMPDIR/kept"; ls "$KITS"'], **stays)
+
+    assert done.output == "kept\nbase\n"
+    await tree.close()
+    assert not list(ground.place.glob("setups/*/adding-*"))
+
+
 async def test_who_makes_one_sees_nothing_of_a_repository(ground, served):
     ground.commit({"secret.txt": "hunter2"})
     _, tree = await ground.run(policy=MODULES)
