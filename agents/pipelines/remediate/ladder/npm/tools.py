@@ -99,6 +99,11 @@ class NpmTool:
         made = hashlib.sha256(script.encode()).hexdigest()[:16]
         return (Kit(name=f"{self.program}-{self.release}-{made}", script=script),)
 
+    @property
+    def after(self) -> str:
+        """Return after which commands it may run: pnpm makes a store first, which takes a while."""
+        return self.program if self.program == "pnpm" else ""
+
     def script(self, body: str) -> str:
         """Return a script for bash that has the tool and then runs the body."""
         provide = "".join(
@@ -234,7 +239,9 @@ async def attempt(
         body = _STAGED.format(folder=folder, directory=within, body=body)
     argv = ["bash", "-c", tool.script(body)]
     try:
-        result = await tree.ask(argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT)
+        result = await tree.ask(
+            argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT, after=tool.after
+        )
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
     if result.exit_code == UNPROVIDED:
