@@ -301,21 +301,24 @@ def note_words(attempts, commit):
 
 
 @pytest.mark.attack(9)
-@pytest.mark.parametrize("when", ["before", "while it works"])
-async def test_no_pull_request_leads_to_the_default_branch(hostile, attempts, when):
-    """Its branch is the default one, or becomes it: a push to it would be a merge unseen."""
+async def test_no_pull_request_leads_to_the_default_branch(hostile, attempts):
+    """Its branch becomes the default one while it works, and is it before: a push would be a
+    merge unseen."""
     async with open_reviewed(hostile, ONE) as at:
         at.repository.app_branches = "refs/heads/"
+        usual = at.repository.default_branch
 
         async def swap(asked):
             if asked.part == "# Write the update":
                 at.repository.default_branch = at.pull.head
 
-        if when == "before":
-            at.repository.default_branch = at.pull.head
-        else:
-            at.place.model.on_answered(swap)
+        at.place.model.on_answered(swap)
         head = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         await at.all_over()
-        attempts.note(f"a push to it, {when}", blocked=at.pull.head_sha == head, bites=True)
+        swapped = at.repository.default_branch != usual
+        held = at.pull.head_sha == head
+        attempts.note("a push to it, while it works", blocked=held, bites=swapped)
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        await at.all_over()
+        attempts.note("a push to it, before", blocked=at.pull.head_sha == head, bites=swapped)

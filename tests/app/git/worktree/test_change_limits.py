@@ -62,6 +62,9 @@ async def judge(objects, policy=None, permitted=None, **limits):
         ".gitmodules",
         "AGENTS.md",
         "sub/CLAUDE.md",
+        ".cursor/rules",
+        ".mcp.json",
+        ".claude/settings.json",
     ],
 )
 async def test_protected_paths(path):
