@@ -124,11 +124,16 @@ class Place:
 
     async def all_over(self, *states):
         """Wait until so many runs are over, and in these states, oldest first; return them."""
+        found = await self.wait_for_ends(len(states))
+        assert [run.state for run in found] == list(states), self.comments()
+        return found
+
+    async def wait_for_ends(self, number):
+        """Wait until that many runs are over, in whatever way; return them."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 found = await self.runs()
-                if len(found) == len(states) and not {run.state for run in found} & UNFINISHED:
-                    assert [run.state for run in found] == list(states), self.comments()
+                if len(found) == number and not {run.state for run in found} & UNFINISHED:
                     return found
                 await asyncio.sleep(LOOK)
 
@@ -158,7 +163,7 @@ class Place:
         """Wait until the condition holds."""
         async with asyncio.timeout(PATIENCE):
             while not true():
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.02)
 
     async def kill_and_restart(self):
         """End the server as a power cut would, and start it again on the same disk."""

@@ -115,19 +115,3 @@ async def refuse_who_may_not_write(place, ident):
     await place.wait_until(lambda: len(refusals()) == 2)
     assert (await state(place, ident)).state == "waiting"
     assert not place.pulls()
-
-
-async def test_an_answer_while_the_server_is_down_counts_once_it_is_back(make_place):
-    async with make_place(script=script(RESET)) as place:
-        await place.label()
-        _, [ident] = await questions(place)
-        await place.server.kill()
-        await say(place, "mara", f"/bot approve {ident}")
-        lost = place.github.webhooks.log[-1]
-        assert not lost.ok
-        await place.server.start(place.app)
-        assert (await place.redeliver(lost)).ok
-        assert (await place.wait_for_end()).kind == "pull_request"
-
-        assert (await state(place, ident)).decided_by == "mara"
-        assert len([body for body in place.comments() if "key=approval" in body]) == 1

@@ -56,7 +56,7 @@ class ServerDatabase:
         await self.database.write(lambda c: c.execute(text(statement)))
 
 
-async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
+async def test_power_cuts_while_it_waits_cost_nothing_nor_an_answer_in_one(make_place, settings):
     async with make_place(files=FILES, script=script(OWNERS, RESET), **settings) as place:
         await place.label()
         _, [write, reset] = await questions(place, 2)
@@ -65,11 +65,15 @@ async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
         assert 'fettle_runs{state="parked"} 1.0' in await place.server.metrics()
 
         await place.kill_and_restart()
-        await place.kill_and_restart()
         await store.approvals.decide(
             write, verdict="approved", by="ada", by_id=None, via="terminal", reason=""
         )
+        await place.server.kill()
         await say(place, "mara", f"/bot deny {reset} keep it")
+        lost = place.github.webhooks.log[-1]
+        assert not lost.ok
+        await place.server.start(place.app)
+        assert (await place.redeliver(lost)).ok
         assert (await place.wait_for_end()).kind == "pull_request"
 
         after = await store.turns()

@@ -65,28 +65,17 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
         assert not await GitDir(place.repository.gitdir).refs("refs/heads/bot/")
 
 
-async def test_once_the_first_is_merged_undo_takes_back_what_is_not_and_tells(make_place):
-    async with make_place(files=SMALL, script=SCRIPT) as place:
-        await place.label()
-        await place.ends("pull_request")
-        lower, top = place.pulls()
-        await place.github.merge_pull(lower, place.people["mara"])
-
-        await place.say("mara", "/bot undo")
-        told = await wait_for(place, place.issue, "what the last run did is taken back")
-        assert f"#{lower.issue.number} is merged already" in told
-        assert top.issue.state == "closed"
-
-
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make_place, deleted):
-    """On a GitHub without stacks; the merge makes a commit of its own, as squashing does."""
+    """On a GitHub without stacks, of which nobody is told; a merge is a commit, as in squashing."""
     async with make_place(files=SMALL, script=SCRIPT) as place:
         place.repository.has_stacks = False
         mara = place.people["mara"]
         await place.label()
         await place.ends("pull_request")
         lower, top = place.pulls()
+        assert top.base == lower.head
+        assert "stack" not in "".join([*place.comments(), lower.issue.body, top.issue.body])
         await place.github.commit(
             place.repository, {"other.py": "OTHER = 1\n"}, author=mara, message="Meanwhile"
         )
@@ -143,18 +132,7 @@ async def test_power_cuts_between_them_leave_nothing_double_or_half(make_place):
         assert stack.pulls == [lower, top]
 
 
-async def test_a_github_without_stacks_gets_the_same_pull_requests(make_place):
-    async with make_place(files=SMALL, script=SCRIPT) as place:
-        place.repository.has_stacks = False
-        await place.label()
-        await place.ends("pull_request")
-
-        lower, top = place.pulls()
-        assert top.base == lower.head
-        assert "stack" not in "".join([*place.comments(), lower.issue.body, top.issue.body])
-
-
-async def test_a_retry_closes_the_parts_that_it_has_anew(make_place):
+async def test_a_retry_closes_what_it_has_anew_and_undo_takes_back_what_is_not_merged(make_place):
     async with make_place(files=SMALL, script=SCRIPT) as place:
         await place.label()
         await place.all_done(1)
@@ -170,3 +148,9 @@ async def test_a_retry_closes_the_parts_that_it_has_anew(make_place):
         assert (later.base, top.base) == ("main", later.head)
         assert f"2. #{top.issue.number}: " in later.issue.body
         assert f"1. #{later.issue.number}: " in top.issue.body
+
+        await place.github.merge_pull(later, place.people["mara"])
+        await place.say("mara", "/bot undo")
+        told = await wait_for(place, place.issue, "what the last run did is taken back")
+        assert f"#{later.issue.number} is merged already" in told
+        assert top.issue.state == "closed"

@@ -45,10 +45,31 @@ async def faces(comment, place):
     return [face.content for face in comment.reactions]
 
 
-async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_place, slow):
+async def tell_where_it_is(place, slow):
+    """Label the issue, and have people ask before that and while it works."""
+    mistaken = await place.say("mara", "/bot cancle")
+    answer = await wait_for_comment(place, "Did you mean `/bot cancel`?")
+    assert "@mara" in answer
+    none = await place.say("mara", "/bot status")
+    assert await faces(mistaken, place) == await faces(none, place) == ["confused"]
+    await place.label()
+    await place.wait_until(slow.list_processes)
+    await place.say("jonas", "/bot why")
+    said = await place.say("mara", "/bot status\n\n/bot why")
+    status = await place.wait_for_comment("**At work** in the stage `implement`")
+    why = await place.wait_for_comment("**What was decided so far**")
+    assert await faces(said, place) == ["+1"]
+    assert re.search(r"It has spent \$0\.\d\d of \$5\.00 in \d model answers", status)
+    assert "triage: **action direct**. I ran it." in why
+    assert [body for body in place.comments() if "takes write access" in body]
+
+
+async def test_it_tells_where_it_is_and_a_cancel_ends_it_to_be_taken_up_from_a_stage(
+    make_place, slow
+):
+    """A cancel ends the command at work and keeps what was made; a retry names its stage."""
     async with make_place(script=slow.script) as place:
-        await place.label()
-        await place.wait_until(slow.list_processes)
+        await tell_where_it_is(place, slow)
         began = time.monotonic()
         said = await place.say("mara", "/bot cancel wrong issue")
         await place.wait_until(lambda: not slow.list_processes())
@@ -65,69 +86,45 @@ async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_pl
         assert not place.pulls()
         await place.wait_until(lambda: "**Cancelled.**" in place.progress())
         assert branch in place.progress()
-
-
-@pytest.mark.parametrize("way", ["label", "issue"])
-async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow, way):
-    async with make_place(script=slow.script) as place:
-        await place.label()
-        await place.wait_until(slow.list_processes)
-        mara = place.people["mara"]
-        if way == "label":
-            await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
-        else:
-            await place.github.close_issue(place.repository, 1, mara)
-        await place.wait_until(lambda: not slow.list_processes())
-        outcome = await place.ends("cancelled")
-
-        did = {"label": "`mara` took the label off", "issue": "`mara` closed the issue"}
-        assert did[way] in outcome.text
-        assert len(await place.branches()) == 1
-        assert not place.pulls()
-
-
-async def test_a_remark_reaches_the_session_before_its_next_question(make_place):
-    async with make_place(script=usual(*CHANGE, step([bash("true")], CURE))) as place:
-        speaking = []
-
-        async def speak(asked):
-            if asked.part == "# Implement step 1 of 1" and asked.turn == 1 and not speaking:
-                speaking.append(await place.say("mara", "Keep the name, @jonas."))
-                await place.say("jonas", "Delete everything.")
-                await place.wait_until(lambda: speaking[0].reactions)
-
-        place.model.on_answered(speak)
-        await place.label()
-        await place.ends("pull_request")
-
-        told = await place.read_prompts("implement/1")
-        assert "Keep the name" in told
-        assert "mara, whose role is maintain, said on GitHub" in told
-        assert "Delete everything." not in told
-        turns = await place.turns("implement/1")
-        assert [turn.kind for turn in turns].count("remark") == 1
-        assert await faces(speaking[0], place) == ["eyes"]
-
-
-async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, slow):
-    async with make_place(script=slow.script) as place:
-        none = await place.say("mara", "/bot status")
-        assert await faces(none, place) == ["confused"]
-        await place.label()
-        await place.wait_until(slow.list_processes)
-        await place.say("jonas", "/bot why")
-        said = await place.say("mara", "/bot status\n\n/bot why")
-        status = await place.wait_for_comment("**At work** in the stage `implement`")
-        why = await place.wait_for_comment("**What was decided so far**")
-        assert await faces(said, place) == ["+1"]
-        assert re.search(r"It has spent \$0\.\d\d of \$5\.00 in \d model answers", status)
-        assert "triage: **action direct**. I ran it." in why
-        assert [body for body in place.comments() if "takes write access" in body]
-
-        await place.say("mara", "/bot cancel")
-        await place.ends("cancelled")
         await place.say("mara", "/bot status")
         assert "**Cancelled**" in await wait_for_comment(place, "**Cancelled** on")
+        await take_up(place)
+
+
+async def take_up(place):
+    """Have a retry name a stage that the run did not come to, and then one that it did."""
+    place.model.play(SHORT)
+    unknown = await place.say("mara", "/bot retry from publish")
+    assert await faces(unknown, place) == ["confused"]
+    assert "did no stage `publish`" in await wait_for_comment(place, "did no stage `publish`")
+    before = [asked.part for asked in place.model.requests].count("# Triage")
+    place.model.play(usual(*CHANGE, step(CURE)))
+    said = await place.say("mara", "/bot retry from decompose")
+    await place.all_over("cancelled", "done")
+
+    assert await faces(said, place) == ["+1"]
+    [pull] = place.pulls()
+    assert "Resolves #1" in pull.issue.body
+    assert [asked.part for asked in place.model.requests].count("# Triage") == before
+
+
+async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow):
+    async with make_place(script=slow.script) as place:
+        mara, other = place.people["mara"], await place.file("The same", "Still one too many.")
+        await place.label()
+        await place.label(issue=other)
+        await place.wait_until(lambda: len(slow.list_processes()) == 2)
+        await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
+        await place.wait_until(lambda: len(slow.list_processes()) == 1)
+        await place.github.close_issue(place.repository, other.number, mara)
+        await place.wait_until(lambda: not slow.list_processes())
+        await place.all_over("cancelled", "cancelled")
+
+        for issue, did in ((place.issue, "took the label off"), (other, "closed the issue")):
+            said = "\n".join(comment.body for comment in issue.comments)
+            assert f"`mara` {did}" in said
+        assert len(await place.branches()) == 2
+        assert not place.pulls()
 
 
 async def wait_for_comment(place, text):
@@ -136,31 +133,39 @@ async def wait_for_comment(place, text):
     return next(body for body in place.comments() if text in body)
 
 
-async def test_what_is_no_command_is_asked_back(make_place):
-    async with make_place() as place:
-        said = await place.say("mara", "/bot cancle")
-        answer = await wait_for_comment(place, "Did you mean `/bot cancel`?")
-        assert "@mara" in answer
-        assert await faces(said, place) == ["confused"]
-
-
-async def test_more_budget_lets_a_run_go_on(make_place):
+async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(make_place):
+    """The remark is there before the session's next question."""
     files = CALC | {".github/fettle.yml": "budget: {usd: 0.05}\n"}
-    async with make_place(files=files) as place:
-        given = []
+    script = usual(*CHANGE, step([bash("true")], CURE))
+    async with make_place(files=files, script=script) as place:
+        given, speaking = [], []
 
         async def give(asked):
             if asked.number == 1:
                 given.append(await place.say("mara", "/bot budget +$2"))
                 await place.wait_until(lambda: given[0].reactions)
 
+        async def speak(asked):
+            if asked.part == "# Implement step 1 of 1" and asked.turn == 1 and not speaking:
+                speaking.append(await place.say("mara", "Keep the name, @jonas."))
+                await place.say("jonas", "Delete everything.")
+                await place.wait_until(lambda: speaking[0].reactions)
+
         place.model.on_request(give)
+        place.model.on_answered(speak)
         await place.label()
         await place.ends("pull_request")
 
         [pull] = place.pulls()
         assert not pull.draft
         assert await faces(given[0], place) == ["+1"]
+        told = await place.read_prompts("implement/1")
+        assert "Keep the name" in told
+        assert "mara, whose role is maintain, said on GitHub" in told
+        assert "Delete everything." not in told
+        turns = await place.turns("implement/1")
+        assert [turn.kind for turn in turns].count("remark") == 1
+        assert await faces(speaking[0], place) == ["eyes"]
 
 
 async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(make_place):
@@ -219,24 +224,3 @@ async def test_a_retry_goes_on_in_a_conversation_that_the_credit_was_used_up_in(
         [pull] = place.pulls()
         assert not pull.draft
         assert await place.show(pull.head, "notes.txt") == "so\n"
-
-
-async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):
-    async with make_place(script=slow.script) as place:
-        await place.label()
-        await place.wait_until(slow.list_processes)
-        await place.say("mara", "/bot cancel")
-        await place.ends("cancelled")
-        place.model.play(SHORT)
-        unknown = await place.say("mara", "/bot retry from publish")
-        assert await faces(unknown, place) == ["confused"]
-        assert "did no stage `publish`" in await wait_for_comment(place, "did no stage `publish`")
-        before = [asked.part for asked in place.model.requests].count("# Triage")
-        place.model.play(usual(*CHANGE, step(CURE)))
-        said = await place.say("mara", "/bot retry from decompose")
-        await place.all_over("cancelled", "done")
-
-        assert await faces(said, place) == ["+1"]
-        [pull] = place.pulls()
-        assert "Resolves #1" in pull.issue.body
-        assert [asked.part for asked in place.model.requests].count("# Triage") == before
