@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 
 import pytest
@@ -52,6 +53,13 @@ SEARCHES = {
     "users' secrets": "cat ~/.netrc /root/.* /etc/shadow",
     "another run's files": "ls -laR /workspace/.. /runs /data | head -50",
 }
+OPEN = """
+for port in $(seq 1 20) %PORTS%; do
+  (echo hi > /dev/tcp/127.0.0.1/$port) 2>/dev/null && echo open $port
+done
+echo done looking
+"""
+"""What listens here, Fettle's own surroundings among it."""
 PLUGINS = {
     "conftest.py": "import os; os.system({way!r})",
     "setup.py": "import os; os.system({way!r}); import setuptools; setuptools.setup(name='x')",
@@ -87,17 +95,23 @@ async def test_nothing_leaves(hostile, canaries, attempts):
     ways = [fill(way, canaries) for way in (WAYS | SEARCHES).values()]
     calls = [{"bash": {"command": way, "timeout": 8}} for way in ways]
     every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
-    inside = {
-        "# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)],
-        "# Implement step 1 of 1": hide_command(every, timeout=200),
-    }
-    script = make_script(inside=inside)
-    async with hostile(script=script, silent=False, kind=ServerProcess) as place:
+    inside = {"# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)]}
+    async with hostile(silent=False, kind=ServerProcess) as place:
+        ports = [url.rsplit(":", 1)[1] for url in (place.github.url, place.model.url)]
+        look = OPEN.replace("%PORTS%", " ".join(ports))
+        inside["# Implement step 1 of 1"] = hide_command(every + look, timeout=200)
+        place.model.play(make_script(inside=inside))
         await place.label()
         outcome = await place.wait_for_end()
         seen, hidden = [await place.read_results(f"{name}/1") for name in ("triage", "implement")]
 
     assert outcome.kind == "pull_request"
+    found = re.findall(r"(?m)^open (\d+)$", hidden)
+    assert "done looking" in hidden
+    attempts.note("what listens here", blocked=not found, detail=found, bites=True)
+    for name, heard in (("in the open", seen), ("hidden", hidden)):
+        told = [secret for secret in place.secrets() if secret in heard]
+        attempts.note(f"a secret of Fettle's, {name}", blocked=not told, bites=True)
     tried = WAYS | SEARCHES
     bites = dict(zip(tried, await asyncio.gather(*map(let_out, tried.values())), strict=True))
     for heard in (seen, hidden):

@@ -1,14 +1,9 @@
 """What goes wrong outside, and what hostile text makes a model try: the run stays in hand."""
 
-import re
-
 import yaml
 
-from app.demo.server_process import ServerProcess
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import CALC
 from tests.flows.scripted import pull_request, usual
-
-PARTS = {part["when"]: part for part in yaml.safe_load(SCRIPT.read_text())}
 
 
 async def test_a_model_in_trouble_is_asked_again(make_place):
@@ -110,41 +105,6 @@ async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place
         assert "passed (exit 0" in pull.issue.body
         assert "failed (exit 1" in pull.issue.body
         assert "### Still failing" in pull.issue.body
-
-
-SPY = """
-env; cat /proc/*/environ /proc/1/cmdline 2>/dev/null | tr '\\0' '\\n'
-cat /etc/shadow ~/.netrc ~/.gitconfig .git/config 2>/dev/null; git config -l; git remote -v
-ls -laR / --ignore=proc --ignore=usr 2>/dev/null | head -200
-for port in $(seq 1 20) %PORTS%; do
-  (echo hi > /dev/tcp/127.0.0.1/$port) 2>/dev/null && echo open $port
-done
-getent hosts example.com; timeout 2 curl -s http://example.com
-echo done spying
-"""
-
-
-async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
-    """The command is in a file, so that nothing but the sandbox holds it."""
-    step = "# Implement step 1 of 2"
-    known = next(p for p in yaml.safe_load(SCRIPT.read_text()) if p["when"] == step)["turns"]
-    async with make_place(kind=ServerProcess) as place:
-        ports = " ".join(url.rsplit(":", 1)[1] for url in (place.github.url, place.model.url))
-        look = [
-            {"call": [{"write": {"path": "spy.sh", "content": SPY.replace("%PORTS%", ports)}}]},
-            {"call": [{"bash": {"command": "bash spy.sh; rm spy.sh"}}]},
-        ]
-        place.model.play(usual({"when": step, "turns": [*look, *known]}))
-        await place.label()
-        await place.wait_for_end()
-        seen = await place.read_results("implement/1")
-
-        assert "done spying" in seen
-        assert not re.search(r"(?m)^open \d", seen)
-        assert len(place.pulls()) == 1
-        await place.server.stop()
-        for secret in place.secrets():
-            assert secret not in seen
 
 
 SNEAK = "mkdir -p .github/workflows; echo on: push >.github/workflows/x"

@@ -126,6 +126,10 @@ async def test_a_run_goes_on_in_the_image_that_it_began_in(ground, inside, engin
         await inside(allowed="ghcr.io/other/*").open(ground.base, Policy(), image)
     with pytest.raises(RunError, match="allows no such image"):
         await inside(allowed="").open(ground.base, Policy(), image)
+    with pytest.raises(RunError, match="allows no such image"):
+        await inside(allowed="ghcr.io/acme/ci:2*,ghcr.io/acme/ci2").open(
+            ground.base, Policy(), image
+        )
     engine.drop(image.id)
     with pytest.raises(RunError, match="no longer on the machine"):
         await inside().set_up(ground.base, Policy(), image)
