@@ -27,26 +27,6 @@ FITTING = CALC | {
 }
 
 
-async def test_a_labelled_issue_becomes_a_pull_request(make_place):
-    async with make_place(kind=ServerProcess, script=SCRIPT) as place:
-        [delivery] = await place.label()
-        outcome = await place.wait_for_end()
-
-        assert delivery.status_code == 202
-        assert outcome.kind == "pull_request"
-        [pull] = place.pulls()
-        assert pull.issue.title == "Add without one too many"
-        assert not pull.draft
-        assert "Resolves #1" in pull.issue.body
-        assert "`python3 -m unittest -q` | passed (exit 0" in pull.issue.body
-        subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
-        assert subjects == ["Step 1/2: Add without one too many", "Step 2/2: Test the sum"]
-        [comment] = place.comments()
-        assert "**Done.**" in comment
-        assert 'fettle_runs{state="done"} 1.0' in await place.server.metrics()
-        assert [r.content for r in place.issue.reactions] == ["eyes"]
-
-
 async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
     async with make_place(script=SCRIPT) as place:
         await place.label(by="eve")
@@ -60,15 +40,23 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
         assert not place.pulls()
 
 
-async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_secret(
-    make_place, rest_referee, webhook_referee
-):
-    async with make_place(FITTING, script=SCRIPT) as place:
+async def test_a_labelled_issue_becomes_a_pull_request(make_place, rest_referee, webhook_referee):
+    """What it leaves is the bot's, is described, is said once, and holds no secret."""
+    async with make_place(FITTING, kind=ServerProcess, script=SCRIPT) as place:
         [delivery] = await place.label()
-        await place.wait_for_end()
+        outcome = await place.wait_for_end()
 
+        assert delivery.status_code == 202
+        assert outcome.kind == "pull_request"
         [pull] = place.pulls()
+        fits_the_issue(pull)
         fits_the_repository(pull)
+        subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
+        assert subjects == ["Step 1/2: Add without one too many", "Step 2/2: Test the sum"]
+        [comment] = place.comments()
+        assert "**Done.**" in comment
+        assert 'fettle_runs{state="done"} 1.0' in await place.server.metrics()
+        assert [r.content for r in place.issue.reactions] == ["eyes"]
         for _, message in await place.commits(pull):
             assert "Co-authored-by: mara" in message
             assert re.search(r"^Fettle-Stage: implement/\d$", message, re.MULTILINE)
@@ -82,6 +70,14 @@ async def test_what_a_run_leaves_is_the_bots_described_said_once_and_holds_no_se
         await each_privileged_act_is_audited(place, pull)
         await place.server.stop()
         holds_no_secret(place)
+
+
+def fits_the_issue(pull):
+    """It says what was done, and that the issue is over with it."""
+    assert pull.issue.title == "Add without one too many"
+    assert not pull.draft
+    assert "Resolves #1" in pull.issue.body
+    assert "`python3 -m unittest -q` | passed (exit 0" in pull.issue.body
 
 
 def fits_the_repository(pull):
@@ -148,7 +144,7 @@ def holds_no_secret(place):
 
 
 async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
-    async with make_place(files=FILES, script=SCRIPT) as place:
+    async with make_place(files=FILES) as place:
         earlier = await place.file("It was right once", "Before the last change.")
         address = place.github.attach_file(place.repository, png())
         text = f"As #{earlier.number} says.\n\n![what I see]({address})\n"
@@ -164,6 +160,9 @@ async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
         assert [block["type"] for block in first] == ["text", "image"]
         assert first[1]["source"]["media_type"] == "image/png"
         assert "Sums are tested with unittest." in await place.read_prompts("evaluation/1")
+        [pull] = place.pulls()
+        found = "`python3 -m unittest -q` | passed (exit 0"
+        assert found in pull.issue.body, "no policy names its checks"
 
 
 @pytest.mark.parametrize("contradicts", [True, False])

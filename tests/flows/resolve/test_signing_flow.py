@@ -42,7 +42,7 @@ async def test_a_repository_that_demands_signed_commits_gets_them(make_place, re
 async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp_path):
     key, allowed = make_commit_key(tmp_path)
     given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
-    async with make_place(script=SCRIPT, **given) as place:
+    async with make_place(**given) as place:
         place.repository.requires_signatures, place.repository.signs = True, False
         place.repository.signing_keys.append(allowed)
         await place.label()
@@ -50,7 +50,7 @@ async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp
 
         [pull] = place.pulls()
         made = await commits_of(place, pull)
-        assert len(made) == 2
+        assert len(made) == 1
         assert place.repository.signed.issuperset(each.sha for each in made)
         assert {each.committer.email for each in made} == {EMAIL}
         assert not {each.author.email for each in made} & {EMAIL}, "who made them stays Fettle"
@@ -68,7 +68,7 @@ async def test_a_key_that_cannot_sign_stops_the_server_before_any_run(make_place
 
 
 async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place):
-    async with make_place(NONE, script=SCRIPT) as place:
+    async with make_place(NONE) as place:
         place.repository.requires_signatures = True
         await place.label()
         outcome = await place.ends("failed")

@@ -62,6 +62,22 @@ async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(make_place
         assert f"refs/heads/{undoing.head}" not in refs
         called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
         assert rest_referee.problems(called) == []
+        await take_back_without_a_server(place, pull)
+
+
+async def take_back_without_a_server(place, pull):
+    """Have the operator take back what is merged, now that people's pull request is closed."""
+    await place.server.stop()
+    before = place.pulls()
+
+    code, out, err = await fettle(place, "undo", "octo-org/calc", str(pull.issue.number))
+
+    assert code == 0, err
+    [undoing] = [each for each in place.pulls() if each not in before]
+    told = f"Takes back #{pull.issue.number}, as the operator of Fettle asked"
+    assert undoing.issue.body.startswith(told)
+    assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
+    assert f"/pull/{undoing.issue.number}" in out
 
 
 async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_place):
@@ -90,8 +106,12 @@ async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_p
         assert len(told) == 1
 
 
-async def test_an_operator_takes_back_what_is_open_and_then_nothing(make_place):
+async def test_an_operator_takes_back_what_is_open_and_before_and_then_nothing(make_place):
     async with make_place() as place:
+        code, out, err = await fettle(place, "undo", f"octo-org/calc#{place.issue.number}")
+        assert code == 2, err
+        assert "no run has worked on this yet" in out
+        assert place.comments() == []
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -113,29 +133,3 @@ async def test_an_operator_takes_back_what_is_open_and_then_nothing(make_place):
         code, out, err = await fettle(place, "undo", "octo-org/calc#99")
         assert (code, out) == (2, "")
         assert "octo-org/calc#99 cannot be worked on" in err
-
-
-async def test_an_operator_takes_back_what_is_merged_without_a_server(make_place):
-    async with make_place() as place:
-        await place.label()
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        await place.github.merge_pull(pull, place.people["mara"])
-        await place.server.stop()
-
-        code, out, err = await fettle(place, "undo", "octo-org/calc", str(pull.issue.number))
-
-        assert code == 0, err
-        _, undoing = place.pulls()
-        told = f"Takes back #{pull.issue.number}, as the operator of Fettle asked"
-        assert undoing.issue.body.startswith(told)
-        assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
-        assert f"/pull/{undoing.issue.number}" in out
-
-
-async def test_an_operator_is_told_where_there_is_nothing_to_take_back(make_place):
-    async with make_place() as place:
-        code, out, err = await fettle(place, "undo", f"octo-org/calc#{place.issue.number}")
-        assert code == 2, err
-        assert "no run has worked on this yet" in out
-        assert place.comments() == []
