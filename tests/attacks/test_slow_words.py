@@ -16,9 +16,11 @@ PROMPT = 0.1
 """Seconds in which `/healthz` answers on an idle machine, whatever is being read."""
 TRIES = 4
 LIST = "- a\n" * (LONGEST // 4)
-ROWS = "a|b\n-|-\n" + "a|\n" * (LONGEST // 3 - 3)
-COLUMNS = 2_000
-WIDE = f"|{'a|' * COLUMNS}\n|{'-|' * COLUMNS}\n" + "|\n" * ((LONGEST - 4 * COLUMNS) // 2 - 3)
+TABLE = 20_000
+"""Long enough to take most of a second where it is read on the one loop."""
+ROWS = "a|b\n-|-\n" + "a|\n" * (TABLE // 3 - 3)
+COLUMNS = 1_000
+WIDE = f"|{'a|' * COLUMNS}\n|{'-|' * COLUMNS}\n" + "|\n" * ((TABLE - 4 * COLUMNS) // 2 - 3)
 UNSEEN = "a\u200b" * (LONGEST // 2)
 SHORT_TABLE = f"|{'a|' * 1_000}\n|{'-|' * 1_000}\n|\n|\n"
 """Under 4 kB, and yet it took half a second."""

@@ -70,36 +70,27 @@ async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(make_p
         assert (await state(place, ident)).used_at is not None
 
 
-async def test_a_no_reaches_the_model_with_its_reason(make_place):
+async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_place):
+    """A no reaches the model with its reason."""
     files = CALC | {".github/fettle.yml": POLICY}
-    async with make_place(files=files, script=script(SHIP)) as place:
+    async with make_place(files=files, script=script(RESET, SHIP)) as place:
         await place.label()
-        [question], [ident] = await questions(place)
+        [_, question], [first, second] = await questions(place, 2)
         assert "`It ships.` (rule `policy/ask/1`;" in question.body
-        await say(place, "mara", f"/bot deny {ident} not before Monday")
+        await say(place, "mara", f"/bot approve {first}")
+        await asyncio.sleep(0.5)
+        assert not place.pulls()
+        assert (await state(place, second)).state == "waiting"
+        await say(place, "mara", f"/bot deny {second} not before Monday\n/bot approve {first}")
         assert (await place.wait_for_end()).kind == "pull_request"
 
+        assert (await state(place, first)).state == "approved"
+        assert (await state(place, second)).state == "denied"
         heard = await place.read_results("implement/1")
         assert "mara denied this: not before Monday" in heard
         assert "**Denied** by `mara`" in question.body
         [pull] = place.pulls()
         assert len(await place.commits(pull)) == 1
-
-
-async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_place):
-    files = CALC | {".github/fettle.yml": POLICY}
-    async with make_place(files=files, script=script(RESET, SHIP)) as place:
-        await place.label()
-        _, [first, second] = await questions(place, 2)
-        await say(place, "mara", f"/bot approve {first}")
-        await asyncio.sleep(0.5)
-        assert not place.pulls()
-        assert (await state(place, second)).state == "waiting"
-        await say(place, "mara", f"Hm.\n/bot deny {second} no\n/bot approve {first}")
-        assert (await place.wait_for_end()).kind == "pull_request"
-
-        assert (await state(place, first)).state == "approved"
-        assert (await state(place, second)).state == "denied"
 
 
 async def refuse_who_may_not_write(place, ident):

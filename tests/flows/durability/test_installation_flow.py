@@ -96,7 +96,7 @@ async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settl
         assert len(place.pulls()) == 1
 
 
-async def test_a_run_that_waits_outlives_a_suspension_and_an_archive(settled):
+async def test_a_run_that_waits_outlives_a_suspension_an_archive_and_its_name(settled):
     async with settled(script=script(RESET)) as place:
         await place.label()
         _, [ident] = await questions(place)
@@ -110,17 +110,8 @@ async def test_a_run_that_waits_outlives_a_suspension_and_an_archive(settled):
         await wait_for_record(lambda: stored.repository(repository.id), "archived")
         await place.github.unarchive_repository(repository)
 
-        await place.say("mara", f"/bot approve {ident}")
-        assert (await place.wait_for_end()).kind == "pull_request"
-
-
-async def test_a_run_that_waits_goes_on_under_another_name(settled):
-    async with settled(script=script(RESET)) as place:
-        await place.label()
-        _, [ident] = await questions(place)
-        await place.wait_for_parked()
-        await place.github.rename_repository(place.repository, "sums", place.people["mara"])
-        imposter = await place.github.create_repository(place.repository.owner, "calc")
+        await place.github.rename_repository(repository, "sums", place.people["mara"])
+        imposter = await place.github.create_repository(repository.owner, "calc")
         await place.say("mara", f"/bot approve {ident}")
         assert (await place.wait_for_end()).kind == "pull_request"
 

@@ -14,7 +14,7 @@ from app.store.deliveries import count_states
 from tests.flows.conftest import UNFINISHED
 from tests.patience import PATIENCE
 
-NUMBER, SEED = 80, 11
+NUMBER, SEED = 40, 11
 KILLS = 3
 
 
@@ -78,8 +78,8 @@ async def test_each_of_many_requests_ends_in_one_run(make_place, weather, clock)
         github.world.apps[place.app.app_id].webhook_url = weather.url
         github.webhooks.timeout = 1.0
         killing = asyncio.create_task(kill_again_and_again(place, dice))
-        for start in range(0, NUMBER, 20):
-            together = issues[start : start + 20]
+        for start in range(0, NUMBER, 10):
+            together = issues[start : start + 10]
             await asyncio.gather(*(place.label("eve", issue=issue) for issue in together))
         await killing
         weather.fair = True

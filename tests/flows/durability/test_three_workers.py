@@ -154,6 +154,8 @@ async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_plac
         await place.label()
         await place.ends("pull_request")
         expected, answers = await place.end_state(), len(place.model.requests)
+        assert not (place.server.data / "fettle.db").exists()
+        assert postgresql.password not in place.server.log.read_text()
 
     async with start_several(make_place, postgresql, NAMES) as (place, servers):
         disturbed = []

@@ -39,11 +39,14 @@ FIXED = package_lock(
 )["package-lock.json"]
 
 
-async def test_alerts_about_two_packages_become_one_pull_request_through_a_kill(remedied):
+async def test_alerts_about_two_packages_become_one_pull_request_through_two_kills(remedied):
     async with remedied(PLAIN) as at:
         await at.raise_alert()
         await at.raise_alert(PAINTER, relationship="direct")
         await at.reaches("stage/fix/1")
+        at.index.asked.clear()
+        await at.wait_for_request("npm/deepmerger")
+        await at.place.kill_and_restart()
         at.index.asked.clear()
         await at.wait_for_request("npm/painter")  # the first one is committed by then
         await at.place.kill_and_restart()
@@ -58,6 +61,7 @@ async def test_alerts_about_two_packages_become_one_pull_request_through_a_kill(
         assert made.number == pull.issue.number
         assert made.open_alerts == "[1, 2]"
         assert at.pushes() == 1
+        assert len(await at.place.branches()) == 1
         assert at.place.model.requests == []
 
 

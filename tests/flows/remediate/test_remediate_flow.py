@@ -109,22 +109,6 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
         assert at.results([outcome]) == ["fixed"]
 
 
-async def test_killed_in_the_middle_of_the_fix_it_goes_on_and_does_nothing_twice(remedied):
-    async with remedied(PLAIN) as at:
-        await at.raise_alert()
-        await at.reaches("stage/fix/1")
-        at.index.asked.clear()
-        await at.wait_for_request("npm/deepmerger")
-        await at.place.kill_and_restart()
-        await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
-        assert at.pushes() == 1
-        assert len(await at.place.branches()) == 1
-        assert await at.place.show(pull.head, "package-lock.json") == FIXED["package-lock.json"]
-        assert at.place.model.requests == []
-
-
 async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(remedied):
     async with remedied() as at:
         pull = await at.github.bot_pull(

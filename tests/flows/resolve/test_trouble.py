@@ -6,7 +6,7 @@ from tests.flows.conftest import CALC
 from tests.flows.scripted import pull_request, usual
 
 
-async def test_a_model_in_trouble_is_asked_again(make_place):
+async def test_a_model_in_trouble_is_asked_again_and_lost_answers_make_nothing_twice(make_place):
     kinds = ["overloaded", "stream_error", "truncated", "drop"]
     async with make_place() as place:
         left = list(kinds)
@@ -17,16 +17,6 @@ async def test_a_model_in_trouble_is_asked_again(make_place):
 
         place.model.on_answered(fail)
         place.model.fail_next(left.pop(), times=2)
-        await place.label()
-
-        assert (await place.wait_for_end()).kind == "pull_request"
-        assert len(place.comments()) == 1
-        faults = [asked.fault for asked in place.model.requests if asked.fault]
-        assert faults == [kind for kind in reversed(kinds) for _ in range(2)]
-
-
-async def test_lost_answers_of_github_make_nothing_twice(make_place):
-    async with make_place() as place:
         faults = place.github.faults
         faults.lose_answer("POST", r"/issues/1/comments$")
         faults.lose_answer("POST", r"/pulls$")
@@ -37,6 +27,8 @@ async def test_lost_answers_of_github_make_nothing_twice(make_place):
         assert (await place.wait_for_end()).kind == "pull_request"
         assert len(place.pulls()) == 1
         assert len(place.comments()) == 1
+        failed = [asked.fault for asked in place.model.requests if asked.fault]
+        assert failed == [kind for kind in reversed(kinds) for _ in range(2)]
 
 
 async def test_work_that_no_pull_request_can_be_opened_for_is_kept_and_named(make_place):
