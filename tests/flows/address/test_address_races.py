@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.flows.address.reviewed import (
     edit,
     make_changes,
@@ -68,19 +66,11 @@ async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
         assert "**Stopped.**" in at.place.progress()
 
 
-@pytest.mark.parametrize("way", ["close", "merge"])
-async def test_a_pull_request_that_ends_ends_the_run(make_place, way):
+async def test_a_pull_request_that_ends_ends_the_run(make_place):
+    """By a merge; a close calls a run back in the same way: tests/handlers/test_pull_request.py."""
     async with open_reviewed(make_place, ONE) as at:
-        mara = at.people["mara"]
-
-        async def end():
-            if way == "close":
-                await at.github.close_issue(at.repository, at.pull.issue.number, mara)
-            else:
-                await at.github.merge_pull(at.pull, mara)
-
         before = at.pull.head_sha
-        await act_meanwhile(at, end)
+        await act_meanwhile(at, lambda: at.github.merge_pull(at.pull, at.people["mara"]))
         outcome = await at.place.ends("cancelled")
 
         assert "`mara` closed the pull request" in outcome.text

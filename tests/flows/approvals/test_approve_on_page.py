@@ -32,25 +32,10 @@ async def signed_in(place, path):
         yield browser, page
 
 
-async def test_a_yes_on_the_page_lets_the_call_run_and_the_run_go_on(make_place):
-    async with make_place(script=script(RESET), **PAGES) as place:
-        await place.label()
-        [question], [ident] = await questions(place)
-        run_id = await place.wait_for_parked()
-        async with signed_in(place, f"/approvals/{ident}") as (browser, page):
-            await browser.get(f"/approvals/{ident}")
-            [mark] = re.findall(r"mark is <code>([0-9a-f]{6})</code>", page)
-            await browser.post(f"/approvals/{ident}", verdict="approve", digest=mark)
-            assert (await place.wait_for_end()).kind == "pull_request"
-            _, done = await browser.get(f"/runs/{run_id}")
-
-        assert RESET["bash"]["command"] in page
-        assert "**Approved** by `mara` on Fettle's page" in question.body
-        assert "could not" in await place.read_results("implement/1")
-        assert 'class="state done"' in done
-
-
-async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_from_there(make_place):
+async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_and_goes_on_with_a_yes(
+    make_place,
+):
+    """Each of the three from there: a cancel, another run, and a yes to what that one asks."""
     async with make_place(script=script(RESET), **PAGES) as place:
         await place.label()
         await questions(place)
@@ -61,9 +46,19 @@ async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_from_there
             assert (await place.wait_for_end()).kind == "cancelled"
             got, words = await browser.post(f"/runs/{first}/retry", once="1", stage="implement")
             assert got.status == 303, words
-            await place.wait_for_parked()  # at the same question
+            again = await place.wait_for_parked()  # at the same question
+            assert f"/runs/{again}" == got.headers["Location"]
+            asked = await Runs(place.database()).request(again)
+            assert (asked["asked_by"]["login"], asked["again"]["run_id"]) == ("mara", first)
 
-        [_, again] = await place.runs()
-        assert f"/runs/{again.id}" == got.headers["Location"]
-        asked = await Runs(place.database()).request(again.id)
-        assert (asked["asked_by"]["login"], asked["again"]["run_id"]) == ("mara", first)
+            question, ident = [each[-1] for each in await questions(place)]
+            _, page = await browser.get(f"/approvals/{ident}")
+            [mark] = re.findall(r"mark is <code>([0-9a-f]{6})</code>", page)
+            await browser.post(f"/approvals/{ident}", verdict="approve", digest=mark)
+            await place.all_over("cancelled", "done")
+            _, done = await browser.get(f"/runs/{again}")
+
+        assert RESET["bash"]["command"] in page
+        assert "**Approved** by `mara` on Fettle's page" in question.body
+        assert "could not" in await place.read_results("implement/1")
+        assert 'class="state done"' in done

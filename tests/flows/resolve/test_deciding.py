@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.flows.conftest import CALC
 from tests.flows.scripted import CURE, SHORT, part, triage, usual
 
@@ -34,10 +32,9 @@ def write(path, content=RECORD):
     return {"write": {"path": path, "content": content}}
 
 
-@pytest.mark.parametrize("decision", ["decline", "decision"])
-async def test_it_is_recorded_in_the_log_and_told_on_the_issue(make_place, decision):
+async def test_a_decline_is_recorded_in_the_log_and_told_on_the_issue(make_place):
     record = "docs/decisions/0002-add-as-it-is.md"
-    script = decide(decision, [{"read": {"path": LOG}}], [write(record), CURE])
+    script = decide("decline", [{"read": {"path": LOG}}], [write(record), CURE])
     async with make_place(files=CALC | {LOG: FIRST}, script=script) as place:
         await place.label()
         await place.ends("pull_request")
@@ -60,17 +57,22 @@ async def test_it_is_recorded_in_the_log_and_told_on_the_issue(make_place, decis
         assert place.issue.state == "open"
 
 
-async def test_where_there_is_no_log_one_is_begun(make_place):
-    script = decide("decline", write("docs/decisions/0001-add-as-it-is.md"))
+async def test_a_decision_begins_a_log_where_there_is_none_and_leaves_the_issue_open(make_place):
+    script = decide("decision", write("docs/decisions/0001-add-as-it-is.md"))
     async with make_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
         [pull] = place.pulls()
         assert await place.show(pull.head_sha, "docs/decisions/0001-add-as-it-is.md") == RECORD
+        assert "Resolves #1" not in pull.issue.body
+        assert "Closes #1" not in pull.issue.body
+        answer = await place.wait_for_comment("Others count on the one")
+        assert f"#{pull.issue.number}" in answer
+        assert place.issue.state == "open"
 
 
-async def test_owners_who_want_no_record_get_a_comment(make_place):
+async def test_owners_who_want_no_record_get_a_comment_and_it_can_be_wished_again(make_place):
     files = CALC | {".github/fettle.yml": "decisions: {record: false}\n"}
     async with make_place(files=files, script=usual(triage("decline"))) as place:
         await place.label()
@@ -82,12 +84,6 @@ async def test_owners_who_want_no_record_get_a_comment(make_place):
         assert not place.pulls()
         assert not await place.branches()
 
-
-async def test_what_was_declined_can_be_wished_again(make_place):
-    files = CALC | {".github/fettle.yml": "decisions: {record: false}\n"}
-    async with make_place(files=files, script=usual(triage("decline"))) as place:
-        await place.label()
-        await place.ends("comment")
         place.model.play(SHORT)
         await place.say("mara", "Do it all the same.")
         await place.say("mara", "/bot retry")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 import yaml
 from sqlalchemy import select
 
@@ -104,9 +103,8 @@ async def test_what_works_holds_survives_a_kill_and_is_offered_once(make_place):
         assert not any(heads[asked:]), "what worked before is tried first"
 
 
-@pytest.mark.parametrize("answers", [[propose()], [propose("make rewrite")] * 3])
-async def test_what_does_not_work_changes_nothing_and_is_told(make_place, answers):
-    script = usual(*SHORT_PARTS, look(*answers))
+async def test_what_does_not_work_changes_nothing_and_is_told(make_place):
+    script = usual(*SHORT_PARTS, look(*[propose("make rewrite")] * 3))
     async with make_place(FILES, script=script, FETTLE_SWEEP_SECONDS="1") as place:
         await place.label()
         await place.ends("pull_request")
