@@ -22,9 +22,24 @@ async def read_subject(place, commit):
     return subject
 
 
+async def label_and_cut_power(place):
+    """Label the issue, and end the server after each pull request and after the stack is made."""
+    killed = []
+
+    async def cut_power(_request):
+        killed.append(await place.server.kill())
+
+    for number, path in enumerate(("/pulls", "/pulls", "/stacks"), 1):
+        place.github.faults.call_after("POST", path, cut_power, times=1)
+        await (place.label() if number == 1 else place.server.start(place.app))
+        await place.wait_until(lambda number=number: len(killed) == number)
+    await place.server.start(place.app)
+
+
 async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_referee):
+    """Power cuts between them leave nothing double, and nothing half."""
     async with make_place(files=SMALL, script=SCRIPT) as place:
-        await place.label()
+        await label_and_cut_power(place)
         outcome = await place.ends("pull_request")
 
         lower, top = place.pulls()
@@ -109,27 +124,6 @@ async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_
         assert await place.show(second.head_sha, "calc.py") == await place.show("main", "calc.py")
         commits = await GitDir(place.repository.gitdir).commits(f"main..{second.head_sha}")
         assert any(len(each.parents) == 2 for each in commits), "the base is merged into it"
-
-
-async def test_power_cuts_between_them_leave_nothing_double_or_half(make_place):
-    async with make_place(files=SMALL, script=SCRIPT) as place:
-        killed = []
-
-        async def cut_power(_request):
-            killed.append(await place.server.kill())
-
-        for number, path in enumerate(("/pulls", "/pulls", "/stacks"), 1):
-            place.github.faults.call_after("POST", path, cut_power, times=1)
-            await (place.label() if number == 1 else place.server.start(place.app))
-            await place.wait_until(lambda number=number: len(killed) == number)
-        await place.server.start(place.app)
-        await place.all_done(1)
-
-        lower, top = place.pulls()
-        assert (lower.base, top.base) == ("main", lower.head)
-        assert f"#{top.issue.number}: " in lower.issue.body
-        [stack] = place.repository.stacks
-        assert stack.pulls == [lower, top]
 
 
 async def test_a_retry_closes_what_it_has_anew_and_undo_takes_back_what_is_not_merged(make_place):
