@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agents.analysis.test_runners.call import ARGUMENTS, RunnerCall, find_manifest
-from agents.analysis.test_runners.own_script import OwnScript, find_own_script
 from agents.analysis.test_runners.registry import (
     find_runner_call,
     join_reports,
@@ -21,10 +20,8 @@ __all__ = [
     "ARGUMENTS",
     "NOTHING",
     "Additions",
-    "OwnScript",
     "RunnerCall",
     "find_manifest",
-    "find_own_script",
     "find_runner_call",
     "join_reports",
     "list_left",

@@ -181,11 +181,6 @@ def strip_variables(words: Words) -> Words:
     return words
 
 
-def split_chain(command: str) -> list[Words]:
-    """Return the plain commands that follow each other by `&&`; nothing where it is more."""
-    return [strip_variables(_words(part)) for part in _split(command)]
-
-
 def _words(part: str) -> Words:
     try:
         return tuple(shlex.split(part))

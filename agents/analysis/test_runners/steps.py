@@ -22,7 +22,7 @@ _QUIET = frozenset(("cd", "export", "set", "source", ".", "mkdir", "echo", "prin
 """They check nothing, so nobody misses what they would have said."""
 _SERIAL = frozenset(("run-s", "run-p", "npm-run-all"))
 _MAKE = frozenset(("make", "gmake", "$(MAKE)", "${MAKE}"))
-OF_MAKE = "make "  # begins the name of a target, which a script of a manifest cannot have
+_OF_MAKE = "make "  # begins the name of a target, which a script of a manifest cannot have
 _RULE = re.compile(r"([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*:(?![:=])([^#;]*)")
 
 
@@ -42,23 +42,18 @@ def runs_several(command: str, texts: Mapping[str, str]) -> bool:
 
     `texts`: those of the files that `list_step_files` names, which others wrote.
     """
-    return _count_steps(command, read_all_scripts(texts), set()) > 1
-
-
-def read_all_scripts(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return what manifests and Makefiles call a script or target; the latter behind `make `."""
     scripts = dict[str, str]()
     for path, text in texts.items():
         of_make = posixpath.basename(path) == MAKEFILE
         scripts |= _read_targets(text) if of_make else read_scripts(text)
-    return scripts
+    return _count_steps(command, scripts, set()) > 1
 
 
 def _count_steps(command: str, scripts: Mapping[str, str], seen: set[str]) -> int:
     """Return how many programs a command runs, up to two; `seen`: scripts that were followed."""
     count = 0
     for words in _list_steps(command):
-        names = [each for each in name_called_scripts(words) if each in scripts]
+        names = [each for each in _name_scripts(words) if each in scripts]
         if posixpath.basename(words[0]) in _SERIAL:
             count += 2
         for name in names:
@@ -71,11 +66,10 @@ def _count_steps(command: str, scripts: Mapping[str, str], seen: set[str]) -> in
     return count
 
 
-def name_called_scripts(words: Words) -> list[str]:
-    """Return the scripts or targets that these words call, by names of `read_all_scripts`."""
+def _name_scripts(words: Words) -> list[str]:
     if words[0] in _MAKE:
         plain = [each for each in words[1:] if not each.startswith("-") and "=" not in each]
-        return [f"{OF_MAKE}{each}" for each in plain] or [OF_MAKE]
+        return [f"{_OF_MAKE}{each}" for each in plain] or [_OF_MAKE]
     return [name_script(words)[1]]
 
 
@@ -102,9 +96,9 @@ def _read_targets(makefile: str) -> dict[str, str]:
             for name in names if recipe and not recipe.startswith(("-", "#")) else ():
                 steps[name].append(recipe)
         elif found := _RULE.match(line):
-            names = [f"{OF_MAKE}{each}" for each in found[1].split() if each[0] != "."]
+            names = [f"{_OF_MAKE}{each}" for each in found[1].split() if each[0] != "."]
             for name in names:
                 needs = [f"make {each}" for each in found[2].split()]
                 steps.setdefault(name, []).extend(needs)
     made = {name: " && ".join(each) for name, each in steps.items()}
-    return {OF_MAKE: next(iter(made.values()), ""), **made}
+    return {_OF_MAKE: next(iter(made.values()), ""), **made}

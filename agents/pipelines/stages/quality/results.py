@@ -66,8 +66,6 @@ class CheckResult(Frozen):
     """Whether it was ended by somebody else, such as by a limit."""
     named: bool = True
     """Whether people named its command; True in records of old versions, which did not ask."""
-    by_script: bool = False
-    """Whether that is so because maintainers called the script that it runs their test."""
     several: bool = False
     """Whether it failed and runs several programs, of which one that fails stops the rest."""
     failures: FailuresByProgram = FailuresByProgram()

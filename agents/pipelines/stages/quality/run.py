@@ -26,7 +26,6 @@ from agents.pipelines.stages.quality.find import (
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
 from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifests
 from agents.pipelines.stages.quality.own_setup import set_up_change
-from agents.pipelines.stages.quality.own_tests import take_over
 from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
@@ -157,8 +156,8 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
 
 async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> CheckComparison:
     """Run the checks on a commit of the run, and say what they tell against the baseline."""
+    checks = [_make_check(each) for each in baseline.runs]
     changed = await (await run.tree()).list_changed_paths(run.base, commit)
-    checks = [await take_over(run, each, commit, changed) for each in baseline.runs]
     order = order_by_touched([check.run for check in checks], changed)
     own = await set_up_change(run, commit)
     at = CheckedCommit(commit, own.commit)

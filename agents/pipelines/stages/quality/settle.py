@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from agents.analysis.check_failures import compare
 from agents.analysis.languages import find_folder
 from agents.pipelines.stages.quality.find import FoundChecks, list_stand_ins
-from agents.pipelines.stages.quality.own_tests import runs_own_tests
 from agents.pipelines.stages.quality.results import COMMAND_LIMIT, CheckResult, RepositoryCheck
 from agents.run import StageContext
 from agents.text import code_span, one_line
@@ -74,7 +73,7 @@ async def settle(
             said = {"command": _code(check.run), "other": _code(instead)}
             remarks.append(_REPLACED.format_map(said))
         if not instead or pair:
-            kept.append(pair or await _trust_exit_code(run, found, runs, (check, ended)))
+            kept.append(pair or _trust_exit_code(found, runs, check, ended))
     return SettledChecks(
         checks=tuple(check for check, _ in kept),
         runs=tuple(ended for _, ended in kept),
@@ -97,26 +96,18 @@ async def _find_next(
     return None
 
 
-async def _trust_exit_code(
-    run: StageContext,
-    found: FoundChecks,
-    runs: Sequence[CheckResult],
-    pair: tuple[RepositoryCheck, CheckResult],
+def _trust_exit_code(
+    found: FoundChecks, runs: Sequence[CheckResult], check: RepositoryCheck, ended: CheckResult
 ) -> tuple[RepositoryCheck, CheckResult]:
-    """Return them; a guessed check that passes and counts nothing as if people had named it.
+    """Return them; a guessed task that passes and counts nothing as if people had named it.
 
-    Its exit code has to do beside tests that are counted: that tests run at all, these show. So it
-    has where maintainers called the script that it runs their test.
+    Its exit code has to do beside tests that are counted: that tests run at all, these show.
     """
-    check, ended = pair
     uncounted = not ended.named and not ended.exit_code and not ended.failures.counted
-    if not uncounted or ended.stopped:
-        return pair
-    beside = bool(_find_other(found, runs, ended.command))
-    if not beside and not await runs_own_tests(run, check.run):
-        return pair
-    trusted = ended.model_copy(update={"named": True, "by_script": not beside})
-    return check.model_copy(update={"named": True}), trusted
+    if not uncounted or not _find_other(found, runs, ended.command):
+        return check, ended
+    named = {"named": True}
+    return check.model_copy(update=named), ended.model_copy(update=named)
 
 
 def _is_done_by_build(found: FoundChecks, runs: Sequence[CheckResult], command: str) -> bool:
