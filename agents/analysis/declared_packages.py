@@ -2,7 +2,7 @@
 
 Data is read as its tool reads it, and says which packages it names and where they come from.
 Manifests that are programs are read line by line: lines that cannot name a package are left out,
-and each new word of the others counts, since nobody knows what a program does.
+and each new name in the others counts, since nobody knows what a program does.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agents.analysis.python_packages import read_json
@@ -20,11 +21,21 @@ from agents.text.toml import toml_in
 LONGEST = 300_000  # characters of a manifest that is read as what it is
 LONGEST_LINE = 400  # characters of a line that is read as more than words
 
-_WORD = re.compile(r"[A-Za-z@][\w.@/-]{2,}")
+_WORD = re.compile(r"[A-Za-z@][\w.@/-]+")
+_NAME = re.compile(r"[\"']([^\"'\s]++)[\"']|(?<![\w:]):([a-z_]\w*+)")
+"""A text or a symbol of a program, which is how packages are named there."""
+_VERSIONED = re.compile(
+    r"(?<!\w)(?!(?:version|elixir|vsn)\s*:)(\w++):\s*+[\"']\s*+(?:[~><=^]|\d+(?:\.\d+)*+[\"'])"
+)
+"""A key with a release as its value: a package, in lists of pairs."""
+_COMMENT = re.compile(r"\s*(?:#|//)")
 
 _CARGO_KINDS = re.compile(r"(?:(?:dev|build)[-_])?dependencies")
-_CARGO_SOURCES = ("git", "path", "registry", "registry-index", "base")
+_CARGO_SOURCES = ("git", "registry", "registry-index", "base")
 _NO_PACKAGES = re.compile(r"exclusion|project")
+_DELIVERY = "distributionManagement"
+"""Where a project is sent to, and nothing comes from."""
+_COORDINATES = re.compile(r"[\w.${}-]+:[\w.${}-]+(?::[\w.${}-]+)+")
 _OF_PLUGINS = "org.apache.maven.plugins"
 _OF_PROJECT = re.compile(r"\$\{(?:project|pom)\.[\w.]+\}")
 
@@ -65,16 +76,27 @@ def list_new_packages(path: str, before: Sequence[str], after: str) -> list[str]
             return [each for each in _read(name, after) if each not in known]
         except (ValueError, UnreadableReport):
             pass
-    there = {word for text in before for word in _WORD.findall(text)}
-    lines = {line.strip() for text in before for line in text.splitlines()}
     kind = ".gemspec" if name.endswith(".gemspec") else name
-    return [
+    list_names = _list_names if kind in _HARMLESS else _WORD.findall
+    known_lines = [line for text in before for line in text.splitlines()]
+    code = [line for line in known_lines if not _COMMENT.match(line)]
+    there = {word for line in code for word in (*_WORD.findall(line), *list_names(line))}
+    lines = {line.strip() for line in known_lines}
+    found = (
         word
         for line in after.splitlines()
         if line.strip() not in lines and not _is_harmless(kind, line)
-        for word in _WORD.findall(line)
+        for word in list_names(line)
         if word not in there
-    ]
+    )
+    return list(dict.fromkeys(found))
+
+
+def _list_names(line: str) -> list[str]:
+    """Return what may name a package in a line of a program: each word, where nothing is quoted."""
+    quoted = [text or symbol for text, symbol in _NAME.findall(line)]
+    named = [each for each in quoted if any(map(str.isalpha, each))]  # and no version
+    return [*named, *_VERSIONED.findall(line)] or _WORD.findall(line)
 
 
 def _is_harmless(kind: str, line: str) -> bool:
@@ -82,7 +104,8 @@ def _is_harmless(kind: str, line: str) -> bool:
     pattern = _HARMLESS.get(kind)
     if pattern is None or len(line) >= LONGEST_LINE:
         return False
-    return pattern.fullmatch(line) is not None and not _ELSEWHERE.search(line)
+    names_some = _ELSEWHERE.search(line) or _VERSIONED.search(line)
+    return pattern.fullmatch(line) is not None and not names_some
 
 
 def _read(name: str, text: str) -> list[str]:
@@ -112,7 +135,8 @@ def _list_crates(named: Mapping[str, object]) -> Iterator[str]:
         wanted = table(value)
         name = str(wanted.get("package", key))
         found = [str(wanted[source]) for source in _CARGO_SOURCES if source in wanted]
-        yield f"{name} from {' '.join(found)}" if found else name
+        if found or "path" not in wanted:  # what lies in the repository comes from nowhere
+            yield f"{name} from {' '.join(found)}" if found else name
 
 
 # --- Maven ----------------------------------------------------------------------------------------
@@ -121,25 +145,36 @@ def _list_crates(named: Mapping[str, object]) -> Iterator[str]:
 
 def _read_maven(text: str) -> list[str]:
     """Return the coordinates of what is fetched, and the addresses that it may come from."""
-    found: list[str] = []
-    opened: list[dict[str, str]] = []
-    written: list[str] = []
-
-    def begin(_tag: str, _about: Mapping[str, str]) -> None:
-        opened.append({})
-        written.clear()
-
-    def end(tag: str) -> None:
-        children = opened.pop()
-        if opened:
-            opened[-1][tag] = "".join(written).strip()
-        found.extend(_list_coordinates(tag, children))
-        written.clear()
-
-    walk_xml(text, begin, end, written.append)
-    if any("$" in _OF_PROJECT.sub("", each) for each in found):
+    reading = _PomReading()
+    walk_xml(text, reading.begin, reading.end, reading.written.append)
+    if any("$" in _OF_PROJECT.sub("", each) for each in reading.found):
         raise ValueError("properties stand in for names")
-    return found
+    return reading.found
+
+
+@dataclass
+class _PomReading:
+    """What was read of a pom until now."""
+
+    found: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    opened: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """The elements around, outermost first, each with its children's texts."""
+
+    def begin(self, tag: str, _about: Mapping[str, str]) -> None:
+        self.opened.append((tag, {}))
+        self.written.clear()
+
+    def end(self, tag: str) -> None:
+        _, children = self.opened.pop()
+        text = "".join(self.written).strip()
+        if self.opened:
+            self.opened[-1][1][tag] = text
+        if not any(around == _DELIVERY for around, _ in self.opened):
+            self.found.extend(_list_coordinates(tag, children))
+        if not children and _COORDINATES.fullmatch(text):
+            self.found.append(":".join(text.split(":")[:2]))
+        self.written.clear()
 
 
 def _list_coordinates(tag: str, children: Mapping[str, str]) -> Iterator[str]:
@@ -160,8 +195,8 @@ def _read_composer(text: str) -> Iterator[str]:
     document = read_json(text)
     if not document:
         raise ValueError("it is no object")
-    for kind in ("require", "require-dev"):
-        yield from table(document, kind)
+    for kind in ("require", "require-dev"):  # without a slash: PHP, extensions of it, and Composer
+        yield from (name for name in table(document, kind) if "/" in name)
     places: Any = document.get("repositories")
     if isinstance(places, dict):
         places = [*places.values()]

@@ -29,6 +29,9 @@ EXCLUDING = """
     </dependency>
   </dependencies>
 """
+DELIVERY = """<distributionManagement>
+  <repository><id>ours</id><url>https://x.example</url></repository>
+</distributionManagement>"""
 MIX = """defmodule Tally.MixProject do
   use Mix.Project
 
@@ -73,6 +76,8 @@ def replace(text, old, new):
         ("Cargo.toml", CARGO, "[dep", "autotests = false\n\n[lints.clippy]\npedantic = 1\n[dep"),
         ("Cargo.toml", CARGO, "[dep", '[features]\nfast = ["serde/derive"]\n\n[dep'),
         ("Cargo.toml", CARGO, 'serde = "1"', 'serde = { version = "2", features = ["derive"] }'),
+        ("Cargo.toml", CARGO, '"1"', '{ path = "serde" }'),
+        ("pom.xml", POM, "<!-- more -->", DELIVERY),
         ("app/pom.xml", POM, "Tally", "Another summary of it"),
         (
             "pom.xml",
@@ -88,6 +93,7 @@ def replace(text, old, new):
         ("mix.exs", MIX, "  defp deps", "  # What it needs besides\n  defp deps"),
         ("Gemfile", GEMFILE, "gem", 'ruby "3.3.0"\n\n# Needed by tasks\ngem'),
         ("tally.gemspec", GEMSPEC, '"Tally"', '"Another summary of it"'),
+        ("composer.json", COMPOSER, '"^3"', '"^3", "ext-json": "*"'),
         ("composer.json", COMPOSER, '"name"', '"description": "Another summary", "name"'),
     ],
 )
@@ -106,7 +112,6 @@ def test_other_words_name_no_package(path, before, old, new):
         ("Cargo.toml", CARGO, '"1"', '{ package = "sirde", version = "1" }', ["sirde"]),
         ("Cargo.toml", CARGO, '"1"', '{ git = "https://x.example/s" }',
          ["serde from https://x.example/s"]),
-        ("Cargo.toml", CARGO, '"1"', '{ path = "../serde" }', ["serde from ../serde"]),
         ("Cargo.toml", CARGO, '"1"', '{ version = "1", registry = "other" }', ["serde from other"]),
         ("Cargo.toml", CARGO, "[dep", '[patch.x]\nserde = { git = "https://x.example" }\n[dep',
          ["serde from https://x.example"]),
@@ -120,19 +125,24 @@ def test_other_words_name_no_package(path, before, old, new):
         ("pom.xml", POM, "<!-- more -->",
          "<repositories><repository><url>https://x.example</url></repository></repositories>",
          ["https://x.example"]),
+        ("pom.xml", POM, "<!-- more -->", "<protoc>com.x:protoc:1:exe</protoc>", ["com.x:protoc"]),
         ("mix.exs", MIX, '1.4"}', '1.4"},\n      {:plug, "~> 1.0"}', ["plug"]),
         ("mix.exs", MIX, '"~> 1.4"}', '\n git: "https://x.example"}',
-         ["git", "https", "x.example"]),
-        ("mix.exs", MIX, "  defp deps", "  @more [:plug]\n  defp deps", ["@more", "plug"]),
+         ["https://x.example"]),
+        ("mix.exs", MIX, "  defp deps", "  @more [:plug]\n  defp deps", ["plug"]),
+        ("mix.exs", MIX, '{:jason, "~> 1.4"}', 'evil: "~> 1.0", jason: "1.4"', ["evil"]),
         ("Gemfile", GEMFILE, "gem", 'gem "puma"\ngem', ["puma"]),
-        ("Gemfile", GEMFILE, 'rake"', 'rake",\n  git: "https://x.example"', ["git", "x.example"]),
+        ("Gemfile", GEMFILE, 'rake"', 'rake",\n  git: "https://x.example"', ["https://x.example"]),
+        ("Gemfile", GEMFILE, "gem", 'gem "pg"\ngem', ["pg"]),
+        ("Gemfile", GEMFILE, "gem", 'gem "oj", require: false\ngem', ["oj"]),
+        ("Gemfile", GEMFILE + "# use redis\n", "gem", 'gem "redis"\ngem', ["redis"]),
         ("tally.gemspec", GEMSPEC, "end", '  spec.add_dependency "puma"\nend',
-         ["spec.add_dependency", "puma"]),
+         ["puma"]),
         ("composer.json", COMPOSER, '"^3"', '"^3", "ex/other": "1"', ["ex/other"]),
         ("composer.json", COMPOSER, '"name"',
          '"repositories": [{"type": "vcs", "url": "https://x.example"}], "name"',
          ['{"type": "vcs", "url": "https://x.example"}']),
-        ("build.gradle", "", "", 'implementation "ex:other:1"', ["implementation", "other"]),
+        ("build.gradle", "", "", 'implementation "ex:other:1"', ["implementation", "ex", "other"]),
     ],
 )  # fmt: skip
 def test_what_is_new_and_where_from_is_asked_about(path, before, old, new, packages):
