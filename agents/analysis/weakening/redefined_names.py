@@ -26,7 +26,7 @@ _IMPORTS = {
         r"|import\s+(?P<modules>[\w.,\s]+))"
     ),
     "script": re.compile(
-        r"^\s*(?:import\s+(?P<names>[^'\"]*?)\s*from\s*['\"](?P<module>[^'\"]*)"
+        r"^\s*(?:import\b(?P<names>[^'\"]*+)['\"](?P<module>[^'\"]*)"
         r"|(?:const|let|var)\s+(?P<names2>[^=]*)=\s*(?:await\s+)?(?:require|import)\(\s*['\"]"
         r"(?P<module2>[^'\"]*))"
     ),
@@ -56,7 +56,7 @@ _DEFINES = {
     ),
     "php": re.compile(rf"^\s*(?:(?:final|abstract)\s+)?(?:class|function)\s+{_NAMED}\b"),
     "rust": re.compile(rf"^\s*(?:pub\s+)?(?:fn|struct|enum|const|static)\s+{_NAMED}\b"),
-    "ruby": re.compile(r"^(?:class|module)\s+(?P<name>[A-Z]\w*)|^\s*def\s+(?P<name2>[A-Z]\w*)\."),
+    "ruby": re.compile(r"^class\s+(?P<name>[A-Z]\w*)|^\s*def\s+(?P<name2>[A-Z]\w*)\."),
     "go": re.compile(rf"^\s*(?:var\s+)?{_NAMED}\s*:?=\s*func\b"),
 }
 _IMPORTED_AGAIN = re.compile(r"\b(?:require|import\w*|requireActual|importActual)\b")
@@ -70,6 +70,8 @@ _OVERWRITES = re.compile(
     r"(?P<value>[^=();#]{1,80}?)\s*;?\s*(?:#.*|//.*)?$"
 )
 
+_GIVES_NOTHING = re.compile(r",\s*$|=\s*(?:None|null|undefined);?\s*$")
+"""An argument of a call, or what makes tests fail."""
 _CALLED = re.compile(r"\b(\w+)\(")
 _REPLACES = re.compile(
     r"^\s*\w+(?:\.\w+){0,6}\.(\w+)\s*=\s*(?:lambda\b|function\b|async\b|\w*Mock\b|\([\w,\s.]*\)\s*=>|\w+\s*=>)"
@@ -86,12 +88,28 @@ def find_redefined_names(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     for suite in suites:
         if suite.change.old is None:
             continue
-        fresh = list_fresh_lines(suite.change.before, suite.change.after)
+        fresh = _list_lines(suite)
         known = Counter(one.text for case in suite.before for one in case.asserted)
         kept = [one for case in suite.after for one in case.asserted if known[one.text]]
         found = (*_list_definitions(suite, fresh), *_list_overwritten(fresh, kept))
         for line in dict.fromkeys((*found, *_list_replaced(fresh, kept))):
             yield make_finding(suite.change.path, line.number, "around", line.text)
+
+
+def _list_lines(suite: ParsedSuite) -> list[ViewLine]:
+    """Return the new lines that tests which were there before may be changed by.
+
+    What a new test calls its own things is its own, as is what a call or a fixture is given.
+    """
+    kept = {id(after) for _, after in suite.pairs}
+    new = [case for case in suite.after if case.name and id(case) not in kept]
+    apart = {line.number for case in new for line in case.lines}
+    apart |= {line.number + 1 for line in suite.change.after if line.text.lstrip().startswith("@")}
+    return [
+        line
+        for line in list_fresh_lines(suite.change.before, suite.change.after)
+        if line.number not in apart and not _GIVES_NOTHING.search(line.text)
+    ]
 
 
 def _list_definitions(suite: ParsedSuite, fresh: Sequence[ViewLine]) -> Iterator[ViewLine]:
@@ -126,7 +144,7 @@ def _list_names(lines: Sequence[ViewLine], family: str) -> set[str]:
         listed = groups.get("names") or groups.get("names2") or groups.get("modules") or ""
         if not any(_OF_TESTS.fullmatch(part) for part in re.split(r"[./:\\]+", module)):
             names |= {*_PLAIN.findall(_BELOW.sub("", _ALIAS.sub("", listed)))}
-    return names
+    return names - {"from", "type"}  # words of an import, not names
 
 
 def _join_imports(lines: Sequence[ViewLine], family: str) -> Iterator[str]:

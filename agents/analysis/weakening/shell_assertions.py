@@ -85,13 +85,14 @@ def _read_line(text: str, behind: Sequence[ViewLine]) -> Iterator[str]:
     if _ERREXIT.match(text):
         yield "errexit()"
         return
+    branches = _fails_where_it_holds(text, behind) if "if" in text else None
     block = text if "}" in text else " ".join((text, *(each.text for each in behind[:BLOCK])))
     for statement in _split(text, _END)[::2]:
         opposite: bool | None = False
         start = 0
         while keyword := _KEYWORD.match(statement, start):
             if keyword["branch"] or keyword["loop"]:
-                opposite = _fails_where_it_holds(text, behind) if keyword["branch"] else None
+                opposite = branches if keyword["branch"] else None
             start = keyword.end()
         if opposite is not None:
             yield from _read_list(statement[start:], block, opposite=opposite)

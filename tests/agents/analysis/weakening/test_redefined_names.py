@@ -93,6 +93,17 @@ FILES = {
     "tests/a.rs": RS,
     "tests/a.sh": SH,
 }
+MORE_PY = """class MoreTest(unittest.TestCase):
+    def test_more(self):
+        add = 5
+        self.assertEqual(add + 1, 6)
+"""
+MORE_JS = """it('more', () => {
+  const add = { x: 5 };
+  jest.spyOn(api, 'twice');
+  expect(add.x).toBe(5);
+});
+"""
 CLASS, CASE = "class TwiceTest", "        self.assertEqual(twice"
 
 
@@ -171,6 +182,27 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
             CLASS,
             f"def assert_close(a, b):\n    assert abs(a - b) < 1\n\n\n{CLASS}",
         ),
+        (
+            "tests/test_a.py",
+            "def check(",
+            f"{MORE_PY}\n\ndef check(",
+        ),
+        (
+            "tests/test_a.py",
+            "        got = halved(4)\n",
+            "        got = halved(\n            add=add,\n            a=4,\n        )\n",
+        ),
+        ("tests/test_a.py", CLASS, f"@pytest.fixture\ndef twice():\n    return 4\n\n\n{CLASS}"),
+        (
+            "tests/test_a.py",
+            "from app.sums import twice\n",
+            "try:\n    from app.sums import twice\nexcept ImportError:\n    twice = None\n",
+        ),
+        (
+            "test/a.test.js",
+            "it('adds",
+            f"{MORE_JS}\nit('adds",
+        ),
         ("test/a.test.js", "it('adds", "const more = () => 3;\nit('adds"),
         (
             "test/a.test.js",
@@ -199,6 +231,7 @@ def test_honest_names_ask_nobody(path, old, new):
         ("tests/test_a.py", "assert.a" * 120),
         ("tests/test_a.py", "a" + ".b" * 490),
         ("test/a.test.js", "import {" + " " * 900),
+        ("test/a.test.js", "import" + " " * 990),
         ("test/a.test.js", "const " + "a" * 900),
         ("src/test/java/SumTest.java", "static " * 140),
         ("tests/a.rs", "use a::{" + "a, " * 300),

@@ -122,7 +122,15 @@ def test_an_end_of_a_script_that_was_its_last_line_skips_nothing():
 @pytest.mark.parametrize(
     "line",
     [
-        *("a" * 1000, "fail" * 250, '"$(' * 333, "[ " * 500, "a && " * 200, "err_" * 250),
+        *(
+            "a" * 1000,
+            "fail" * 250,
+            '"$(' * 333,
+            "[ " * 500,
+            "a && " * 200,
+            "err_" * 250,
+            "if " * 333,
+        ),
         *("$((" * 333, "test " + "-o a " * 199, "( " * 500, "`'\"" * 333, "x=" * 500, " " * 1000),
     ],
 )
