@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.assertions import Assertion, normalize
-from agents.analysis.weakening.diff_views import ViewLine, list_fresh_lines
+from agents.analysis.weakening.diff_views import FileDiff, ViewLine, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.test_changes import ParsedSuite
 
@@ -22,7 +22,7 @@ _OF_TESTS = re.compile(
 """Modules that belong to tests: what is taken from them is not what tests are about."""
 _IMPORTS = {
     "python": re.compile(
-        r"^\s*(?:from\s+(?P<module>[\w.]+)\s+import\s+(?P<names>[^#]*)"
+        r"^\s*(?:from\s+(?P<module>[\w.]+)\s+import\b(?P<names>[^#]*)"
         r"|import\s+(?P<modules>[\w.,\s]+))"
     ),
     "script": re.compile(
@@ -119,9 +119,22 @@ def _list_definitions(suite: ParsedSuite, fresh: Sequence[ViewLine]) -> Iterator
         return
     about = _list_names(change.before, change.language)
     about -= {name for line in change.before for name in _read_names(pattern, line.text)}
+    about &= _list_used(change)
     for line in fresh:
         if about & _read_names(pattern, line.text) and not _IMPORTED_AGAIN.search(line.text):
             yield line
+
+
+def _list_used(change: FileDiff) -> set[str]:
+    """Return the words of the lines that were there before and are no imports."""
+    imports = _IMPORTS.get(change.language)
+    kept = {line.text for line in change.after}
+    return {
+        word
+        for text in _join_imports(change.before, change.language)
+        if text in kept and not (imports and imports.match(text))
+        for word in _PLAIN.findall(text)
+    }
 
 
 def _read_names(pattern: re.Pattern[str], text: str) -> set[str]:

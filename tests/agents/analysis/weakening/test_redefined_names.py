@@ -67,7 +67,7 @@ import static com.acme.Sums.twice;
 class SumTest {
   @Test
   void adds() {
-    assertEquals(4, twice(2));
+    assertEquals(4, twice(2, Sum.ZERO));
   }
 }
 """
@@ -192,6 +192,7 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
             "        got = halved(4)\n",
             "        got = halved(\n            add=add,\n            a=4,\n        )\n",
         ),
+        ("tests/test_a.py", CLASS, f"def add():\n    return 4\n\n\n{CLASS}"),
         ("tests/test_a.py", CLASS, f"@pytest.fixture\ndef twice():\n    return 4\n\n\n{CLASS}"),
         (
             "tests/test_a.py",
