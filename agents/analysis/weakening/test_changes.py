@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agents.analysis.weakening.diff_views import FileDiff, ViewLine
+from agents.analysis.weakening.diff_views import FileDiff, ViewLine, list_fresh_lines
 from agents.analysis.weakening.parameter_tables import has_loop, list_rows
 from agents.analysis.weakening.test_cases import ParsedTest, list_cases, measure_test_similarity
 
@@ -35,14 +35,9 @@ class ParsedSuite:
     @cached_property
     def fresh_lines(self) -> list[ViewLine]:
         """Return the lines of code that the file did not have before."""
-        known = Counter(line.text for case in self.before for line in case.lines)
-        fresh = []
-        for line in (line for case in self.after for line in case.lines):
-            if known[line.text]:
-                known[line.text] -= 1
-            else:
-                fresh.append(line)
-        return fresh
+        before = [line for case in self.before for line in case.lines]
+        after = [line for case in self.after for line in case.lines]
+        return list_fresh_lines(before, after)
 
     @cached_property
     def added_values(self) -> Counter[str]:
