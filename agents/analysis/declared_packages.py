@@ -73,6 +73,7 @@ def list_new_packages(path: str, before: Sequence[str], after: str) -> list[str]
     if name in _READERS:
         try:
             known = {each for text in before for each in _read(name, text)}
+            known |= {each for text in (*before, after) for each in _list_own(name, text)}
             return [each for each in _read(name, after) if each not in known]
         except (ValueError, UnreadableReport):
             pass
@@ -143,10 +144,20 @@ def _list_crates(named: Mapping[str, object]) -> Iterator[str]:
 # https://maven.apache.org/pom.html
 
 
-def _read_maven(text: str) -> list[str]:
-    """Return the coordinates of what is fetched, and the addresses that it may come from."""
+def _list_own(name: str, text: str) -> list[str]:
+    """Return the packages that the repository itself makes of this manifest."""
+    return _walk_pom(text).own if name == "pom.xml" and text.strip() else []
+
+
+def _walk_pom(text: str) -> _PomReading:
     reading = _PomReading()
     walk_xml(text, reading.begin, reading.end, reading.written.append)
+    return reading
+
+
+def _read_maven(text: str) -> list[str]:
+    """Return the coordinates of what is fetched, and the addresses that it may come from."""
+    reading = _walk_pom(text)
     if any("$" in _OF_PROJECT.sub("", each) for each in reading.found):
         raise ValueError("properties stand in for names")
     return reading.found
@@ -157,6 +168,9 @@ class _PomReading:
     """What was read of a pom until now."""
 
     found: list[str] = field(default_factory=list)
+    own: list[str] = field(default_factory=list)
+    group: str = ""
+    """Of the parent, which is the project's where it names none."""
     written: list[str] = field(default_factory=list)
     opened: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """The elements around, outermost first, each with its children's texts."""
@@ -170,6 +184,10 @@ class _PomReading:
         text = "".join(self.written).strip()
         if self.opened:
             self.opened[-1][1][tag] = text
+        if tag == "parent":
+            self.group = children.get("groupId", "")
+        elif tag == "project" and "artifactId" in children:
+            self.own.append(f"{children.get('groupId') or self.group}:{children['artifactId']}")
         if not any(around == _DELIVERY for around, _ in self.opened):
             self.found.extend(_list_coordinates(tag, children))
         if not children and _COORDINATES.fullmatch(text):

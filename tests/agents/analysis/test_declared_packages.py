@@ -101,6 +101,19 @@ def test_other_words_name_no_package(path, before, old, new):
     assert list_new_packages(path, [before], replace(before, old, new)) == []
 
 
+def test_what_the_repository_makes_itself_is_no_new_package():
+    core = (
+        "<project><parent><groupId>g</groupId><artifactId>all</artifactId></parent>"
+        "<artifactId>core</artifactId></project>"
+    )
+    root = "<project><groupId>g</groupId><artifactId>all</artifactId></project>"
+    needed = "<dependency><groupId>g</groupId><artifactId>{}</artifactId></dependency>"
+    after = replace(POM, "</dependencies>", f"{needed.format('core')}</dependencies>")
+    assert list_new_packages("app/pom.xml", [POM, core, root], after) == []
+    after = replace(POM, "</dependencies>", f"{needed.format('other')}</dependencies>")
+    assert list_new_packages("app/pom.xml", [POM, core, root], after) == ["g:other"]
+
+
 @pytest.mark.parametrize(
     ("path", "before", "old", "new", "packages"),
     [
