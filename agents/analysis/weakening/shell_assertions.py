@@ -34,6 +34,8 @@ _FAILS = re.compile(
     re.IGNORECASE,
 )
 _ERREXIT = re.compile(r"\s*set\s+(?:-\w+\s+)*-(?:\w*e\w*|o\s+errexit)\b")
+_RUN = re.compile(r"\s*run\s+(?:--\S+\s+)*+-(\d+)\s")
+"""A command of bats, with the exit status that is wanted of it."""
 _COMPARED = {
     **dict.fromkeys(("=", "==", "-eq"), "=="),
     **dict.fromkeys(("!=", "-ne"), "!="),
@@ -84,6 +86,9 @@ def _read_line(text: str, behind: Sequence[ViewLine]) -> Iterator[str]:
     """Yield what a line demands; `behind`: the lines that follow it."""
     if _ERREXIT.match(text):
         yield "errexit()"
+        return
+    if wanted := _RUN.match(text):
+        yield from _read_list(f'[ "$status" -eq {wanted[1]} ]', "", opposite=False)
         return
     branches = _fails_where_it_holds(text, behind) if "if" in text else None
     block = text if "}" in text else " ".join((text, *(each.text for each in behind[:BLOCK])))

@@ -76,11 +76,18 @@ def test_a_script_that_goes_on_after_failures_is_for_people_to_agree_to():
         ('[ "$output" = 4 ]', '[ -n "$output" ]'),
         ('[[ "$output" == *"4"* ]]', '[ -n "$output" ]'),
         ('assert_output "4"', "assert_success"),
+        ("run -1 twice x", "run twice x"),
         ('assert_equal "$output" 4', 'assert [ -n "$output" ]'),
     ],
 )
 def test_cases_of_bats_count_as_well(before, after):
     assert GRAVE & {*find(before, after, "test/twice.bats", BATS)}
+
+
+def test_bats_may_want_a_status_of_the_command_itself():
+    asked = '[ "$status" -eq 0 ]'
+    assert find(f"run twice 2\n  {asked}", "run -0 twice 2", "test/twice.bats", BATS) == []
+    assert GRAVE & {*find("run -0 twice 2", "run -1 twice 2", "test/twice.bats", BATS)} == set()
 
 
 @pytest.mark.parametrize(
