@@ -147,8 +147,8 @@ def _read_names(pattern: re.Pattern[str], text: str) -> set[str]:
 def _list_names(lines: Sequence[ViewLine], family: str) -> set[str]:
     """Return the names of the product that tests use, as far as these lines say it."""
     if used := _USED.get(family):
-        return {name for line in lines for found in used.findall(line.text)
-                for name in ([found] if isinstance(found, str) else found) if name}  # fmt: skip
+        found_in = (found for line in lines for found in used.finditer(line.text))
+        return {name for found in found_in for name in found.groups() if name}
     pattern = _IMPORTS[family]
     names = set[str]()
     for text in _join_imports(lines, family):

@@ -93,10 +93,8 @@ def _require_unpinned(context: ClimbContext) -> None:
     stated = context.before.find_requirements(context.name)
     if any(own.overrules for own in stated):
         return
-    olds, alone = (
-        {target.old for target in context.targets},
-        context.ecosystem.scheme in (NPM, PYPI),
-    )
+    olds = {target.old for target in context.targets}
+    alone = context.ecosystem.scheme in (NPM, PYPI)
     for own in stated:
         pinned = own.spec.strip().lstrip("=").strip()
         if pinned in olds and (alone or own.spec.lstrip().startswith("=")):
