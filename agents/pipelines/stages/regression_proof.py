@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from agents.analysis.service_start import wrap_with_services
 from agents.analysis.services import Service
-from agents.analysis.weakening import FileDiff, Unreadable, list_suites, read_diff
+from agents.analysis.weakening import FileDiff, list_suites
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop import Capability, Conversation, Submission, prompt_path
@@ -22,6 +21,7 @@ from agents.pipelines.stages.proof_run import (
     without_tests,
 )
 from agents.pipelines.stages.quality import CheckResult
+from agents.pipelines.stages.quality.changed_tests import ChangedTests, read_changed_tests
 from agents.pipelines.stages.quality.find import find_running_services
 from agents.pipelines.stages.quality.own_setup import set_up_change
 from agents.pipelines.stages.regression_proof_text import proof_section, tests_section
@@ -35,7 +35,6 @@ from agents.tools.gate import gate
 COMMANDS = 5  # of the engineers, the newest first
 TIMEOUT = 600.0  # seconds for each run
 OUTPUT = 200_000  # bytes that are looked at
-AROUND = 200  # lines around each change
 SUMMARY = 120
 
 NO_TEST = "no test was added or changed"
@@ -176,21 +175,16 @@ def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:
 async def _proof(
     run: StageContext, proof: RegressionProof, made: Sequence[StepResult]
 ) -> RegressionProof:
-    tree = await run.tree()
-    paths = [path for path in await tree.list_changed_paths(run.base, run.head) if is_test(path)]
-    contents = {path: await tree.show(run.head, path) for path in paths}
-    present = {path: data for path, data in contents.items() if data is not None}
-    diff = await tree.diff(run.base, run.head, context=AROUND)
-    changes = await asyncio.to_thread(_read, diff)  # seconds, where it is long
-    if not present:
-        return _explain_missing_test(proof, changes)
-    proof = proof.model_copy(update={"tests": tuple(present), "mendable": True})
+    tests = await read_changed_tests(await run.tree(), run.base, run.head)
+    if not tests.paths:
+        return _explain_missing_test(proof, tests.changes)
+    proof = proof.model_copy(update={"tests": tests.paths, "mendable": True})
     commands = list(dict.fromkeys(each.proof.strip() for each in reversed(made)))
     commands = [command for command in commands if command][:COMMANDS]
     best = proof.model_copy(update={"why": NO_COMMAND})
     services, _ = await find_running_services(run) if commands else ((), ())
     for number, command in enumerate(commands):
-        tried = await _try(run, proof, _Files(present, changes, services), command)
+        tried = await _try(run, proof, tests, services, command)
         if tried.shown:
             return tried
         # The newest command says most, unless tests of another one fail.
@@ -198,32 +192,12 @@ async def _proof(
     return best
 
 
-class _Files:
-    """The test files of the change, with what the diff says of them, and the servers they need."""
-
-    def __init__(
-        self,
-        contents: dict[str, bytes],
-        changes: Sequence[FileDiff],
-        services: Sequence[Service],
-    ) -> None:
-        self.services = services
-        about = {change.path: change for change in changes}
-        links = {path for path, change in about.items() if change.link}
-        self.contents = {path: data for path, data in contents.items() if path not in links}
-        self.executable = [p for p in contents if p in about and about[p].executable]
-        self.names = (*contents, *_new_names(changes))
-
-    async def lay(self, tree: WorkTree) -> None:
-        """Put them over the files that are there. Raises ToolError."""
-        for path, data in self.contents.items():
-            await tree.write(path, data)
-        if self.executable:
-            await tree.run(["chmod", "+x", "--", *self.executable], timeout=30)
-
-
 async def _try(
-    run: StageContext, proof: RegressionProof, files: _Files, command: str
+    run: StageContext,
+    proof: RegressionProof,
+    tests: ChangedTests,
+    services: Sequence[Service],
+    command: str,
 ) -> RegressionProof:
     """Return the proof with this command: before, which has to fail, and after, which must not.
 
@@ -235,19 +209,19 @@ async def _try(
         return proof.model_copy(update={"command": command, "why": why})
     tree = await run.tree(run.base, changing=True, pristine=True)
     try:
-        await files.lay(tree)
+        await tests.lay(tree)
     except ToolError as error:
         why = f"the tests could not be put onto the files from before the change: {error}"
         return proof.model_copy(update={"command": command, "why": why})
-    before = Trial(command, await _run(tree, command, files.services))
+    before = Trial(command, await _run(tree, command, services))
     proof = proof.model_copy(
         update={"command": command, "base": as_check(before.result, command, TIMEOUT)}
     )
     tree = await _open_head(run)
-    after = Trial(command, await _run(tree, command, files.services))
-    vain = without_tests(before, files.names)
+    after = Trial(command, await _run(tree, command, services))
+    vain = without_tests(before, tests.names)
     fault = says_too_little(after)
-    fails = after.tests_fail and not without_tests(after, files.names)
+    fails = after.tests_fail and not without_tests(after, tests.names)
     if after.tests_fail and not before.result.exit_code:
         fails, vain, fault = True, "", NEWLY.format(code=after.result.exit_code)
     return proof.model_copy(
@@ -304,28 +278,10 @@ def _explain_missing_test(proof: RegressionProof, changes: Sequence[FileDiff]) -
     return proof.model_copy(update={"why": NO_TEST, "mendable": True})
 
 
-def _read(diff: str) -> tuple[FileDiff, ...]:
-    try:
-        return read_diff(diff)
-    except Unreadable:
-        return ()
-
-
 def _with_new_tests(changes: Sequence[FileDiff]) -> list[str]:
     inline = [change for change in changes if change.language == "rust" and change.new]
     return [
         suite.change.path
         for suite in list_suites(inline)
         if {c.name for c in suite.after if c.line} - {c.name for c in suite.before if c.line}
-    ]
-
-
-def _new_names(changes: Sequence[FileDiff]) -> list[str]:
-    """Return the names of the tests that the change adds."""
-    tests = [change for change in changes if change.new and is_test(change.new)]
-    return [
-        case.name
-        for suite in list_suites(tests)
-        for case in suite.after
-        if case.line and case.name not in {c.name for c in suite.before}
     ]

@@ -16,6 +16,7 @@ from agents.analysis.check_failures import compare
 from agents.analysis.services import Service
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.analysis.weakening import RemovedTests, count_removed_tests
+from agents.pipelines.stages.quality.changed_tests import AROUND
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.find import (
     FoundChecks,
@@ -58,7 +59,6 @@ NEW_SHOWN = 3  # names in a table
 NEW_TOLD = 40  # names in a prompt
 
 COLLECT_ONLY = Additions(variables={"PYTEST_ADDOPTS": "--collect-only"})
-AROUND = 200  # lines around each change: which test a line belongs to is read from them
 LOOK_SECONDS = 300.0  # for one check that is only to show whether it starts
 
 _NEW = "These fail with the change and did not fail before it:"
