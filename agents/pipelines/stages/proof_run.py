@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agents.analysis.check_failures import read_failures
+from agents.analysis.missing_modules import says_not_built
 from agents.pipelines.stages.quality import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable
@@ -29,12 +30,6 @@ _PYTEST_SAYS = {
 }
 _COLLECTING = re.compile(r"errors? during collection|ERROR collecting|^ERROR \S+", re.MULTILINE)
 _LACKS = re.compile(r"AttributeError|NameError|uninitialized constant|Class \"\S+\" not found")
-_UNREAD = re.compile(
-    r"ImportError|ModuleNotFoundError|Cannot find module|Failed to resolve"
-    r"|\[build failed\]|\[setup failed\]|could not compile|error\[E\d+\]|undefined: "
-    r"|error TS\d+|cannot find symbol|error CS\d+|COMPILATION ERROR|SyntaxError|LoadError"
-    r"|undefined reference to"
-)
 _RAN_SOME = re.compile(
     r"\b[1-9]\d*\s+(?:passed|failed|tests?|examples?|passing|failing|specs?|assertions?)\b"
     r"|Tests run: [1-9]|\bRan [1-9]|^--- (?:PASS|FAIL)|^(?:ok|FAIL)\s|\bTests:\s+.*[1-9]",
@@ -98,7 +93,7 @@ class Trial:
         """Return what makes its failure say less than that of an assertion; mostly nothing."""
         if self._asserted or not self._lacks_something:
             return ""
-        unread = _UNREAD.search(self.output) or _COLLECTING.search(self.output)
+        unread = says_not_built(self.output) or _COLLECTING.search(self.output)
         return NOT_IMPORTED if unread and not self._ran_some else NOT_THERE
 
     @property
@@ -129,7 +124,7 @@ class Trial:
 
     @property
     def _lacks_something(self) -> bool:
-        return bool(_UNREAD.search(self.output) or _LACKS.search(self.output))
+        return bool(says_not_built(self.output) or _LACKS.search(self.output))
 
     @property
     def _ran_some(self) -> bool:
