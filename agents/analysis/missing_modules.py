@@ -1,4 +1,4 @@
-"""Find what a check could not import or build, and the packages that bring Python modules."""
+"""Find the Python modules that a check could not import, and the packages that bring them."""
 
 from __future__ import annotations
 
@@ -38,23 +38,12 @@ _PACKAGES = {
     "zmq": "pyzmq",
 }
 """Packages by their module, where the two are called otherwise."""
-_NOT_BUILT = re.compile(
-    r"ImportError|ModuleNotFoundError|Cannot find module|Failed to resolve"
-    r"|\[build failed\]|\[setup failed\]|could not compile|error\[E\d+\]|undefined: "
-    r"|error TS\d+|cannot find symbol|error CS\d+|COMPILATION ERROR|SyntaxError|LoadError"
-    r"|undefined reference to"
-)
 
 
 def read_missing_modules(output: str) -> tuple[str, ...]:
     """Return the modules that the output says are not there; it can say what it likes."""
     found = dict.fromkeys(match["module"] for match in _MISSING.finditer(output))
     return tuple(found)[:MOST]
-
-
-def says_not_built(output: str) -> bool:
-    """Return whether the output speaks of code that could not be imported or built."""
-    return _NOT_BUILT.search(output) is not None
 
 
 def find_package(module: str, known: KnownPackages) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.analysis.check_failures.compare import (
+    NEVER_COUNTED,
     Comparison,
     Verdict,
     compare,
@@ -15,6 +16,7 @@ from agents.analysis.check_failures.read import read_failures
 from agents.analysis.check_failures.reported import FailuresByProgram
 
 __all__ = [
+    "NEVER_COUNTED",
     "Comparison",
     "FailuresByProgram",
     "Verdict",

@@ -37,7 +37,7 @@ _FEWER = (
 _REMOVES, _REMOVES_NONE = "removes {removed} of them", "removes none"
 _LOST = "{count} fewer ran ({earlier} → {ran})"
 _NO_LONGER_COUNTED = "with the change it passes without saying how many tests ran, as it did before"
-_NEVER_COUNTED = (
+NEVER_COUNTED = (
     "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
     " `.github/fettle.yml` can, and then its exit status counts"
 )
@@ -277,7 +277,7 @@ def _explain_green(before: Sequence[CheckEnding], now: CheckEnding) -> str:
         return ""
     if any(each.failures.counted for each in before):
         return _NO_LONGER_COUNTED
-    return _NEVER_COUNTED if now.failures.of_tests and not now.named else ""
+    return NEVER_COUNTED if now.failures.of_tests and not now.named else ""
 
 
 def _find_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: int) -> Comparison | None:

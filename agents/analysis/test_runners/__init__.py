@@ -14,7 +14,11 @@ from agents.analysis.test_runners.registry import (
 )
 from agents.analysis.test_runners.reporting import make_argv, make_collecting_argv, split_files
 from agents.analysis.test_runners.runner import NOTHING, Additions
-from agents.analysis.test_runners.steps import list_step_files, runs_several
+from agents.analysis.test_runners.steps import (
+    list_step_files,
+    list_touched_steps,
+    runs_several,
+)
 
 __all__ = [
     "ARGUMENTS",
@@ -26,6 +30,7 @@ __all__ = [
     "join_reports",
     "list_left",
     "list_step_files",
+    "list_touched_steps",
     "make_argv",
     "make_collecting_argv",
     "read_reports",

@@ -1,10 +1,10 @@
-"""Tell whether a command runs programs one after the other, of which one that fails stops it."""
+"""Tell what a command of manifests and Makefiles runs, and which files decide that."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agents.analysis.test_runners.call import (
     find_manifest,
@@ -13,6 +13,7 @@ from agents.analysis.test_runners.call import (
     strip_variables,
 )
 from agents.analysis.test_runners.runner import Words
+from agents.analysis.which_are_tests import is_test
 
 MAKEFILE = "Makefile"
 
@@ -23,6 +24,15 @@ _QUIET = frozenset(("cd", "export", "set", "source", ".", "mkdir", "echo", "prin
 _SERIAL = frozenset(("run-s", "run-p", "npm-run-all"))
 _MAKE = frozenset(("make", "gmake", "$(MAKE)", "${MAKE}"))
 _OF_MAKE = "make "  # begins the name of a target, which a script of a manifest cannot have
+_DECIDES = re.compile(
+    r"(?:GNUm|[Mm])akefile(?:\.(?:am|in))?|.*\.mk|\.npmrc|\.yarnrc(?:\.yml)?|[Jj]ustfile|Taskfile\.ya?ml"
+    r"|Rakefile|build\.xml|configure(?:\.ac)?"
+)
+_PROGRAM = re.compile(
+    r"(?:\b(?:node|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh|ruby|perl|php|lua|Rscript|python[\d.]*)"
+    r"(?:\s+-\S+){0,9}\s+|(?<![\w/])\./)[\"']?([^\s\"';&|]{1,300})"
+)
+"""A file that a command runs, rather than one that it builds or reads."""
 _RULE = re.compile(r"([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*:(?![:=])([^#;]*)")
 
 
@@ -47,6 +57,31 @@ def runs_several(command: str, texts: Mapping[str, str]) -> bool:
         of_make = posixpath.basename(path) == MAKEFILE
         scripts |= _read_targets(text) if of_make else read_scripts(text)
     return _count_steps(command, scripts, set()) > 1
+
+
+def list_touched_steps(
+    command: str,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    changed: Collection[str],
+) -> list[str]:
+    """Return the changed files that decide what the command runs, or are a program that it names.
+
+    Programs that are tests apart: that they can no longer fail is looked for by other means.
+    `before`, `after`: the texts of the files that `list_step_files` names.
+    """
+    said = "\n".join((command, *before.values(), *after.values()))
+    run = {posixpath.basename(each[1]) for each in _PROGRAM.finditer(said)}
+    return [path for path in changed if _decides(path, before, after, run)]
+
+
+def _decides(
+    path: str, before: Mapping[str, str], after: Mapping[str, str], run: Collection[str]
+) -> bool:
+    name = posixpath.basename(path)
+    if path in before and posixpath.basename(path) != MAKEFILE:
+        return read_scripts(before[path]) != read_scripts(after.get(path, ""))
+    return bool(_DECIDES.fullmatch(name)) or (name in run and not is_test(path))
 
 
 def _count_steps(command: str, scripts: Mapping[str, str], seen: set[str]) -> int:

@@ -14,6 +14,7 @@ from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
+    format_by_exit_status,
     format_known,
     format_setup_remarks,
     format_untold,
@@ -126,6 +127,7 @@ def summarize_checks(quality: CheckComparison | None) -> str:
     parts = (
         f"Checks before and after: {said}." if said else "",
         format_known(quality),
+        format_by_exit_status(quality),
         format_untold(quality),
         format_setup_remarks(quality.baseline.setup),
     )

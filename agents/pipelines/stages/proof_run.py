@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agents.analysis.check_failures import read_failures
-from agents.analysis.missing_modules import says_not_built
+from agents.analysis.outcome_lines import says_not_built
 from agents.pipelines.stages.quality import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable

@@ -13,6 +13,7 @@ from agents.pipelines.stages.onboarding import cut_output, list_failed_commands
 from agents.pipelines.stages.quality import (
     CheckComparison,
     CheckResult,
+    format_by_exit_status,
     format_known,
     format_output,
     format_own_setup,
@@ -125,7 +126,7 @@ def _verification(quality: CheckComparison) -> str:
         f" branch, after on {quality.commit[:10]}. Only failures that are new count."
     )
     flaky = (_format_flaky(quality), format_known(quality))
-    parts = ("\n".join(rows), where, *flaky)
+    parts = ("\n".join(rows), where, format_by_exit_status(quality), *flaky)
     return "\n\n".join(part for part in parts if part)
 
 

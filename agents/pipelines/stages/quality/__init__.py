@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.pipelines.stages.quality.exit_status import format_by_exit_status
 from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import Baseline, CheckComparison, CheckResult
 from agents.pipelines.stages.quality.run import (
@@ -39,6 +40,7 @@ __all__ = [
     "check_quality",
     "checks_table",
     "compare_checks",
+    "format_by_exit_status",
     "format_image",
     "format_known",
     "format_output",

@@ -72,6 +72,10 @@ class CheckResult(Frozen):
     """What it says fails, by name."""
     missing: tuple[str, ...] = ()
     """The Python modules that it says are not there."""
+    failure_lines: tuple[str, ...] = ()
+    """What it writes of failures where it passes and counts no tests: untrusted."""
+    success_lines: tuple[str, ...] = ()
+    """And what of success, without numbers."""
     new: tuple[str, ...] = ()
     """The names of what fails in it and did not before the change, so far as that can be told."""
     flaky: tuple[str, ...] = ()
@@ -86,6 +90,8 @@ class CheckResult(Frozen):
     """Why it could not be told what it says of the change: Markdown that is safe to publish."""
     lost: tuple[Finding, ...] = ()
     """Tests that ran before and do not with the change, which people have to agree to."""
+    by_exit_status: bool = False
+    """Whether its exit status tells so: it fails where the change's tests run without the rest."""
 
     @property
     def failed(self) -> bool:

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agents.analysis.check_failures import compare
+from agents.analysis.check_failures import NEVER_COUNTED, compare
 from agents.analysis.services import Service
 from agents.analysis.test_runners import Additions, run_afresh, select_tests
 from agents.analysis.weakening import RemovedTests, count_removed_tests
 from agents.pipelines.stages.quality.changed_tests import AROUND
 from agents.pipelines.stages.quality.confirm import Confirmation
+from agents.pipelines.stages.quality.exit_status import ask_exit_status
 from agents.pipelines.stages.quality.find import (
     FoundChecks,
     find_checks,
@@ -211,6 +212,8 @@ async def _confirm(
     removed = RemovedTests() if good else await _count_removed(run, at.commit)
     confirmation = Confirmation(before, run.base, at.commit, run_again, select, known, removed)
     judged = await confirmation.confirm(now)
+    if judged.why == NEVER_COUNTED:
+        judged = await ask_exit_status(run, baseline, before, judged, at.commit)
     told = tuple(known[name] for name in (*judged.new, *judged.flaky) if name in known)
     return judged.model_copy(update={"known": told})
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from agents.analysis.check_failures import FailuresByProgram, read_failures
 from agents.analysis.missing_modules import read_missing_modules
+from agents.analysis.outcome_lines import read_failure_lines, read_success_lines
 from agents.analysis.service_start import wrap_with_services
 from agents.analysis.services import Service
 from agents.analysis.test_runners import (
@@ -103,7 +104,19 @@ async def run_check(
         several=bool(result.exit_code) and await _runs_several(tree, commit, check.run),
         failures=ran.failures,
         missing=await asyncio.to_thread(read_missing_modules, result.output),
+        **await asyncio.to_thread(_read_outcome_lines, ran),
     )
+
+
+def _read_outcome_lines(ran: _Ran) -> dict[str, tuple[str, ...]]:
+    """Return the fields that tell of a run of tests what it does not count."""
+    if ran.result.exit_code or ran.failures.counted or not ran.failures.of_tests:
+        return {}
+    text = plain_output(ran.result.output)
+    return {
+        "failure_lines": read_failure_lines(text),
+        "success_lines": read_success_lines(text),
+    }
 
 
 async def _run(

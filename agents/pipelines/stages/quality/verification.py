@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.quality.exit_status import format_by_exit_status
 from agents.pipelines.stages.quality.flaky import format_known
 from agents.pipelines.stages.quality.results import CheckComparison, CheckResult, OwnSetup
 from agents.pipelines.stages.quality.run import tally, to_code
@@ -107,7 +108,8 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
     own = format_own_setup(quality.own_setup)
-    parts = ("\n".join(rows), format_known(quality), format_untold(quality), own, setup)
+    status = format_by_exit_status(quality)
+    parts = ("\n".join(rows), format_known(quality), status, format_untold(quality), own, setup)
     return "\n\n".join(part for part in parts if part)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.analysis.test_runners import list_step_files, runs_several
+from agents.analysis.test_runners import list_step_files, list_touched_steps, runs_several
 
 SCRIPTS = {
     "check": "tsc --noEmit && eslint . && vitest run",
@@ -86,3 +86,30 @@ def test_scripts_that_call_each_other_without_end_take_no_time():
     scripts = {name: calls.replace("b", after) for name, after in ("ab", "bc", "ca")}
 
     assert runs_several("npm run a", {"package.json": json.dumps({"scripts": scripts})})
+
+
+@pytest.mark.parametrize(
+    ("path", "touched"),
+    [
+        ("lib/sum.js", False),
+        ("tools/lint.js", True),
+        ("test.js", False),  # what a test loses is looked for elsewhere
+        ("ci/run.sh", True),
+        ("Makefile", True),
+        ("mk/common.mk", True),
+        ("package.json", False),
+        ("README.md", False),
+    ],
+)
+def test_files_that_decide_what_a_command_runs_are_known(path, touched):
+    manifest = json.dumps({"scripts": {"test": "node tools/lint.js lib && node -r x test.js"}})
+    texts = {"package.json": manifest, "Makefile": "test:\n\t./ci/run.sh lib/sum.js\n"}
+    command = "npm test && make test"
+
+    assert list_touched_steps(command, texts, texts, [path]) == [path] * touched
+
+
+def test_a_manifest_decides_where_its_scripts_differ():
+    before, after = ({"package.json": json.dumps({"scripts": {"test": each}})} for each in "ab")
+
+    assert list_touched_steps("npm test", before, after, ["package.json"]) == ["package.json"]

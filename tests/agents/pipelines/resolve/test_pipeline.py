@@ -324,7 +324,7 @@ async def test_trouble_in_a_check_leaves_nothing_to_the_next_try(solved, request
         files["lib.py"] = "half done BROKEN"
         if troubles:
             raise troubles.pop()
-        return (0, "")
+        return (0, "1 passed in 0.1s")
 
     world.commands[CHECK] = stumble
     run = world.run(request_)

@@ -1,0 +1,52 @@
+"""A run that passes can speak of failures; times, addresses and `0 failed` are none."""
+
+import pytest
+
+from agents.analysis.outcome_lines import (
+    MOST_LINES,
+    list_new_lines,
+    read_failure_lines,
+    read_success_lines,
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "FAIL twice",
+        "not ok 3 - adds",
+        "AssertionError [ERR_ASSERTION]: 6 !== 4",
+        "make: [Makefile:2: test] Error 1 (ignored)",
+        "Traceback (most recent call last):",
+        "1 failed, 0 errors",
+        "✗ adds",
+        "Segmentation fault (core dumped)",
+    ],
+)
+def test_lines_of_failures_are_found(line):
+    assert read_failure_lines(f"building\n{line}\nall good\n") == (line,)
+
+
+@pytest.mark.parametrize("line", ["ok 1 - adds", "0 failed, 3 passed", "failures: 0", "No errors"])
+def test_lines_that_say_that_nothing_failed_are_none(line):
+    assert read_failure_lines(line) == ()
+
+
+def test_lines_differ_by_what_they_say_and_not_by_times():
+    before = read_failure_lines("FAIL twice (3 ms) at 0xdead\n")
+
+    assert list_new_lines(before, read_failure_lines("FAIL twice (12 ms) at 0xbeef\n")) == []
+    assert list_new_lines(before, read_failure_lines("FAIL twice\nFAIL thrice\n")) == [
+        "FAIL twice",
+        "FAIL thrice",
+    ]
+
+
+def test_lines_of_success_have_no_numbers():
+    assert read_success_lines("3 passed in 1.2s\n5 passed in 0.1s\nlinking\n") == ("… passed in …",)
+
+
+def test_of_very_many_lines_so_many_are_kept():
+    lines = read_failure_lines("\n".join(f"FAIL {number}" for number in range(30_000)))
+
+    assert len(lines) == MOST_LINES

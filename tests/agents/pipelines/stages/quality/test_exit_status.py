@@ -1,0 +1,112 @@
+"""A script that counts no tests tells of a change where it is seen to fail without it."""
+
+import json
+
+import pytest
+
+from agents.pipelines.stages.quality import check_quality, checks_table, measure_base
+from agents.policy import POLICY_PATH
+from agents.ports import SetupResult
+
+OLD, NEW, WRONG = "twice = 2\n", "twice = 2\nthrice = 3\n", "twice = 5\nthrice = 3\n"
+TEST, MORE = "wants twice = 2\n", "wants twice = 2\nwants thrice = 3\n"
+SCRIPT = {"scripts": {"test": "node run.js"}}
+BASE = {
+    POLICY_PATH: "setup: {second_look: false}\n",
+    "package.json": json.dumps(SCRIPT),
+    "run.js": "runs what the tests want",
+    "lib.js": OLD,
+    "tests/all.js": TEST,
+}
+WORK = {"lib.js": NEW, "tests/all.js": MORE}
+
+
+def assert_by_exit_status(files):
+    """Do what a test program does that says nothing: end with 1 where something wanted is not."""
+    wanted = files["tests/all.js"].splitlines()
+    lines = files["lib.js"].splitlines()
+    return int(any(each.removeprefix("wants ") not in lines for each in wanted)), ""
+
+
+@pytest.fixture
+def compared(make_world, request_):
+    """Compare a head with the base by `npm test`, which does as `does` says with the files."""
+
+    async def compare(changes, does=assert_by_exit_status):
+        world = make_world(BASE, (), commands={"npm run --silent test": does, "npm test": does})
+        files = {path: text for path, text in {**BASE, **changes}.items() if text is not None}
+        head = world.history.commit(world.history.tree(files), world.base, "work")
+        run = world.run(request_)
+        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
+        run.context.standing = run.context.standing.model_copy(update=at)
+        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
+        return await check_quality.work(run.context, baseline)
+
+    return compare
+
+
+async def test_a_script_that_fails_without_the_change_makes_it_ready_and_people_read_so(compared):
+    quality = await compared(WORK)
+
+    assert quality.verdict == "no worse"
+    assert "It fails on the files from before the change" in checks_table(quality)
+
+
+async def test_a_script_that_fails_with_the_change_is_worse(compared):
+    assert (await compared({**WORK, "lib.js": WRONG})).verdict == "worse"
+
+
+def passes(_files):
+    return 0, ""
+
+
+def cannot_be_built(files):
+    lacks = "thrice" in files["tests/all.js"] and "thrice" not in files["lib.js"]
+    return (1, "Error: Cannot find module './thrice'") if lacks else (0, "")
+
+
+def hides_a_failure(files):
+    failed, _ = assert_by_exit_status(files)
+    return failed, "FAIL other" if "thrice" in files["lib.js"] else "ok other"
+
+
+def loses_a_success(files):
+    failed, _ = assert_by_exit_status(files)
+    return failed, "" if "thrice" in files["lib.js"] else "ok other"
+
+
+@pytest.mark.parametrize(
+    ("changes", "does", "why"),
+    [
+        ({"lib.js": NEW}, assert_by_exit_status, "says nowhere that any test ran"),
+        (WORK, passes, "it passes on the files from before with the tests of the change, too"),
+        (WORK, cannot_be_built, "it fails before a test runs"),
+        (WORK, hides_a_failure, "with the change it writes `FAIL other`"),
+        (WORK, loses_a_success, "with the change it no longer writes `ok other`"),
+        ({**WORK, "run.js": "runs little"}, assert_by_exit_status, "touches `run.js`"),
+        (
+            {**WORK, "package.json": json.dumps({"scripts": {"test": "node run.js || true"}})},
+            assert_by_exit_status,
+            "touches `package.json`",
+        ),
+    ],
+)
+async def test_what_shows_less_leaves_the_verdict_open(compared, changes, does, why):
+    quality = await compared(changes, does)
+
+    assert quality.verdict == "unknown"
+    assert why in quality.untold[0]
+
+
+async def test_a_script_that_fails_now_and_then_shows_nothing(compared):
+    ends = [0, 0, 1, 0]  # before, with the change, and twice on the files from before
+    quality = await compared(WORK, lambda _files: (ends.pop(0), ""))
+
+    assert quality.verdict == "unknown"
+    assert not ends
+
+
+async def test_other_lines_of_a_manifest_do_not_decide_what_its_script_runs(compared):
+    version = json.dumps({"version": "1.1.0", **SCRIPT})
+
+    assert (await compared({**WORK, "package.json": version})).verdict == "no worse"
