@@ -130,12 +130,16 @@ class Place:
 
     async def wait_for_ends(self, number):
         """Wait until that many runs are over, in whatever way; return them."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                found = await self.runs()
-                if len(found) == number and not {run.state for run in found} & UNFINISHED:
-                    return found
-                await asyncio.sleep(LOOK)
+        found = []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    found = await self.runs()
+                    if len(found) == number and not {run.state for run in found} & UNFINISHED:
+                        return found
+                    await asyncio.sleep(LOOK)
+        except TimeoutError:
+            pytest.fail(f"of {number} runs there are {found}, and people read {self.comments()}")
 
     async def wait_for_end(self):
         """Wait for the run to end, whichever process ends it; return its outcome."""
