@@ -7,7 +7,7 @@ from agents.text.apart import clean_apart, publish_apart
 from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span, command_span
-from agents.text.lines import commit_text, one_line, truncate
+from agents.text.lines import commit_text, one_line, split_title, truncate
 from agents.text.outgoing import publish
 from agents.text.pull_template import CheckedFact, fill_template, put_into_template
 
@@ -29,6 +29,7 @@ __all__ = [
     "publish_apart",
     "put_into_template",
     "quote",
+    "split_title",
     "truncate",
     "without_hidden",
 ]

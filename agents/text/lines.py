@@ -26,6 +26,12 @@ def one_line(text: str, limit: int, *, closes: frozenset[int] = frozenset()) -> 
     return _shorten(_defuse_line(" ".join(_normalize_line_ends(text).split()), closes), limit)
 
 
+def split_title(text: str) -> tuple[str, str]:
+    """Return title and body of an issue file: its first line, a heading or not, is the title."""
+    first, _, body = text.strip().partition("\n")
+    return first.lstrip("# ").strip(), body.strip()
+
+
 def commit_text(text: str, limit: int = 10_000, *, closes: frozenset[int] = frozenset()) -> str:
     """Return the text as a commit's body, without mentions, closings, trailers or CI switches."""
     lines = [line.rstrip() for line in _normalize_line_ends(text).strip().split("\n")]

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
-
-from securesystemslib.dsse import Envelope
-from securesystemslib.exceptions import Error as SecureSystemsError
-from securesystemslib.signer import Signer
+from typing import TYPE_CHECKING, Any
 
 from agents.errors import FettleError
 from app.attestation.signing_keys import TrustedKeys
+
+if TYPE_CHECKING:
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import Signer
+
+# ruff: noqa: PLC0415 - see `app.attestation.signing_keys`
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 LONGEST = 2_000_000
@@ -27,6 +29,8 @@ class NotAttested(FettleError):
 
 def seal_statement(statement: Mapping[str, Any], signer: Signer) -> bytes:
     """Return the statement, signed: the same bytes for the same statement and key (RFC 8032)."""
+    from securesystemslib.dsse import Envelope
+
     payload = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()
     envelope = Envelope(payload, PAYLOAD_TYPE, {})
     envelope.sign(signer)
@@ -35,6 +39,9 @@ def seal_statement(statement: Mapping[str, Any], signer: Signer) -> bytes:
 
 def open_envelope(data: bytes, trusted: TrustedKeys) -> tuple[dict[str, Any], str]:
     """Return the statement, and the id of the key that signed it. Raises NotAttested."""
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import Error as SecureSystemsError
+
     if len(data) > LONGEST:
         raise NotAttested("it is longer than any that Fettle makes")
     try:

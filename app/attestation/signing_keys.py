@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -21,9 +21,14 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from securesystemslib.signer import CryptoSigner, Key
 
 from agents.errors import ConfigError
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import CryptoSigner, Key
+
+# ruff: noqa: PLC0415 - with its signers come the clients of each cloud that are installed, and a
+# server at rest needs none of their 20 MB
 
 _END = "-----END PRIVATE KEY-----"
 _UNREADABLE = (
@@ -61,6 +66,8 @@ class TrustedKeys:
     @classmethod
     def read(cls, text: str, place: str) -> TrustedKeys:
         """Read what was published. `place`: where it was found. Raises ConfigError."""
+        from securesystemslib.signer import Key
+
         try:
             listed: Mapping[str, Any] = json.loads(text)["keys"]
             keys = [Key.from_dict(keyid, dict(about)) for keyid, about in listed.items()]
@@ -75,17 +82,27 @@ class TrustedKeys:
 class SigningKeys:
     """The private keys of this instance, the newest first."""
 
-    signers: Sequence[CryptoSigner]
+    private: Sequence[Ed25519PrivateKey]
 
     @property
     def current(self) -> CryptoSigner:
         """Return the one that signs."""
-        return self.signers[0]
+        return self._signers[0]
 
     @property
     def public(self) -> TrustedKeys:
         """Return the public halves of all of them."""
-        return TrustedKeys([signer.public_key for signer in self.signers])
+        return TrustedKeys([signer.public_key for signer in self._signers])
+
+    def publish(self) -> dict[str, Any]:
+        """Return the document of the public halves, for verifiers."""
+        return self.public.document
+
+    @property
+    def _signers(self) -> list[CryptoSigner]:
+        from securesystemslib.signer import CryptoSigner
+
+        return [CryptoSigner(key) for key in self.private]
 
     @classmethod
     def read(cls, path: Path) -> SigningKeys:
@@ -99,7 +116,7 @@ class SigningKeys:
             raise ConfigError(_UNREADABLE.format(path=path)) from error
         if not keys or not all(isinstance(key, Ed25519PrivateKey) for key in keys):
             raise ConfigError(_UNREADABLE.format(path=path))
-        return cls([CryptoSigner(key) for key in keys if isinstance(key, Ed25519PrivateKey)])
+        return cls([key for key in keys if isinstance(key, Ed25519PrivateKey)])
 
 
 def load_keys(path: Path, *, shared: bool) -> SigningKeys:

@@ -12,6 +12,7 @@ from backports import tarfile
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH
+from agents.text import split_title
 from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.review_points import ReviewPoint, read_points
 
@@ -65,7 +66,7 @@ async def load_case(name: str, cache: Path) -> DemoCase:
     """
     folder = CASES / name
     about = DemoCaseFile.model_validate(yaml.safe_load((folder / "case.yml").read_text("utf-8")))
-    title, body = read_issue((folder / about.issue).read_text("utf-8"))
+    title, body = split_title((folder / about.issue).read_text("utf-8"))
     before, after = await asyncio.gather(
         _unpack(folder / "requirements.txt", about, about.version, cache),
         _unpack(folder / "requirements-fixed.txt", about, about.fixed, cache),
@@ -106,9 +107,3 @@ async def _unpack(requirements: Path, about: DemoCaseFile, version: str, cache: 
     source.rename(target)
     shutil.rmtree(fetched)
     return target
-
-
-def read_issue(text: str) -> tuple[str, str]:
-    """Return title and body of an issue file: its first line, a heading or not, is the title."""
-    first, _, body = text.strip().partition("\n")
-    return first.lstrip("# ").strip(), body.strip()

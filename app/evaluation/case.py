@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agents.errors import ConfigError
-from app.demo.case import read_issue
+from agents.text import split_title
 
 CASE_FILE, ISSUE, POLICY, SCRIPT = "case.yml", "issue.md", "fettle.yml", "script.yml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -198,7 +198,7 @@ def read_case(folder: Path) -> Case:
         raise ConfigError(f"`{name}` cannot name a case: letters, digits and `._-` can.")
     try:
         about = CaseFile.model_validate(yaml.safe_load(file.read_text("utf-8")))
-        title, body = read_issue((folder / ISSUE).read_text("utf-8"))
+        title, body = split_title((folder / ISSUE).read_text("utf-8"))
     except ValidationError as error:
         raise ConfigError(f"{file} is not valid:\n{_faults(error)}") from error
     except yaml.YAMLError as error:

@@ -72,12 +72,12 @@ def build_server(
     readiness: Readiness,
     *,
     body_bytes: int = BODY_BYTES,
-    keys: Mapping[str, object] | None = None,
+    keys: Callable[[], Mapping[str, object]] | None = None,
 ) -> web.Application:
     """Return the application; `start_server` makes it listen.
 
-    `body_bytes`: of all bodies that may be in memory at once. `keys`: the public keys of what this
-    instance signs, for verifiers.
+    `body_bytes`: of all bodies that may be in memory at once. `keys`: returns the public keys of
+    what this instance signs, for verifiers; called in a thread.
     """
     endpoint = _WebhookEndpoint(receiver, inbox, metrics, BodyRoom(body_bytes))
     watch = _HealthEndpoints(database, metrics, readiness)
@@ -94,12 +94,14 @@ def build_server(
         ]
     )
     if keys is not None:
-        published = json.dumps(keys, indent=1) + "\n"
-        application.add_routes([web.get(KEYS_PATH, partial(_answer_keys, published))])
+        application.add_routes([web.get(KEYS_PATH, partial(_answer_keys, keys))])
     return application
 
 
-async def _answer_keys(published: str, _request: web.Request) -> web.Response:
+async def _answer_keys(
+    keys: Callable[[], Mapping[str, object]], _request: web.Request
+) -> web.Response:
+    published = json.dumps(await asyncio.to_thread(keys), indent=1) + "\n"
     return web.Response(text=published, content_type="application/json")
 
 

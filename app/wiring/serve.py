@@ -104,7 +104,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
                     parts.metrics,
                     readiness,
                     body_bytes=settings.body_limit_mb * 1024**2,
-                    keys=parts.signing_keys.public.document if parts.signing_keys else None,
+                    keys=parts.signing_keys.publish if parts.signing_keys else None,
                 ),
                 settings.host,
                 settings.port,

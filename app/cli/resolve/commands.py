@@ -96,7 +96,7 @@ async def _resolve(
 
 def _read_wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     """Return title and text of what is to be done in a clone."""
-    from app.demo.case import read_issue
+    from agents.text import split_title
 
     if words is not None and file is not None:
         raise ConfigError("Say what to do in words, or with --issue in a file: not both.")
@@ -107,7 +107,7 @@ def _read_wish(what: str, words: str | None, file: Path | None) -> tuple[str, st
             f"Say what to do in `{what}`: in words behind it, or with --issue in a file. For an"
             " issue on GitHub, write OWNER/REPO#25."
         )
-    title, body = read_issue(words)
+    title, body = split_title(words)
     if not title:
         raise ConfigError("The wish has no words in its first line.")
     return title, body
@@ -184,12 +184,12 @@ async def work_in_clone(
 
 def _read_issue(file: Path) -> tuple[str, str]:
     """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
-    from app.demo.case import read_issue
+    from agents.text import split_title
 
     name = "standard input" if str(file) == "-" else f"`{file}`"
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        title, body = read_issue(data.decode("utf-8-sig"))
+        title, body = split_title(data.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"The issue cannot be read from {name}: {error.strerror}.") from error
     except UnicodeDecodeError as error:

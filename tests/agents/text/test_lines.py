@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.text import commit_text, one_line
+from agents.text import commit_text, one_line, split_title
 from agents.text.lines import quiet_in_commits
 
 WJ = "\u2060"
@@ -72,3 +72,18 @@ def test_a_title_is_always_one_line(text):
 def test_a_description_sets_nothing_off_as_a_message(text, quiet):
     assert quiet_in_commits(text) == quiet
     assert quiet_in_commits(quiet) == quiet
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "body"),
+    [
+        ("# A title\n\nA body\nof two lines.\n", "A title", "A body\nof two lines."),
+        ("A title", "A title", ""),
+        ("\n\n## A title \n\n\nA body", "A title", "A body"),
+        ("A title\r\n\r\nA body\r\n", "A title", "A body"),
+        ("", "", ""),
+        ("#\n\nA body", "", "A body"),
+    ],
+)
+def test_the_first_line_of_an_issue_is_its_title(text, title, body):
+    assert split_title(text) == (title, body)

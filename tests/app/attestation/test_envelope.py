@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
-from securesystemslib.signer import CryptoSigner
 
 from app.attestation import NotAttested, SigningKeys, TrustedKeys, open_envelope, seal_statement
 
@@ -16,7 +16,7 @@ STATEMENT = {
     "subject": [{"name": "octo/lib#7", "digest": {"gitCommit": "1" * 40, "gitTree": "2" * 40}}],
     "predicate": {"checks": [{"command": "pytest -q", "exit_code": 0}], "words": "grüße"},
 }
-KEYS = SigningKeys([CryptoSigner.generate_ed25519()])
+KEYS = SigningKeys([Ed25519PrivateKey.generate()])
 TRUSTED = KEYS.public
 SEALED = seal_statement(STATEMENT, KEYS.current)
 
@@ -46,7 +46,7 @@ def make_envelope(**changes):
 
 
 def test_another_key_another_type_and_more_signatures_prove_nothing():
-    other = SigningKeys([CryptoSigner.generate_ed25519()])
+    other = SigningKeys([Ed25519PrivateKey.generate()])
     forged = json.loads(seal_statement(STATEMENT, other.current))["signatures"]
     own = json.loads(SEALED)["signatures"]
     with pytest.raises(NotAttested, match="none of the keys"):
@@ -63,7 +63,7 @@ def test_another_key_another_type_and_more_signatures_prove_nothing():
 
 
 def test_published_keys_are_read_back_and_open_what_older_ones_signed():
-    newer = SigningKeys([CryptoSigner.generate_ed25519(), *KEYS.signers])
+    newer = SigningKeys([Ed25519PrivateKey.generate(), *KEYS.private])
     published = json.dumps(newer.public.document)
     read = TrustedKeys.read(published, "keys.json")
     assert open_envelope(SEALED, read)[0] == STATEMENT

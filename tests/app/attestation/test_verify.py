@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.protobuf import json_format
 from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.statement import Statement
-from securesystemslib.signer import CryptoSigner
 
 from agents.ports import Usage
 from app.attestation import Evidence, SigningKeys, build_statement, seal_statement
@@ -23,7 +23,7 @@ from app.store.runs.history import KeptStep, KeptTurn
 from tests.app.git.conftest import git, make_repository
 from tests.fakes.requests import build_resolve_issue
 
-KEYS = SigningKeys([CryptoSigner.generate_ed25519()])
+KEYS = SigningKeys([Ed25519PrivateKey.generate()])
 REQUEST = build_resolve_issue()
 CHECK = {
     "name": "tests",

@@ -18,12 +18,12 @@ import pytest
 import structlog
 from rich.console import Console
 
+from agents.text import split_title
 from app.cli.progress import TerminalProgress
 from app.clone.preconditions import start_at
 from app.clone.resolve import resolve_clone
 from app.clone.run import CloneRequest
 from app.config.settings import load_settings
-from app.demo.case import read_issue
 from app.secrets.redaction import Redactor
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
@@ -158,7 +158,7 @@ class Bench:
         """Do what the command does, in this process: the start of another takes seconds."""
         settings = load_settings(self.settings(**more), serving=False)
         progress = TerminalProgress(Console(file=self.shown))
-        wish = CloneRequest(*read_issue(text), self.told.append, progress, decide, again=again)
+        wish = CloneRequest(*split_title(text), self.told.append, progress, decide, again=again)
         return await resolve_clone(
             settings, Redactor(), await start_at(path), wish, stop or asyncio.Event()
         )

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from agents.errors import ConfigError
-from app.demo.case import load_case, read_issue
+from app.demo.case import load_case
 from app.demo.folders import demo_folder
 
 BUG = 'import parse; print(parse.parse("{:%H:%M:%S.%f}", "13:23:27.5"))'
@@ -18,21 +18,6 @@ def cache():
     folder = demo_folder() / "cache"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-@pytest.mark.parametrize(
-    ("text", "title", "body"),
-    [
-        ("# A title\n\nA body\nof two lines.\n", "A title", "A body\nof two lines."),
-        ("A title", "A title", ""),
-        ("\n\n## A title \n\n\nA body", "A title", "A body"),
-        ("A title\r\n\r\nA body\r\n", "A title", "A body"),
-        ("", "", ""),
-        ("#\n\nA body", "", "A body"),
-    ],
-)
-def test_the_first_line_of_an_issue_is_its_title(text, title, body):
-    assert read_issue(text) == (title, body)
 
 
 async def test_the_bug_is_in_one_and_not_in_the_other(cache):

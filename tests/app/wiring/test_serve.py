@@ -50,7 +50,15 @@ async def test_a_lost_lease_ends_the_server_in_words():
 
 
 @pytest.mark.parametrize(
-    "module", ["agents.pipelines", "agents.tools.registry", "anthropic", "pathspec", "tree_sitter"]
+    "module",
+    [
+        "agents.pipelines",
+        "agents.tools.registry",
+        "anthropic",
+        "pathspec",
+        "securesystemslib",
+        "tree_sitter",
+    ],
 )
 def test_what_only_runs_work_with_is_read_when_the_first_one_comes(module, loaded_to_serve):
     assert "app.wiring.serve" in loaded_to_serve
