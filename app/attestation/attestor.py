@@ -25,7 +25,7 @@ from app.store.runs import StoredJournal
 from app.store.runs.history import History
 from app.views.text import redact
 
-TOLD = (
+_TOLD = (
     "Which models made this, how it was checked and who agreed to what is signed, in a git note on"
     " the commit: `fettle verify` in a clone says whether that holds."
 )
@@ -44,6 +44,11 @@ class Attestor:
     redactor: Redactor
     pages: str = ""
     """The address of the pages where people can sign in; empty: there are none."""
+
+    @property
+    def told(self) -> str:
+        """Return what people are told of a signature; empty where nothing is signed."""
+        return _TOLD if self.keys is not None else ""
 
     async def attest(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from agents.ports import Reporter, Steps
 from agents.requests import (
@@ -17,7 +18,6 @@ from agents.requests import (
 from agents.run import Outcome, RunPorts
 from app.alerts.admission import AlertContext
 from app.alerts.earlier_runs import StoredEarlierRuns
-from app.attestation.attestor import TOLD, Attestor
 from app.git import CommitIdentity as Author
 from app.git import Mirror, RunObjects
 from app.git.worktree import GitSource
@@ -53,6 +53,9 @@ from app.webhooks import OwnIdentity
 from app.wiring.audited import record_push
 from app.wiring.github_run import GitHubRun
 from app.wiring.resources import SharedResources
+
+if TYPE_CHECKING:
+    from app.attestation.attestor import Attestor
 
 
 class RunPortsFactory:
@@ -214,12 +217,13 @@ class RunPortsFactory:
             opened = partial(self._about_alerts.record.record_pull, run_id, request)
         about = (self._github, mirror, request, run_id, parts.redactor)
         record = partial(record_push, parts.database, run_id, request)
-        signed = TOLD if self._attestor.keys is not None else ""
-        caution = "\n\n".join(each for each in (warned, signed) if each)
+        caution = "\n\n".join(each for each in (warned, self._attestor.told) if each)
         return GitHubPublisher(*about, caution=caution, opened=opened, record=record)
 
     @cached_property
     def _attestor(self) -> Attestor:
+        from app.attestation.attestor import Attestor  # noqa: PLC0415 - only runs need it
+
         parts, pages = self._parts, self._parts.settings.pages_for_people
         return Attestor(parts.signing_keys, self._github, parts.database, parts.redactor, pages)
 

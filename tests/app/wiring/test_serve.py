@@ -52,12 +52,14 @@ async def test_a_lost_lease_ends_the_server_in_words():
 @pytest.mark.parametrize(
     "module",
     [
+        "agents.analysis.weakening",
         "agents.pipelines",
         "agents.tools.registry",
         "anthropic",
         "pathspec",
         "securesystemslib",
         "tree_sitter",
+        "unidiff",
     ],
 )
 def test_what_only_runs_work_with_is_read_when_the_first_one_comes(module, loaded_to_serve):
