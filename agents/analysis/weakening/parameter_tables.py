@@ -13,7 +13,8 @@ from agents.analysis.weakening.test_cases import ParsedTest
 _OPENS = re.compile(
     r"""parametrize\s*\( | \.each\s*[(`] | \b(?:cases?|tests?|table|tt|tcs|testCases|scenarios)
         \s*(?::=|=|:)\s*(?:\[|map|\(|\{|vec!|&?\[) | @(?:CsvSource|ValueSource|MethodSource)\b
-      | parameterized\.expand | DataProvider | \bsubTest\b""",
+      | parameterized\.expand | DataProvider | \bsubTest\b
+      | ^\s*(?:async\s+)?for\b.*\b(?:of|in)\s+[(\[{]+\s*$ | ^\s*for\b.*\brange\s+(?:\[|map\b)""",
     re.VERBOSE,
 )
 _ROW_ALONE = re.compile(

@@ -47,3 +47,15 @@ TABLE = (
     '@pytest.mark.parametrize(\n    ("a", "b"),\n    [\n        (1, 2),\n        (5, 6),\n'
     "        (7, 8),\n    ],\n)\ndef test_next(a, b):\n    assert add(a, 1) == b\n"
 )
+LOOP = (
+    "def test_loop():\n    for a, b in [\n        (1, 2),\n        (5, 6),\n    ]:\n"
+    "        assert add(a, 1) == b\n"
+)
+JS_LOOP = (
+    "for (const [a, b] of [\n  [1, 2],\n  [5, 6],\n]) {\n  it(`adds ${a}`, () => {\n"
+    "    expect(add(a, 1)).toBe(b);\n  });\n}\n"
+)
+GO_LOOP = (
+    "func TestAll(t *testing.T) {\n\tfor _, row := range []struct{ a, b int }{\n\t\t{1, 2},\n"
+    "\t\t{5, 6},\n\t} {\n\t\tif add(row.a, 1) != row.b {\n\t\t\tt.Error(row)\n\t\t}\n\t}\n}\n"
+)
