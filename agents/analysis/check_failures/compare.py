@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.members import list_programs
+from agents.analysis.check_failures.named_tests import RemovedNames, find_lost
 from agents.analysis.check_failures.other_tools import HOOKS
 from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
 from agents.analysis.failure_cause import shorten_cause
@@ -26,7 +27,7 @@ _OF_ONE_TEST = {
 }
 _SILENCE = SILENT.format(name="")
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
-_SHOWN, _NAME_LIMIT = 3, 90  # names in a reason, and characters of each
+_SHOWN, _NAME_LIMIT, _END = 3, 90, 24  # names in a reason, and characters of each
 _CAUSE_LIMIT = 160  # characters of what a command says is wrong
 
 _NOTHING_RAN = "it ran no test"
@@ -36,6 +37,11 @@ _FEWER = (
 )
 _REMOVES, _REMOVES_NONE = "removes {removed} of them", "removes none"
 _LOST = "{count} fewer ran ({earlier} → {ran})"
+_LOST_BY_NAME = "{count} of {earlier} tests did not run again ({names})"
+_GONE = (
+    "with the change {count} of {earlier} tests did not run again, and it removes none of these:"
+    " {names}; look for what is skipped now, or no longer found, and have it run or remove it"
+)
 _NO_LONGER_COUNTED = "with the change it passes without saying how many tests ran, as it did before"
 NEVER_COUNTED = (
     "it passes, but says nowhere that any test ran, and nobody named it as a check: `quality` in"
@@ -126,14 +132,14 @@ def compare(
     now: CheckEnding,
     *,
     tolerated: Collection[str] = (),
-    removed: int = 0,
+    removed: RemovedNames | None = None,
 ) -> Comparison:
     """Return what this check says of the change, against the runs before it.
 
     What passed before and fails now is worse, whatever it writes. What failed before, too, is no
     worse only where each run told all that failed in it, test by test. `tolerated`: the names of
-    what fails now and then, which is held against nobody. `removed`: how many tests the change
-    takes out of their files.
+    what fails now and then, which is held against nobody. `removed`: what the change takes out of
+    its tests.
     """
     new = tuple(name for name in find_new_failures(before, now) if name not in tolerated)
     red = any(map(has_failed, before))
@@ -142,7 +148,8 @@ def compare(
     why = _explain_untold(before, now) if red or not has_failed(now) else ""
     if why:
         return Comparison("unknown", why=why)
-    return _find_fewer(before, now, removed) or Comparison("no worse")
+    fewer = _find_fewer(before, now, removed.count if removed else 0)
+    return fewer or _find_lost(before, now, removed) or Comparison("no worse")
 
 
 def has_failed(ending: CheckEnding) -> bool:
@@ -298,6 +305,30 @@ def _find_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: int) -
                 why = _FEWER.format(**said, removes=_say_removed(removed))
                 return Comparison("unknown", why=why, fewer=_say_lost(count, said))
     return None
+
+
+def _find_lost(
+    before: Sequence[CheckEnding], now: CheckEnding, removed: RemovedNames | None
+) -> Comparison | None:
+    """Return what follows where tests did not run again that the change does not remove.
+
+    Others may run in their number: where reports name tests, their names count.
+    """
+    for each in before:
+        pair = _comparable([each, now])
+        ran, runs = ({name: told.tests for name, told in one.items()} for one in pair)
+        if lost := find_lost(ran, runs, removed):
+            count = len(lost.names)
+            said = {"count": count, "earlier": lost.earlier, "names": list_names(lost.names)}
+            fewer = _LOST_BY_NAME.format(**said | {"names": _list_plainly(lost.names)})
+            return Comparison("unknown", why=_GONE.format(**said), fewer=fewer)
+    return None
+
+
+def _list_plainly(names: Sequence[str]) -> str:
+    """Return the first of these names as plain text, each by its end, which says most."""
+    shown = [name if len(name) <= _END else f"…{name[1 - _END :]}" for name in names[:_SHOWN]]
+    return ", ".join((*shown, *("…" for _ in names[_SHOWN : _SHOWN + 1])))
 
 
 def _say_removed(removed: int) -> str:

@@ -28,6 +28,8 @@ class ReportedFailures(Frozen):
     """How many times it ran, where a failure may keep it from running again; else nothing."""
     ran: int | None = None
     """How many tests ran, without those it left out; None where it does not say."""
+    tests: str = ""
+    """Their names, packed; empty where it does not name them all."""
 
     @property
     def unread(self) -> tuple[str, ...]:

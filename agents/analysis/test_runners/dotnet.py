@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ReportedFailures
 from agents.analysis.test_runners.runner import REPORTS, Additions, ReportKind, TestRunner
 from agents.analysis.test_runners.xml_walk import UnreadableReport, walk_xml
@@ -31,8 +32,11 @@ def read_trx(texts: Sequence[str]) -> ReportedFailures | None:
             run.ends.clear()
     names = {normalize_name(name): 1 for run in runs for name in run.bad}
     whole = all(run.says_all for run in runs)
-    ran = sum(run.ran for run in runs)
-    return ReportedFailures(names=names, whole=whole, ended=True, ran=ran) if texts else None
+    if not texts:
+        return None
+    ran = [normalize_name(name) for run in runs for name in run.ran]
+    tests = pack_names(ran)
+    return ReportedFailures(names=names, whole=whole, ended=True, ran=len(ran), tests=tests)
 
 
 @dataclass
@@ -40,7 +44,7 @@ class _Run:
     """What one file says."""
 
     bad: list[str] = field(default_factory=list)
-    ran: int = 0
+    ran: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
     @property
@@ -54,8 +58,9 @@ class _Run:
         if tag == "ResultSummary":
             self.ends.append(outcome)
         elif tag == "UnitTestResult":
-            self.ran += outcome != "NotExecuted"
-            self.bad += [about.get("testName", "")] if outcome in _BAD else []
+            name = about.get("testName", "")
+            self.ran += [name] if outcome != "NotExecuted" else []
+            self.bad += [name] if outcome in _BAD else []
 
 
 def _select(names: Sequence[str]) -> Additions | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ALL_OF_IT, ReportedFailures
 from agents.analysis.test_runners.runner import Additions, ReportKind, TestRunner
 
@@ -27,7 +28,7 @@ class _Package:
     """What the events say of one package."""
 
     failed: dict[str, int] = field(default_factory=dict)
-    ran: int = 0
+    ran: list[str] = field(default_factory=list)
     ended: str = ""
     """The last word of the package as a whole: pass, fail or skip."""
 
@@ -44,9 +45,10 @@ def read_events(texts: Sequence[str]) -> ReportedFailures | None:
         if action not in ("pass", "fail", "skip"):
             continue
         if test := event.get("Test"):
-            package.ran += action != "skip"
+            named = normalize_name(f"{name} {test}")
+            package.ran += [named] if action != "skip" else []
             if action == "fail":
-                package.failed[normalize_name(f"{name} {test}")] = 1
+                package.failed[named] = 1
         else:
             package.ended = action
     if not packages:
@@ -57,11 +59,13 @@ def read_events(texts: Sequence[str]) -> ReportedFailures | None:
         names |= package.failed
         if package.ended == "fail" and not package.failed:
             names[f"{normalize_name(name)}{ALL_OF_IT}"] = 1
+    ran = [test for package in packages.values() for test in package.ran]
     return ReportedFailures(
         names=names,
         whole=all(each.ended for each in packages.values()),
         ended=True,
-        ran=sum(each.ran for each in packages.values()),
+        ran=len(ran),
+        tests=pack_names(ran),
     )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ALL_OF_IT, ReportedFailures
 from agents.analysis.repository_files import table
 from agents.analysis.test_runners.runner import (
@@ -38,7 +39,7 @@ def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailur
     documents = [_read_json(text) for text in texts]
     if not documents or not all(isinstance(each.get("testResults"), list) for each in documents):
         return None
-    names, ran, unnamed = dict[str, int](), 0, 0
+    names, ran, unnamed = dict[str, int](), list[str](), 0
     for document in documents:
         for each in document["testResults"]:
             file = normalize_name(str(table(each).get("name", "")))
@@ -48,11 +49,12 @@ def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailur
             if table(each).get("status") == "failed" and not bad:
                 bad = [f"{file}{ALL_OF_IT}"]
             names |= dict.fromkeys(bad, 1)
-            ran += sum(case.get("status") in _RAN for case in cases)
+            ran += [_name_jest(file, case, within) for case in cases if case.get("status") in _RAN]
         counted = document.get("numFailedTests")
         unnamed += counted if isinstance(counted, int) else 0
-    tests = sum(not name.endswith(ALL_OF_IT) for name in names)
-    return ReportedFailures(names=names, whole=tests >= unnamed, ended=True, ran=ran)
+    whole = sum(not name.endswith(ALL_OF_IT) for name in names) >= unnamed
+    tests = pack_names(ran)
+    return ReportedFailures(names=names, whole=whole, ended=True, ran=len(ran), tests=tests)
 
 
 def read_lines(texts: Sequence[str]) -> ReportedFailures | None:
@@ -62,11 +64,13 @@ def read_lines(texts: Sequence[str]) -> ReportedFailures | None:
     if not tests and not any("ended" in each for each in lines):
         return None
     bad = Counter(_name_line(each) for each in tests if each.get("state") == "failed")
+    ran = [each for each in tests if each.get("state") in _RAN and not each.get("file_itself")]
     return ReportedFailures(
         names=bad,
         whole=all(each for each in lines) and any(each.get("ended") is True for each in lines),
         ended=True,
-        ran=sum(each.get("state") in _RAN and not each.get("file_itself") for each in tests),
+        ran=len(ran),
+        tests=pack_names(map(_name_line, ran)),
     )
 
 

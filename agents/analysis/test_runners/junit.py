@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ALL_OF_IT, ReportedFailures
 from agents.analysis.test_runners.xml_walk import UnreadableReport, walk_xml
 
@@ -80,17 +81,18 @@ def read_junit(
     """
     if not texts:
         return None
-    names, ran, whole = dict[str, int](), 0, True
+    names, ran, whole = dict[str, int](), list[str](), True
     for text in texts:
         try:
             for case in _list_cases(text):
-                ran += case.ran
+                name = normalize_name(name_case(case))
+                ran += [name] if case.ran else []
                 if case.failed:
-                    end = ALL_OF_IT if case.stands_for_file else ""
-                    names[normalize_name(name_case(case)) + end] = 1
+                    names[name + (ALL_OF_IT if case.stands_for_file else "")] = 1
         except UnreadableReport:
             whole = False
-    return ReportedFailures(names=names, whole=whole, ended=True, ran=ran)
+    tests = pack_names(ran)
+    return ReportedFailures(names=names, whole=whole, ended=True, ran=len(ran), tests=tests)
 
 
 def _list_cases(text: str) -> list[JUnitCase]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ReportedFailures
 from agents.analysis.repository_files import table
 from agents.analysis.test_runners.runner import REPORTS, Additions, ReportKind, TestRunner
@@ -21,7 +22,7 @@ _OPTIONS = "SPEC_OPTS"
 
 def read_rspec(texts: Sequence[str]) -> ReportedFailures | None:
     """Return what RSpec's JSON says; None where it is none."""
-    names, ran, whole = dict[str, int](), 0, True
+    names, ran, whole = dict[str, int](), list[str](), True
     for text in texts:
         try:
             document = table(json.loads(text))
@@ -34,10 +35,13 @@ def read_rspec(texts: Sequence[str]) -> ReportedFailures | None:
         bad = [_name(each) for each in examples if each.get("status") == "failed"]
         for name in bad:
             names[name] = names.get(name, 0) + 1
-        ran += sum(each.get("status") in ("passed", "failed") for each in examples)
+        ran += [_name(each) for each in examples if each.get("status") in ("passed", "failed")]
         counts = (summary.get("failure_count"), summary.get("errors_outside_of_examples_count", 0))
         whole = whole and counts == (len(bad), 0)
-    return ReportedFailures(names=names, whole=whole, ended=True, ran=ran) if texts else None
+    if not texts:
+        return None
+    tests = pack_names(ran)
+    return ReportedFailures(names=names, whole=whole, ended=True, ran=len(ran), tests=tests)
 
 
 def _name(example: dict[str, Any]) -> str:

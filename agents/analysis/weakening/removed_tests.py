@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.find import holds_tests
 from agents.analysis.weakening.settings_files import is_settings
-from agents.analysis.weakening.test_cases import ParsedTest
+from agents.analysis.weakening.test_cases import ParsedTest, select_tests
 from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
 from agents.analysis.which_are_tests import is_test, is_test_code
 
@@ -18,6 +18,8 @@ _REPEATS = re.compile(
     r"parametri[sz]e|\bparams\s*=|generate_tests|\.each\b|\b[Dd]ata[Pp]rovider|\w+Source\b"
     r"|[\[,<]\s*(?:InlineData|TestCase|DataRow|TestWith)\s*\(|@testWith\b|#\[case\b|\bfor\b.*\b(?:in|of|range)\b"
 )
+_PLACEHOLDER = re.compile(r"[$#]?\{[^}]{0,80}\}|%\w")
+"""What a title has in it for the values of a row."""
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
 
 
@@ -30,6 +32,33 @@ class RemovedTests:
     tables: tuple[str, ...] = ()
     """Files by which more may be gone, and nobody can tell how many: rows that a test ran for, or
     data that tests may be made of."""
+    names: frozenset[str] = frozenset()
+    """What tests are called that it removes, moves to other files, or calls otherwise."""
+    removed: frozenset[str] = frozenset()
+    """Those of them that it removes."""
+    added: frozenset[str] = frozenset()
+    """What tests are called that it adds, or calls otherwise than before."""
+
+    def list_unexplained(self, gone: Sequence[str], came: Sequence[str]) -> Sequence[str]:
+        """Return the tests that no longer run for no reason that is known.
+
+        Others that run in their place explain as many, unless the change adds them: the rows of a
+        table with other values do. So do tests that it removes and that runs call otherwise.
+        """
+        lost = [name for name in gone if not _is_called(name, self.names)]
+        instead = sum(not _is_called(name, self.added) for name in came)
+        unnamed = sum(not any(_holds(name, each) for name in gone) for each in self.removed)
+        return lost if len(lost) > instead + unnamed else ()
+
+    def join(self, other: RemovedTests) -> RemovedTests:
+        """Return what both of two changes take out."""
+        return RemovedTests(
+            self.count + other.count,
+            tuple(dict.fromkeys((*self.tables, *other.tables))),
+            self.names | other.names,
+            self.removed | other.removed,
+            self.added | other.added,
+        )
 
 
 def count_removed_tests(diff: str) -> RemovedTests:
@@ -42,7 +71,25 @@ def count_removed_tests(diff: str) -> RemovedTests:
     rows = [each.change.old or each.change.path for each in suites if _loses_rows(each)]
     data = [each.old or each.path for each in changes if _loses_data(each)]
     count = sum(1 for suite in suites for _ in _list_gone(suite))
-    return RemovedTests(count, tuple(dict.fromkeys((*rows, *data))))
+    removed = {case.name for suite in suites for case in (*suite.gone, *suite.merged)}
+    renamed = [pair for suite in suites for pair in _list_renamed(suite)]
+    kept = {id(new) for suite in suites for _, new in suite.pairs}
+    every = [case for suite in suites for case in select_tests(suite.after)]
+    return RemovedTests(
+        count,
+        tuple(dict.fromkeys((*rows, *data))),
+        frozenset(removed | {old for old, _ in renamed}),
+        frozenset(removed),
+        frozenset({case.name for case in every if id(case) not in kept} | {n for _, n in renamed}),
+    )
+
+
+def _list_renamed(suite: ParsedSuite) -> Iterator[tuple[str, str]]:
+    """Yield the names of tests with those that they have now, or have elsewhere."""
+    here = {id(case) for case in suite.after}
+    for old, new in suite.pairs:
+        if old.line and (old.name != new.name or id(new) not in here):
+            yield old.name, new.name
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
@@ -76,3 +123,15 @@ def _list_texts(lines: Sequence[ViewLine]) -> list[str]:
 
 def _count_rows(lines: Sequence[ViewLine]) -> int:
     return sum(bool(line.number and _ROW.match(line.text)) for line in lines)
+
+
+def _is_called(name: str, titles: Collection[str]) -> bool:
+    return any(_holds(name, title) for title in titles)
+
+
+def _holds(name: str, title: str) -> bool:
+    """Return whether a test of a run has this title, whatever values stand in it."""
+    plain = max(_PLACEHOLDER.split(title), key=len).strip("` ")
+    if not plain or plain not in name:
+        return False
+    return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", name) is not None

@@ -93,7 +93,7 @@ class Confirmation:
             return await self.confirm(again)
         earlier = await self.run_check(self.base, NOTHING)
         before = [earlier if each == self.before[0] else each for each in self.before]
-        if compare(before, again, removed=self.removed.count).verdict == "no worse":
+        if compare(before, again, removed=self.removed).verdict == "no worse":
             return _judge(again, "no worse")
         return self._ask_about_lost(_judge(now, found.verdict, why=found.why), found)
 
@@ -214,12 +214,7 @@ class Confirmation:
         return [n for n in names if n not in self.known or not self.known[n].unchanged]
 
     def _compare(self, now: CheckResult, tolerated: Collection[str] = ()) -> Comparison:
-        return compare(
-            self.before,
-            now,
-            tolerated=tolerated,
-            removed=self.removed.count,
-        )
+        return compare(self.before, now, tolerated=tolerated, removed=self.removed)
 
     def _tolerate(
         self, run: CheckResult, flaky: Sequence[str], *, before: Collection[str] = ()

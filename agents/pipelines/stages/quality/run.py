@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from agents.analysis.check_failures import NEVER_COUNTED, compare
 from agents.analysis.services import Service
@@ -224,8 +224,7 @@ async def _count_removed(run: StageContext, commit: str) -> RemovedTests:
     before = [run.base, run.merging] if run.merging else [run.base]
     diffs = [await tree.diff(each, commit, context=AROUND) for each in before]
     found = [await asyncio.to_thread(count_removed_tests, diff) for diff in diffs]
-    tables = dict.fromkeys(path for each in found for path in each.tables)
-    return RemovedTests(sum(each.count for each in found), tuple(tables))
+    return reduce(RemovedTests.join, found)
 
 
 @dataclass(frozen=True)

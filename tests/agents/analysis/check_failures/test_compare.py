@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.analysis.check_failures.compare import compare, confirm_failures, find_new_failures
+from agents.analysis.check_failures.named_tests import pack_names, unpack_names
 from agents.analysis.check_failures.read import read_failures
-from agents.analysis.check_failures.reported import FailuresByProgram
+from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
+from agents.analysis.weakening import RemovedTests
 from agents.text import code_span
 from tests.agents.analysis.check_failures.said import SAID, WANTED
 
@@ -151,9 +153,53 @@ def test_each_program_has_to_run_its_tests_or_another_in_its_place(now, verdict,
     ],
 )
 def test_tests_that_the_change_removes_are_not_missing(removed, verdict, why):
-    found = compare((to_run("100 passed in 1s", 0),), to_run("60 passed in 1s", 0), removed=removed)
+    before, now = to_run("100 passed in 1s", 0), to_run("60 passed in 1s", 0)
+    found = compare((before,), now, removed=RemovedTests(removed))
     assert found.verdict == verdict
     assert why in found.why
+
+
+def to_report(names, ran=None):
+    """Return a run whose report names these tests."""
+    names = names.split()
+    packed = pack_names(f"t.py::{name}" for name in names) if ran is None else ""
+    report = ReportedFailures(whole=True, ended=True, ran=ran or len(names), tests=packed)
+    return Ran(0, FailuresByProgram(reports={"pytest": report}, of_tests=True))
+
+
+@pytest.mark.parametrize(
+    ("now", "removed", "lost"),
+    [
+        ("a b[1] b[2]", {}, ""),
+        ("a b[2] new", {}, ""),
+        ("a b[2] new", {"added": {"new"}}, "1 of 3 tests did not run again (t.py::b[1])"),
+        ("a new other", {"added": {"new", "other"}}, "(t.py::b[1], t.py::b[2])"),
+        ("a new other", {"added": {"new", "other"}, "names": {"b"}}, ""),
+        ("a b[2] b[3]", {"added": {"new"}}, ""),
+    ],
+    ids=["same", "unknown", "swapped", "both swapped", "removed", "other row"],
+)
+def test_which_tests_run_counts_and_not_how_many(now, removed, lost):
+    before = to_report("a b[1] b[2]")
+    found = compare((before,), to_report(now), removed=RemovedTests(**removed))
+
+    assert found.verdict == ("unknown" if lost else "no worse")
+    assert lost in found.fewer
+    assert ("look for what is skipped now" in found.why) == bool(lost)
+
+
+def test_names_count_only_where_both_runs_have_them_and_the_change_was_looked_at():
+    before, now = to_report("a b"), to_report("a c")
+
+    assert compare((before,), now).verdict == "unknown", "it may remove the one or add the other"
+    assert compare((before,), to_report("", ran=2)).verdict == "no worse"
+    assert compare((to_report("", ran=2),), now).verdict == "no worse"
+
+
+def test_names_without_end_are_not_kept():
+    assert pack_names(["a" * 200] * 20_000) == ""
+    assert unpack_names(pack_names(["a", "b", "a"])) == {"a": 2, "b": 1}
+    assert not unpack_names("")
 
 
 @pytest.mark.parametrize(("ran", "fewer"), [(9, ""), (8, "1 test"), (4, "5 tests")])

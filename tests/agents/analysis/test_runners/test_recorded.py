@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.analysis.check_failures import read_failures
+from agents.analysis.check_failures.named_tests import unpack_names
 from agents.analysis.test_runners import (
     find_runner_call,
     join_reports,
@@ -119,6 +120,10 @@ def test_the_report_names_what_failed_and_counts_what_ran(key):
 
     assert (set(best.names), best.ran) == FAILED[key]
     assert (name in joined.reports) == (key not in WITHOUT_REPORT)
+    named = unpack_names(best.tests)
+    single = {each for each in best.names if not each.endswith(" (all of it)")}
+    assert named.total() == (0 if key in WITHOUT_REPORT else best.ran)
+    assert key in (*WITHOUT_REPORT, "ctest", "mocha") or single <= {*named}
     assert best.whole == (key != "go"), "a panic keeps the other tests of its package from running"
 
 

@@ -1,10 +1,12 @@
 """Of the tests that no longer run, those count as explained that the change itself removes."""
 
+import time
+
 import pytest
 
 from agents.analysis.weakening import RemovedTests, count_removed_tests
 from tests.agents.analysis.weakening.conftest import diff_of
-from tests.agents.analysis.weakening.samples import HEAD, SUM, ZERO
+from tests.agents.analysis.weakening.samples import HEAD, JS, SUM, ZERO
 
 SKIPPED = "@pytest.mark.skipif(NEW, reason='x')\n"
 TABLE = "@pytest.mark.parametrize('a', [\n    (1, 2),\n{}])\ndef test_all(a):\n    assert a\n"
@@ -49,7 +51,8 @@ def make_files(*tests):
     ],
 )
 def test_what_is_no_longer_in_its_file_is_counted(before, after, count, tables):
-    assert count_removed_tests(diff_of(before, after)) == RemovedTests(count, tables)
+    removed = count_removed_tests(diff_of(before, after))
+    assert (removed.count, removed.tables) == (count, tables)
 
 
 def test_a_file_of_tests_with_another_name_has_all_its_tests_still():
@@ -78,3 +81,46 @@ def test_the_class_of_tests_is_no_table(path, line, is_table):
 
 def test_a_diff_that_cannot_be_read_explains_nothing():
     assert count_removed_tests("no diff") == RemovedTests()
+
+
+ALL = ["t.py::test_all[1-2]", "t.py::test_all[2-3]"]
+TITLE = "it('adds ${a}', () => {\n  expect(add(1)).toBe(2);\n});\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone", "came", "lost"),
+    [
+        (make_files(SUM), make_files(SUM, ZERO), ALL, ["t.py::test_zero", "t.py::test_zero"], ALL),
+        (make_files(SUM), make_files(SUM, ZERO), ALL[:1], ["t.py::test_zero", ALL[1]], ()),
+        (make_files(SUM, ZERO), make_files(SUM), ["t.py::test_zero"], (), ()),
+        (make_files(SUM, ZERO), make_files(SUM), ["t.py::test_zeros"], (), ()),
+        (make_files(SUM, ZERO), make_files(SUM), ["t.py::test_zero", *ALL], (), ALL),
+        (
+            make_files(SUM),
+            make_files(SUM.replace("_sum", "_s")),
+            ["a::test_sum"],
+            ["a::test_s"],
+            (),
+        ),
+        ({"tests/test_a.py": SUM}, {"tests/test_b.py": SUM}, ["a::test_sum"], ["b::test_sum"], ()),
+        (make_files(SUM), make_files(ZERO), ["zero is zero"], (), ()),
+        ({"a.test.js": JS + TITLE}, {"a.test.js": JS}, ["adds 1", "adds 2"], (), ()),
+        ({"a.js": "a"}, {"a.js": "b"}, ["a"], ["b"], ()),
+        ({"a.js": "a"}, {"a.js": "b"}, ["a"], [], ["a"]),
+    ],
+    ids=[
+        *("swapped for others", "other row", "removed", "called otherwise by runs", "and rows"),
+        *("renamed", "moved", "replaced", "title with values", "of itself", "lost"),
+    ],
+)
+def test_names_that_no_longer_run_are_explained_by_what_is_removed(before, after, gone, came, lost):
+    removed = count_removed_tests(diff_of(before, after))
+    assert removed.list_unexplained(gone, came) == lost
+
+
+def test_many_names_take_no_time():
+    names = frozenset(f"test_{number}" for number in range(1_000))
+    gone = [f"t.py::other_{number}" for number in range(1_000)]
+    began = time.process_time()
+    assert RemovedTests(names=names, removed=names).list_unexplained(gone, ()) == ()
+    assert time.process_time() - began < 4
