@@ -298,6 +298,8 @@ def _find_fewer(before: Sequence[CheckEnding], now: CheckEnding, removed: int) -
         counts = {name: of.ran for name, of in told.items() if of.ran}
         gained = {name: max(count - counts.get(name, 0), 0) for name, count in ran.items()}
         for name, earlier in counts.items():
+            if told[name].tests and name in told_now and told_now[name].tests:
+                continue  # their names say more
             count = earlier - ran.get(name, 0)
             if count > removed + sum(gained.values()):
                 who = code_span(name) if len(counts) > 1 else "it"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.find import holds_tests
+from agents.analysis.weakening.parameter_tables import list_rows
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import ParsedTest, select_tests
 from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
@@ -32,32 +33,33 @@ class RemovedTests:
     tables: tuple[str, ...] = ()
     """Files by which more may be gone, and nobody can tell how many: rows that a test ran for, or
     data that tests may be made of."""
-    names: frozenset[str] = frozenset()
-    """What tests are called that it removes, moves to other files, or calls otherwise."""
     removed: frozenset[str] = frozenset()
-    """Those of them that it removes."""
+    """What tests are called that it removes."""
     added: frozenset[str] = frozenset()
-    """What tests are called that it adds, or calls otherwise than before."""
+    """What tests are called that it adds."""
+    renamed: frozenset[str] = frozenset()
+    """What tests were called that have other names now, or are in other files."""
 
     def list_unexplained(self, gone: Sequence[str], came: Sequence[str]) -> Sequence[str]:
         """Return the tests that no longer run for no reason that is known.
 
-        Others that run in their place explain as many, unless the change adds them: the rows of a
-        table with other values do. So do tests that it removes and that runs call otherwise.
+        Others that run in their place explain as many, unless the change adds them: tests with
+        other names do, and rows with other values. So do removed tests that runs call otherwise.
         """
-        lost = [name for name in gone if not _is_called(name, self.names)]
+        lost = [name for name in gone if not _is_called(name, self.removed)]
         instead = sum(not _is_called(name, self.added) for name in came)
         unnamed = sum(not any(_holds(name, each) for name in gone) for each in self.removed)
-        return lost if len(lost) > instead + unnamed else ()
+        lost.sort(key=lambda name: _is_called(name, self.renamed))  # others run in their place
+        return lost[: max(len(lost) - instead - unnamed, 0)]
 
     def join(self, other: RemovedTests) -> RemovedTests:
         """Return what both of two changes take out."""
         return RemovedTests(
             self.count + other.count,
             tuple(dict.fromkeys((*self.tables, *other.tables))),
-            self.names | other.names,
             self.removed | other.removed,
             self.added | other.added,
+            self.renamed | other.renamed,
         )
 
 
@@ -72,24 +74,22 @@ def count_removed_tests(diff: str) -> RemovedTests:
     data = [each.old or each.path for each in changes if _loses_data(each)]
     count = sum(1 for suite in suites for _ in _list_gone(suite))
     removed = {case.name for suite in suites for case in (*suite.gone, *suite.merged)}
-    renamed = [pair for suite in suites for pair in _list_renamed(suite)]
     kept = {id(new) for suite in suites for _, new in suite.pairs}
     every = [case for suite in suites for case in select_tests(suite.after)]
     return RemovedTests(
         count,
         tuple(dict.fromkeys((*rows, *data))),
-        frozenset(removed | {old for old, _ in renamed}),
         frozenset(removed),
-        frozenset({case.name for case in every if id(case) not in kept} | {n for _, n in renamed}),
+        frozenset(case.name for case in every if id(case) not in kept),
+        frozenset(name for suite in suites for name in _list_renamed(suite)),
     )
 
 
-def _list_renamed(suite: ParsedSuite) -> Iterator[tuple[str, str]]:
-    """Yield the names of tests with those that they have now, or have elsewhere."""
+def _list_renamed(suite: ParsedSuite) -> Iterator[str]:
     here = {id(case) for case in suite.after}
     for old, new in suite.pairs:
         if old.line and (old.name != new.name or id(new) not in here):
-            yield old.name, new.name
+            yield old.name
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
@@ -99,11 +99,12 @@ def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
 
 
 def _loses_rows(suite: ParsedSuite) -> bool:
-    """Return whether there is less of what one test runs for, or of what has it run again."""
+    """Return whether some of what one test runs for is gone, or of what has it run again."""
     before, after = suite.change.before, suite.change.after
     lost = Counter(_list_texts(before)) - Counter(_list_texts(after))
     repeats = any(_REPEATS.search(text) for text in lost)
-    return repeats or _count_rows(before) > _count_rows(after)
+    rows = any(list_rows(old) - list_rows(new) for old, new in suite.pairs)
+    return repeats or rows or _count_rows(before) > _count_rows(after)
 
 
 def _loses_data(change: FileDiff) -> bool:

@@ -174,10 +174,21 @@ def to_report(names, ran=None):
         ("a b[2] new", {}, ""),
         ("a b[2] new", {"added": {"new"}}, "1 of 3 tests did not run again (t.py::b[1])"),
         ("a new other", {"added": {"new", "other"}}, "(t.py::b[1], t.py::b[2])"),
-        ("a new other", {"added": {"new", "other"}, "names": {"b"}}, ""),
+        ("a new other", {"added": {"new", "other"}, "removed": {"b"}}, ""),
+        ("a", {"removed": {"b"}}, ""),
+        ("a c[1]", {}, "1 of 3 tests"),
         ("a b[2] b[3]", {"added": {"new"}}, ""),
     ],
-    ids=["same", "unknown", "swapped", "both swapped", "removed", "other row"],
+    ids=[
+        "same",
+        "unknown",
+        "swapped",
+        "both swapped",
+        "removed",
+        "rows and all",
+        "fewer rows",
+        "other row",
+    ],
 )
 def test_which_tests_run_counts_and_not_how_many(now, removed, lost):
     before = to_report("a b[1] b[2]")
