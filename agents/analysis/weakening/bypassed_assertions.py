@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from agents.analysis.weakening.bypassed_shell import find_bypassed_shell
 from agents.analysis.weakening.diff_views import ViewLine, is_comment, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.redefined_names import find_redefined_names
@@ -47,14 +48,6 @@ _WIDE = re.compile(
       | ^del\s+.*\b[tT]est\w*|^[tT]est\w*\s*=\s*(?:None|False|True|0|lambda\b)""",
     re.VERBOSE,
 )
-# Anywhere in a script: what stands behind it does not run, or what fails a test does not.
-_IN_SCRIPT = re.compile(
-    r"""^(?:exit|return)(?:\s+0)?\s*(?:\#.*)?$ | ^\s*set\s+(?:-\w+\s+)*\+(?:\w*e|o\s+errexit)
-      | ^\s*(?:function\s+)?(?:test|\[|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)\s*\(\)
-      | ^\s*alias\s+(?:test|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)=
-      | ^\s*trap\b.*\bexit\s+0\b""",
-    re.VERBOSE,
-)
 _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
 
@@ -63,7 +56,7 @@ def find_bypassed_assertions(suites: Sequence[ParsedSuite]) -> Iterator[Finding]
     yield from find_redefined_names(suites)
     for suite in suites:
         path = suite.change.path
-        for line in (*_in_tests(suite), *_in_file(suite), *_in_script(suite)):
+        for line in (*_in_tests(suite), *_in_file(suite), *find_bypassed_shell(suite)):
             yield make_finding(path, line.number, "around", line.text)
         for case in _find_shadowed_tests(suite):
             yield make_finding(
@@ -90,17 +83,6 @@ def _in_file(suite: ParsedSuite) -> Iterator[ViewLine]:
     for line in list_fresh_lines(change.before, change.after):
         pattern = _BUILD if is_comment(line.text, change.language) else _WIDE
         if pattern.search(line.text) and (pattern is _WIDE or change.old is not None):
-            yield line
-
-
-def _in_script(suite: ParsedSuite) -> Iterator[ViewLine]:
-    """Yield the lines of a script behind which nothing runs any more, or can fail it."""
-    change = suite.change
-    if change.language != "shell" or change.old is None:
-        return
-    for line in list_fresh_lines(change.before, change.after):
-        at_end = line.text.startswith(("exit", "return")) and line == change.after[-1]
-        if _IN_SCRIPT.search(line.text) and not at_end:
             yield line
 
 

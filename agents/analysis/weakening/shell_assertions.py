@@ -25,14 +25,28 @@ _KEYWORD = re.compile(
     r"\s*+(?:(?P<branch>if|elif)|(?P<loop>while|until)|then|else|do|\{|\(|\w+\s*\(\)\s*\{)\s+"
 )
 _OTHERWISE = re.compile(r"\s*(?:else|elif)\b")
+_OPENS = re.compile(r"[{(]\s*(?:[^)}]*)$")
+_IN_BACKGROUND = re.compile(r"(?<![&>])&\s*$")
 _BRANCHES_END = re.compile(r"\s*fi\b")
 _WHOLE_OUTPUT = re.compile(r"^(\s*assert_output)\s+(?=[^-\s])")
 _OF_OUTPUT = re.compile(r"^(\s*(?:assert|refute)_(?:output|line|success|failure))\b")
 _FAILS = re.compile(
     r"\b(?:exit|return)\s+[1-9$]|\b(?:fail|failed|die|false|abort|bail|flunk|err|error|not[ _]ok)\b"
-    r"|(?<!\w)\w{0,20}(?:rc|ret|status|fail|err)\w{0,10}=[1-9$]",
+    r"|(?<!\w)\w{0,20}(?:rc|ret|status|fail|err)\w{0,10}(?:=[1-9$]|\+=|\+\+)",
     re.IGNORECASE,
 )
+_NOT_OK = re.compile(r"\bnot ok\b")
+"""What a script writes that fails in the Test Anything Protocol."""
+_WORDS = re.compile(r"\b(?:echo|printf)\b[^;&|}]*+|'[^']*+'|\"[^\"]*+\"")
+"""What is written or compared: no commands."""
+_OR_WRITES = "or writes()"
+"""Stands behind what a script only writes a word about."""
+_ENDS = re.compile(r"\s*exit\s+([\"']?\$.*)")
+_DEFINES = re.compile(
+    r"\s*(?:function\s+)?(\w*(?:fail|die|abort|bail|flunk|assert|check|expect|verify|err)\w*)"
+    r"\s*(?:\(\)\s*)?\{"
+)
+_CLOSES = re.compile(r"\s*[)}]")
 _ERREXIT = re.compile(r"\s*set\s+(?:-\w+\s+)*-(?:\w*e\w*|o\s+errexit)\b")
 _RUN = re.compile(r"\s*run\s+(?:--\S+\s+)*+-(\d+)\s")
 """A command of bats, with the exit status that is wanted of it."""
@@ -67,7 +81,7 @@ def find_shell_assertions(lines: Sequence[ViewLine]) -> Iterator[Assertion]:
             made = Assertion(lines[start].number, normalize(f"assert {each}"))
             if not says_nothing(made.text) and not made.constant:
                 yield made
-        if not found and not text.lstrip().startswith("["):
+        if not (found or text.lstrip().startswith("[") or _DEFINES.match(text)):
             yield from find_assertions([ViewLine(lines[start].number, _name_subject(text))])
 
 
@@ -87,24 +101,52 @@ def _read_line(text: str, behind: Sequence[ViewLine]) -> Iterator[str]:
     if _ERREXIT.match(text):
         yield "errexit()"
         return
+    if ends := _ENDS.match(text):
+        yield from _read_list(f"[ {_split(ends[1], _END)[0]} -eq 0 ]", "", opposite=False)
+        return
+    if (named := _DEFINES.match(text)) and _has_failed(_read_block(text, behind).partition("{")[2]):
+        yield f"fails({named[1]})"
     if wanted := _RUN.match(text):
         yield from _read_list(f'[ "$status" -eq {wanted[1]} ]', "", opposite=False)
         return
-    branches = _fails_where_it_holds(text, behind) if "if" in text else None
-    block = text if "}" in text else " ".join((text, *(each.text for each in behind[:BLOCK])))
-    for statement in _split(text, _END)[::2]:
+    branches, certain = _read_branches(text, behind) if "if" in text else (None, True)
+    block = _read_block(text, behind)
+    for statement in () if _IN_BACKGROUND.search(text) else _split(text, _END)[::2]:
         opposite: bool | None = False
         start = 0
+        conditional = False
         while keyword := _KEYWORD.match(statement, start):
             if keyword["branch"] or keyword["loop"]:
                 opposite = branches if keyword["branch"] else None
+                conditional = True
             start = keyword.end()
         if opposite is not None:
-            yield from _read_list(statement[start:], block, opposite=opposite)
+            for demand in _read_list(statement[start:], block, opposite=opposite):
+                yield demand if certain or not conditional else f"{demand} {_OR_WRITES}"
 
 
-def _fails_where_it_holds(text: str, behind: Sequence[ViewLine]) -> bool | None:
-    """Return whether the script fails where a condition holds; None: it does not, either way."""
+def _read_block(text: str, behind: Sequence[ViewLine]) -> str:
+    """Return a line, with those of the block that it opens and does not close."""
+    if "}" in text or not _OPENS.search(text):
+        return text
+    lines = [text]
+    for line in behind[:BLOCK]:
+        lines.append(line.text)
+        if _CLOSES.match(line.text):
+            break
+    return "; ".join(lines)
+
+
+def _has_failed(text: str) -> bool:
+    """Return whether commands among these fail, and do not only write that something did."""
+    return bool(_NOT_OK.search(text) or _FAILS.search(_WORDS.sub("", text)))
+
+
+def _read_branches(text: str, behind: Sequence[ViewLine]) -> tuple[bool | None, bool]:
+    """Return whether the script fails where a condition holds, and not only writes so.
+
+    None: it does not, either way.
+    """
     branch = [text.partition("then")[2]]
     otherwise: list[str] = []
     for line in behind:
@@ -114,9 +156,12 @@ def _fails_where_it_holds(text: str, behind: Sequence[ViewLine]) -> bool | None:
             otherwise.append(line.text)
         else:
             branch.append(line.text)
-    if any(map(_FAILS.search, branch)):
-        return True
-    return False if any(map(_FAILS.search, otherwise)) else None
+    for certain, fails in ((True, _has_failed), (False, _FAILS.search)):
+        if any(map(fails, branch)):
+            return True, certain
+        if any(map(fails, otherwise)):
+            return False, certain
+    return None, True
 
 
 def _read_list(statement: str, block: str, *, opposite: bool) -> Iterator[str]:
@@ -126,14 +171,17 @@ def _read_list(statement: str, block: str, *, opposite: bool) -> Iterator[str]:
     """
     parts = [each.strip() for each in _split(statement, _LISTED)]
     commands, signs = parts[::2], parts[1::2]
+    written = ""
     if signs and (_FAILS.match(commands[-1]) or _is_failing_block(commands[-1], block)):
+        certain = _FAILS.match(commands[-1]) or _has_failed(block)
+        written = "" if certain else f" {_OR_WRITES}"
         opposite = opposite != (signs[-1] == "&&")
         commands, signs = commands[:-1], signs[:-1]
     demands = [_read_command(each, opposite=opposite) for each in commands]
     if "||" not in signs:
-        yield from filter(None, demands if demands[-1] else ())
+        yield from (f"{each}{written}" for each in demands if each and demands[-1])
     elif all(demands):
-        yield " or ".join(sorted(demands, key=lambda each: each == "True"))
+        yield " or ".join(sorted(demands, key=lambda each: each == "True")) + written
 
 
 def _is_failing_block(command: str, block: str) -> bool:
