@@ -4,51 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from agents.analysis.weakening.assertions import Assertion, normalize
 from agents.analysis.weakening.diff_views import FileDiff, ViewLine, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
+from agents.analysis.weakening.test_imports import NAME, join_imports, list_imports
 
 BETWEEN = 20  # lines between a name that is overwritten and the assertion about it
-MOST_LINES, LONGEST = 40, 2_000  # lines and characters of one import
-
 _NAMED = r"(?P<name>[A-Za-z_$][\w$]*)"
-_OF_TESTS = re.compile(
-    r"tests?\b|\w*test\w*|conftest|\w*(?:helper|fixture|factor|mock|stub|fake|support|util)\w*",
-    re.IGNORECASE,
-)
-"""Modules that belong to tests: what is taken from them is not what tests are about."""
-_IMPORTS = {
-    "python": re.compile(
-        r"^\s*(?:from\s+(?P<module>[\w.]+)\s+import\b(?P<names>[^#]*)"
-        r"|import\s+(?P<modules>[\w.,\s]+))"
-    ),
-    "script": re.compile(
-        r"^\s*(?:import\b(?P<names>[^'\"]*+)['\"](?P<module>[^'\"]*)"
-        r"|(?:const|let|var)\s+(?P<names2>[^=]*)=\s*(?:await\s+)?(?:require|import)\(\s*['\"]"
-        r"(?P<module2>[^'\"]*))"
-    ),
-    "jvm": re.compile(r"^\s*import\s+(?:static\s+)?(?P<module>[\w.]+)\.(?P<names>\w+)"),
-    "php": re.compile(r"^use\s+(?:function\s+)?(?P<module>[\w\\]+)\\(?P<names>\w+)"),
-    "rust": re.compile(r"^\s*use\s+(?P<module>\w+)(?P<names>::[\w:{},\s]+)"),
-}
-_OPENS = {
-    "python": re.compile(r"^\s*from\s+[\w.]+\s+import\s*\([^)]*$"),
-    "script": re.compile(r"^\s*(?:import|const|let|var)\s+[^'\"=;]*\{[^}'\"]*$"),
-    "rust": re.compile(r"^\s*use\s+[^;]*\{[^;]*$"),
-}
-"""An import that goes on in the next line."""
-_ALIAS = re.compile(r"[\w.]+\s+as\s+|\w+\s*:\s*")
-_BELOW = re.compile(r"\.\w+")
-_PLAIN = re.compile(r"[A-Za-z_$][\w$]*")
 _DEFINES = {
     "python": re.compile(
-        rf"^(?:(?:async\s+)?def|class)\s+{_NAMED}\b|^\s*(?P<name2>[A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)"
+        rf"^\s*(?:(?:async\s+)?def|class)\s+{_NAMED}\b"
+        r"|^\s*(?:\(\s*)?(?P<name2>[A-Za-z_]\w*(?:\s*,\s*\*?\w+)*+)\s*,?\s*\)?\s*(?::[^=]*)?:?=(?!=)"
+        r"|^\s*(?:async\s+)?for\s+(?P<name3>[\w\s,]+?)\s+in\b"
+        r"|\bglobals\(\)\[['\"](?P<name4>\w+)['\"]\]\s*="
     ),
     "script": re.compile(
         rf"^\s*(?:export\s+)?(?:async\s+)?(?:function\b\s*\*?|class|const|let|var)\s+{_NAMED}\b"
+        r"|^\s*(?:const|let|var)\s+[{\[](?P<name2>[^=}\]]{0,200})[}\]]\s*="
+        r"|^\s*(?P<name3>[A-Za-z_$][\w$]*)\s*=\s*(?:async\b|function\b|\([\w\s,]*\)\s*=>|\w+\s*=>"
+        r"|(?:jest|vi|sinon)\.\w+)"
+    ),
+    "shell": re.compile(
+        r"^\s*(?:function\s+(?P<name>[\w-]+)|(?P<name2>[\w-]+)\s*\(\)|alias\s+(?P<name3>[\w-]+)=)"
     ),
     "jvm": re.compile(
         rf"\b(?:class|record|object|enum|interface|fun)\s+{_NAMED}\b"
@@ -59,10 +40,14 @@ _DEFINES = {
     "ruby": re.compile(r"^class\s+(?P<name>[A-Z]\w*)|^\s*def\s+(?P<name2>[A-Z]\w*)\."),
     "go": re.compile(rf"^\s*(?:var\s+)?{_NAMED}\s*:?=\s*func\b"),
 }
+_SPACE = re.compile(r"[\s,*:]+")
 _IMPORTED_AGAIN = re.compile(r"\b(?:require|import\w*|requireActual|importActual)\b")
 _USED = {
     "ruby": re.compile(r"\b([A-Z]\w*)(?:\.|::)|\bdescribe\s+([A-Z]\w*)"),
     "go": re.compile(r"(?<![\w.])(\w+)\("),
+    "shell": re.compile(
+        r"(?:\$\(|`|^\s*run\s+(?:(?:!|-\S+)\s+)*)\s*([A-Za-z_][\w-]*)|^\s*(?:!\s+)?([A-Za-z_][\w-]*)\s[^=|]*\|"
+    ),
 }
 """What tests are about, in languages that import no names."""
 _OVERWRITES = re.compile(
@@ -70,8 +55,24 @@ _OVERWRITES = re.compile(
     r"(?P<value>[^=();#]{1,80}?)\s*;?\s*(?:#.*|//.*)?$"
 )
 
-_GIVES_NOTHING = re.compile(r",\s*$|=\s*(?:None|null|undefined);?\s*$")
-"""An argument of a call, or what makes tests fail."""
+_WRITES = re.compile(
+    r"^\s*(?:(?:local|export|readonly)\s+)?(?P<name>[A-Za-z_]\w*)=[\"']?(?:\$\(|`)[^)`]*?"
+    r"\b(?:echo|printf)\s+(?:-n\s+|['\"]?%s(?:\\n)?['\"]?\s+)?['\"]?(?P<value>[^)`'\"|;&$]{1,80}?)['\"]?"
+    r"\s*[)`][\"']?\s*$"
+)
+"""A name of a shell that takes what is written for it."""
+_GIVES_NOTHING = re.compile(
+    r",\s*$|=\s*(?:None|null|undefined);?\s*$|^\s*(?:let|var)\s+[\w$]+;?\s*$"
+)
+"""An argument of a call, or what makes tests fail, or a name without a value."""
+_DEFAULTS = re.compile(r"^\s*(?:async\s+)?def\s+\w+\(")
+_DEFAULT = re.compile(r"(\w+)\s*(?::[^,=]*)?=(?!=)")
+_MOCKS = re.compile(
+    r"\b(?:jest|vi|vitest|mock|td)\.(?:mock|doMock|setMock|unstable_mockModule|module|replace)"
+    r"\(\s*(?:import\(\s*)?['\"`]([^'\"`]+)"
+    r"|\bsys\.modules\[\s*['\"]([\w.]+)['\"]\s*\]\s*="
+)
+"""Puts something in the place of a whole module, for all tests of a file."""
 _CALLED = re.compile(r"\b(\w+)\(")
 _REPLACES = re.compile(
     r"^\s*\w+(?:\.\w+){0,6}\.(\w+)\s*=\s*(?:lambda\b|function\b|async\b|\w*Mock\b|\([\w,\s.]*\)\s*=>|\w+\s*=>)"
@@ -85,15 +86,24 @@ def find_redefined_names(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
 
     So are names that take the value which is wanted of them, right before they are asserted.
     """
+    stems = {re.sub(r"\.\w+$", "", s.change.new) for s in suites if s.change.new}
+    places = {part for stem in stems for part in _list_places(stem)}
     for suite in suites:
         if suite.change.old is None:
             continue
         fresh = _list_lines(suite)
         known = Counter(one.text for case in suite.before for one in case.asserted)
         kept = [one for case in suite.after for one in case.asserted if known[one.text]]
-        found = (*_list_definitions(suite, fresh), *_list_overwritten(fresh, kept))
-        for line in dict.fromkeys((*found, *_list_replaced(fresh, kept))):
+        found = [*_list_definitions(suite, fresh), *_list_exchanged(suite, fresh, places)]
+        found += [*_list_overwritten(fresh, kept), *_list_replaced(fresh, kept)]
+        for line in dict.fromkeys(found):
             yield make_finding(suite.change.path, line.number, "around", line.text)
+
+
+def _list_places(stem: str) -> Iterator[str]:
+    """Yield the names under which a module there may be imported."""
+    parts = stem.split("/")
+    yield from ("/".join(parts[at:]) for at in range(len(parts)))
 
 
 def _list_lines(suite: ParsedSuite) -> list[ViewLine]:
@@ -104,6 +114,7 @@ def _list_lines(suite: ParsedSuite) -> list[ViewLine]:
     kept = {id(after) for _, after in suite.pairs}
     new = [case for case in suite.after if case.name and id(case) not in kept]
     apart = {line.number for case in new for line in case.lines}
+    apart |= {case.head.number for case in new if case.head}
     apart |= {line.number + 1 for line in suite.change.after if line.text.lstrip().startswith("@")}
     return [
         line
@@ -113,35 +124,98 @@ def _list_lines(suite: ParsedSuite) -> list[ViewLine]:
 
 
 def _list_definitions(suite: ParsedSuite, fresh: Sequence[ViewLine]) -> Iterator[ViewLine]:
+    """Yield the new lines that define a name of the product which tests use."""
     change = suite.change
     pattern = _DEFINES.get(change.language)
     if pattern is None:
         return
     about = _list_names(change.before, change.language)
-    about -= {name for line in change.before for name in _read_names(pattern, line.text)}
+    about -= {
+        name
+        for line in change.before
+        if not _IMPORTED_AGAIN.search(line.text)
+        for name in _read_names(pattern, line.text)
+    }
     about &= _list_used(change)
+    within = {line.number: case for _, case in suite.pairs if case.name for line in case.lines}
+    methods = _list_methods(change) if change.language == "python" else frozenset()
     for line in fresh:
-        if about & _read_names(pattern, line.text) and not _IMPORTED_AGAIN.search(line.text):
+        defined = set() if line.number in methods else _read_names(pattern, line.text)
+        names = about & (defined | _list_defaults(line.text, change.language))
+        if case := within.get(line.number):  # its own thing, unless it uses the product's as well
+            names &= _list_words(suite, case)
+        if names and not _IMPORTED_AGAIN.search(line.text):
+            yield line
+
+
+def _list_words(suite: ParsedSuite, case: ParsedTest) -> set[str]:
+    """Return the words of the lines of a test that it had before."""
+    known = {line.text for line in suite.change.before}
+    return {word for line in case.lines if line.text in known for word in NAME.findall(line.text)}
+
+
+def _list_methods(change: FileDiff) -> frozenset[int]:
+    """Return the lines of Python on which methods begin: they shadow nothing."""
+    around = list[tuple[int, bool]]()
+    methods = set()
+    for line in change.after:
+        plain = line.text.lstrip()
+        if not plain or plain.startswith(("#", ")", "]", "}")):
+            continue
+        depth = len(line.text) - len(plain)
+        while around and around[-1][0] >= depth:
+            around.pop()
+        if around and around[-1][1]:
+            methods.add(line.number)
+        if plain.startswith(("class ", "def ", "async def ")):
+            around.append((depth, plain.startswith("class ")))
+    return frozenset(methods)
+
+
+def _list_exchanged(
+    suite: ParsedSuite, fresh: Sequence[ViewLine], places: Collection[str]
+) -> Iterator[ViewLine]:
+    """Yield the new lines that take what tests are about from tests, or mock its whole module."""
+    change, new = suite.change, {line.number for line in fresh}
+    before = list_imports(change.before, change.language)
+    used = _list_used(change)
+    theirs = [each for each in before if not each.stands_in(change.path, ())]
+    about = {name for each in theirs for name in each.names} & used
+    there = {(each.module, name) for each in theirs for name in each.names}
+    for each in list_imports(change.after, change.language):
+        taken = each.line.number in new and each.stands_in(change.path, places)
+        if taken and any((each.module, name) not in there for name in each.names & about):
+            yield each.line
+    modules = {each.module for each in theirs if each.names & used}
+    for line in fresh:
+        found = _MOCKS.search(line.text)
+        if found and (found[1] or found[2]) in modules:
             yield line
 
 
 def _list_used(change: FileDiff) -> set[str]:
     """Return the words of the lines that were there before and are no imports."""
-    imports = _IMPORTS.get(change.language)
     kept = {line.text for line in change.after}
+    imports = {each.line.number for each in list_imports(change.before, change.language)}
     return {
         word
-        for text in _join_imports(change.before, change.language)
-        if text in kept and not (imports and imports.match(text))
-        for word in _PLAIN.findall(text)
+        for line, text in join_imports(change.before, change.language)
+        if text in kept and line.number not in imports
+        for word in NAME.findall(text)
     }
 
 
 def _read_names(pattern: re.Pattern[str], text: str) -> set[str]:
     """Return the names that a line defines."""
     found = pattern.search(text)
-    names = found.groupdict() if found else {}
-    return {each for each in (names.get("name"), names.get("name2")) if each}
+    listed = filter(None, found.groups()) if found else ()
+    return {name for each in listed for name in _SPACE.split(each)}
+
+
+def _list_defaults(text: str, family: str) -> set[str]:
+    """Return the parameters of a function of Python that have values of their own."""
+    starts = family == "python" and _DEFAULTS.match(text)
+    return {*_DEFAULT.findall(text)} if starts else set()
 
 
 def _list_names(lines: Sequence[ViewLine], family: str) -> set[str]:
@@ -149,31 +223,9 @@ def _list_names(lines: Sequence[ViewLine], family: str) -> set[str]:
     if used := _USED.get(family):
         found_in = (found for line in lines for found in used.finditer(line.text))
         return {name for found in found_in for name in found.groups() if name}
-    pattern = _IMPORTS[family]
-    names = set[str]()
-    for text in _join_imports(lines, family):
-        groups = found.groupdict() if (found := pattern.match(text)) else {}
-        module = groups.get("module") or groups.get("module2") or ""
-        listed = groups.get("names") or groups.get("names2") or groups.get("modules") or ""
-        if not any(_OF_TESTS.fullmatch(part) for part in re.split(r"[./:\\]+", module)):
-            names |= {*_PLAIN.findall(_BELOW.sub("", _ALIAS.sub("", listed)))}
-    return names - {"from", "type"}  # words of an import, not names
-
-
-def _join_imports(lines: Sequence[ViewLine], family: str) -> Iterator[str]:
-    opens, at = _OPENS.get(family), 0
-    while at < len(lines):
-        text = lines[at].text
-        at += 1
-        if opens and opens.match(text):
-            end = at
-            while end < min(len(lines), at + MOST_LINES) and not re.search(
-                r"[)};]", lines[end].text
-            ):
-                end += 1
-            text = " ".join((text, *(each.text for each in lines[at : end + 1])))[:LONGEST]
-            at = end + 1
-        yield text
+    return {
+        name for each in list_imports(lines, family) if not each.of_tests for name in each.names
+    }
 
 
 def _list_overwritten(fresh: Sequence[ViewLine], kept: Sequence[Assertion]) -> Iterator[ViewLine]:
@@ -182,7 +234,7 @@ def _list_overwritten(fresh: Sequence[ViewLine], kept: Sequence[Assertion]) -> I
     for one in kept:
         at.setdefault(one.line, []).append(one.text)
     for line in fresh:
-        found = _OVERWRITES.match(line.text)
+        found = _OVERWRITES.match(line.text) or _WRITES.match(line.text)
         value = normalize(found["value"]).strip("$\"'") if found else ""
         if found is None or not value or value == found["name"]:
             continue

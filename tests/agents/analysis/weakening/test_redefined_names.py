@@ -92,6 +92,7 @@ FILES = {
     "src/test/java/SumTest.java": JAVA,
     "tests/a.rs": RS,
     "tests/a.sh": SH,
+    "tests/b.sh": '. ./lib.sh\nout=$(twice 2)\n[ "$out" = 4 ] || exit 1\n',
 }
 MORE_PY = """class MoreTest(unittest.TestCase):
     def test_more(self):
@@ -124,6 +125,16 @@ def find(path, old, new):
         ("tests/test_a.py", CLASS, f"def halved(a):\n    return 2\n\n\n{CLASS}"),
         ("tests/test_a.py", "from app.sums import twice\n", "def twice(a):\n    return 4\n\n"),
         ("tests/test_a.py", CASE, f"        twice = lambda a: 4\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        def twice(a):\n            return 4\n\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        for twice in [four]:\n            pass\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        (twice := four)\n{CASE}"),
+        ("tests/test_a.py", CLASS, f"twice, other = four, five\n\n\n{CLASS}"),
+        ("tests/test_a.py", CLASS, f'globals()["twice"] = four\n\n\n{CLASS}'),
+        ("tests/test_a.py", CLASS, f'sys.modules["app.sums"] = four\n\n\n{CLASS}'),
+        ("tests/test_a.py", "test_twice(self)", "test_twice(self, twice=lambda a: 4)"),
+        ("tests/test_a.py", "from app.sums", "from tests.helpers"),
+        ("tests/test_a.py", "from app.sums", "from .sums"),
+        ("tests/test_a.py", "from app.sums import", "from app.fake_sums import"),
         ("tests/test_a.py", CASE, f"        self.assertEqual = lambda *a: None\n{CASE}"),
         ("tests/test_a.py", CASE, f"        self.assertEqual = Mock()\n{CASE}"),
         ("tests/test_a.py", CASE, f'        setattr(self, "assertEqual", print)\n{CASE}'),
@@ -147,6 +158,12 @@ def find(path, old, new):
         ("test/a.test.js", "  const got = twice(2);", "  let got = twice(2);\n  got = 4;"),
         ("test/a.test.js", "  expect(add", "  expect = () => ({ toBe() {} });\n  expect(add"),
         ("test/a.test.js", "it('adds", "assert.equal = () => {};\nit('adds"),
+        ("test/a.test.js", "it('adds", "const { twice } = { twice: () => 4 };\nit('adds"),
+        ("test/a.test.js", "it('adds", "twice = () => 4;\nit('adds"),
+        ("test/a.test.js", "import", "jest.mock('../sum.js', () => ({ twice: () => 4 }));\nimport"),
+        ("test/a.test.js", "import", "vi.mock(import('../sum.js'));\nimport"),
+        ("test/a.test.js", "'../add'", "'./stand_in'"),
+        ("test/a.test.js", "'../add'", "'../lib/fakes/add'"),
         ("sum_test.go", "\tassert", "\tTwice := func(int) int { return 4 }\n\tassert"),
         ("spec/sum_spec.rb", "describe", "class Sum\n  def self.add(*) = 3\nend\n\ndescribe"),
         ("spec/sum_spec.rb", "describe", "def Sum.add(*) = 3\n\ndescribe"),
@@ -159,6 +176,10 @@ def find(path, old, new):
         ("src/test/java/SumTest.java", "  @Test", "  static class Sum {}\n  @Test"),
         ("tests/a.rs", "{add, twice};", "add;\nfn twice(_: i32) -> i32 { 4 }"),
         ("tests/a.sh", "test ", "got=$wanted\ntest "),
+        ("tests/b.sh", "$(twice 2)", "$(echo 4)"),
+        ("tests/b.sh", "$(twice 2)", "$(twice 2 || printf '%s' \"4\")"),
+        ("tests/b.sh", "out=", "twice() { echo 4; }\nout="),
+        ("tests/b.sh", "out=", "alias twice='echo 4; :'\nout="),
     ],
 )
 def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path, old, new):
@@ -192,6 +213,15 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
             "        got = halved(4)\n",
             "        got = halved(\n            add=add,\n            a=4,\n        )\n",
         ),
+        ("tests/test_a.py", CLASS, f"class Fake:\n    def twice(self):\n        pass\n\n\n{CLASS}"),
+        ("tests/test_a.py", "import twice\n", "import twice  # noqa\n"),
+        ("test/a.test.js", "'../add'", "'addition'"),
+        ("tests/test_a.py", CASE, f"        halved = 5\n{CASE}"),
+        ("tests/test_a.py", CASE, f"        for each in [twice]:\n            pass\n{CASE}"),
+        ("tests/test_a.py", "from app.sums", "from app.helpers"),
+        ("tests/test_a.py", "from app.sums", "from app.testing"),
+        ("tests/test_a.py", CLASS, f"def test_more(twice=4):\n    assert twice == 4\n\n\n{CLASS}"),
+        ("tests/test_a.py", CLASS, f'sys.modules["app.other"] = four\n\n\n{CLASS}'),
         ("tests/test_a.py", CLASS, f"def add():\n    return 4\n\n\n{CLASS}"),
         ("tests/test_a.py", CLASS, f"@pytest.fixture\ndef twice():\n    return 4\n\n\n{CLASS}"),
         (
@@ -204,6 +234,16 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
             "it('adds",
             f"{MORE_JS}\nit('adds",
         ),
+        ("test/a.test.js", "'../add'", "'../lib/utils'"),
+        (
+            "test/a.test.js",
+            "import",
+            "jest.mock('../mail');\nimport { mail } from '../mail';\nimport",
+        ),
+        ("test/a.test.js", "it('adds", "let app;\nbeforeEach(() => { app = make(); });\nit('adds"),
+        ("tests/b.sh", "$(twice 2)", "$(twice 1 | twice)"),
+        ("tests/b.sh", "out=", "check() { twice 3; }\nout="),
+        ("tests/b.sh", "out=", "given=$(echo 2)\nout="),
         ("test/a.test.js", "it('adds", "const more = () => 3;\nit('adds"),
         (
             "test/a.test.js",
@@ -243,3 +283,14 @@ def test_hostile_lines_take_no_time(path, line):
     began = time.process_time()
     find_weakening(diff_of({path: before}, {path: before + f"\n{line}x" * 100}))
     assert time.process_time() - began < 4
+
+
+def test_a_new_file_of_tests_stands_in_for_a_module():
+    before = {"tests/test_a.py": PY}
+    after = {
+        "tests/test_a.py": PY.replace("app.sums", "sums"),
+        "tests/sums.py": "def twice(a):\n    return 4\n",
+    }
+    [found] = find_weakening(diff_of(before, after))
+    assert (found.kind, found.text) == ("around", "from sums import twice")
+    assert find_weakening(diff_of(before, {"tests/test_a.py": after["tests/test_a.py"]})) == ()
