@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.analysis.python_packages import read_json
 from agents.analysis.repository_files import table
-from agents.analysis.test_runners.xml_walk import UnreadableReport, walk_xml
+from agents.analysis.test_runners.xml_walk import UnreadableReport
+from agents.analysis.xml_manifests import list_new_artifacts, read_msbuild
 from agents.text.toml import toml_in
 
 LONGEST = 300_000  # characters of a manifest that is read as what it is
@@ -31,13 +31,28 @@ _VERSIONED = re.compile(
 _COMMENT = re.compile(r"\s*(?:#|//)")
 
 _CARGO_KINDS = re.compile(r"(?:(?:dev|build)[-_])?dependencies")
+_CARGO_COMMITS = ("branch", "tag", "rev")
 _CARGO_SOURCES = ("git", "registry", "registry-index", "base")
-_NO_PACKAGES = re.compile(r"exclusion|project")
-_DELIVERY = "distributionManagement"
-"""Where a project is sent to, and nothing comes from."""
-_COORDINATES = re.compile(r"[\w.${}-]+:[\w.${}-]+(?::[\w.${}-]+)+")
-_OF_PLUGINS = "org.apache.maven.plugins"
-_OF_PROJECT = re.compile(r"\$\{(?:project|pom)\.[\w.]+\}")
+_POMS = frozenset(("pom.xml", "extensions.xml"))
+_MSBUILD = re.compile(r".+\.(?:cs|fs|vb)proj|Directory\.(?:Build|Packages)\.(?:props|targets)")
+
+_QUOTED = re.compile(r"\"[^\"]*+\"|'[^']*+'")
+_HELD = re.compile(r"\$\{?([A-Za-z_][\w.]{0,80})")
+"""A name whose value stands in a text."""
+_ASSIGNED = re.compile(r"\s*(?:(?:const|private|def|val|var|ext\.|String)\s*)*(\w+)\s*=\s*[\"']")
+_BLOCK = re.compile(
+    r"\bplugins\s*\{|\b(?:dependencies|repositories|buildscript|pluginManagement|constraints"
+    r"|dependencyManagement|dependencyResolutionManagement|versionCatalogs|sourceControl)\b[^{}]*\{"
+)
+_DECLARES = re.compile(
+    r"^\s*(?:apply|classpath|id|alias|includeBuild|implementation|api|kapt|ksp|annotationProcessor)\b"
+    r"|\w(?:Implementation|Api|Only|Processor)\b|[dD]ependenc|[rR]epositor|(?i:plugin)"
+)
+_ACCESSORS = ("libs.", "projects.")
+"""Names of what a catalog declares, or of the build's own projects."""
+_EXCLUDES = re.compile(r"\s*(?:exclude|import)\b")
+_OPENS = re.compile(r"\s*(?:[\w.]+\s*\{)?[{}()\[\],\s]*")
+_GRADLE_NAME = re.compile(r"[\w.${}-]+:[\w.${}-]+(?::[\w.${}+@-]*)*")
 
 _TEXT = r"(?:\"(?:[^\"#\\]|\#(?!\{))*+\"|'[^'\\]*+')"
 _LITERAL = rf"(?>{_TEXT}|-?\d[\d_.]*+|:\w++|true\b|false\b|nil\b)"
@@ -70,10 +85,11 @@ def list_new_packages(path: str, before: Sequence[str], after: str) -> list[str]
     program, or cannot be read, is asked about word by word.
     """
     name = path.rpartition("/")[2]
-    if name in _READERS:
+    if name in _POMS or _find_reader(name):
         try:
+            if name in _POMS:
+                return list_new_artifacts(list(map(_shorten, before)), _shorten(after))
             known = {each for text in before for each in _read(name, text)}
-            known |= {each for text in (*before, after) for each in _list_own(name, text)}
             return [each for each in _read(name, after) if each not in known]
         except (ValueError, UnreadableReport):
             pass
@@ -111,9 +127,19 @@ def _is_harmless(kind: str, line: str) -> bool:
 
 def _read(name: str, text: str) -> list[str]:
     """Return what a manifest names. Raises ValueError, UnreadableReport."""
+    read = _find_reader(name)
+    return list(dict.fromkeys(read(_shorten(text)))) if read and text.strip() else []
+
+
+def _find_reader(name: str) -> Callable[[str], Iterable[str]] | None:
+    return _READERS.get(name) or (read_msbuild if _MSBUILD.fullmatch(name) else None)
+
+
+def _shorten(text: str) -> str:
+    """Return the text of a manifest. Raises ValueError where it is too long to be read."""
     if len(text) > LONGEST:
         raise ValueError("it is too long")
-    return list(dict.fromkeys(_READERS[name](text))) if text.strip() else []
+    return text
 
 
 # --- Cargo ----------------------------------------------------------------------------------------
@@ -136,73 +162,9 @@ def _list_crates(named: Mapping[str, object]) -> Iterator[str]:
         wanted = table(value)
         name = str(wanted.get("package", key))
         found = [str(wanted[source]) for source in _CARGO_SOURCES if source in wanted]
+        found += [f"{key} {wanted[key]}" for key in _CARGO_COMMITS if found and key in wanted]
         if found or "path" not in wanted:  # what lies in the repository comes from nowhere
             yield f"{name} from {' '.join(found)}" if found else name
-
-
-# --- Maven ----------------------------------------------------------------------------------------
-# https://maven.apache.org/pom.html
-
-
-def _list_own(name: str, text: str) -> list[str]:
-    """Return the packages that the repository itself makes of this manifest."""
-    return _walk_pom(text).own if name == "pom.xml" and text.strip() else []
-
-
-def _walk_pom(text: str) -> _PomReading:
-    reading = _PomReading()
-    walk_xml(text, reading.begin, reading.end, reading.written.append)
-    return reading
-
-
-def _read_maven(text: str) -> list[str]:
-    """Return the coordinates of what is fetched, and the addresses that it may come from."""
-    reading = _walk_pom(text)
-    if any("$" in _OF_PROJECT.sub("", each) for each in reading.found):
-        raise ValueError("properties stand in for names")
-    return reading.found
-
-
-@dataclass
-class _PomReading:
-    """What was read of a pom until now."""
-
-    found: list[str] = field(default_factory=list)
-    own: list[str] = field(default_factory=list)
-    group: str = ""
-    """Of the parent, which is the project's where it names none."""
-    written: list[str] = field(default_factory=list)
-    opened: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    """The elements around, outermost first, each with its children's texts."""
-
-    def begin(self, tag: str, _about: Mapping[str, str]) -> None:
-        self.opened.append((tag, {}))
-        self.written.clear()
-
-    def end(self, tag: str) -> None:
-        _, children = self.opened.pop()
-        text = "".join(self.written).strip()
-        if self.opened:
-            self.opened[-1][1][tag] = text
-        if tag == "parent":
-            self.group = children.get("groupId", "")
-        elif tag == "project" and "artifactId" in children:
-            self.own.append(f"{children.get('groupId') or self.group}:{children['artifactId']}")
-        if not any(around == _DELIVERY for around, _ in self.opened):
-            self.found.extend(_list_coordinates(tag, children))
-        if not children and _COORDINATES.fullmatch(text):
-            self.found.append(":".join(text.split(":")[:2]))
-        self.written.clear()
-
-
-def _list_coordinates(tag: str, children: Mapping[str, str]) -> Iterator[str]:
-    artifact = children.get("artifactId", "")
-    if artifact and not _NO_PACKAGES.fullmatch(tag):
-        group = children.get("groupId") or (_OF_PLUGINS if tag == "plugin" else "")
-        path = children.get("systemPath", "")
-        yield f"{group}:{artifact}" + (f" from {path}" if path else "")
-    if tag.lower().endswith("repository") and (url := children.get("url")):
-        yield url
 
 
 # --- Composer -------------------------------------------------------------------------------------
@@ -220,11 +182,98 @@ def _read_composer(text: str) -> Iterator[str]:
         places = [*places.values()]
     for each in places if isinstance(places, list) else ():
         yield json.dumps(each, sort_keys=True)
+    yield from _list_patches(table(document, "extra"))
 
 
-_READERS: Mapping[str, Callable[[str], Iterator[str] | list[str]]] = {
+def _list_patches(extra: Mapping[str, object]) -> Iterator[str]:
+    """Yield what plugins that are widely used change packages by, or take more of them from.
+
+    https://docs.cweagans.net/composer-patches, https://github.com/wikimedia/composer-merge-plugin
+    """
+    for patched in table(extra, "patches").values():
+        listed = patched if isinstance(patched, list) else table(patched).values()
+        places = (table(each).get("url", each) for each in listed)
+        yield from (f"patch {place}" for place in places if "://" in str(place))
+    for kind in ("include", "require"):
+        named = table(extra, "merge-plugin").get(kind)
+        for place in named if isinstance(named, list) else filter(None, [named]):
+            yield f"packages of {place}"
+
+
+# --- Gradle ---------------------------------------------------------------------------------------
+# https://docs.gradle.org/current/userguide/declaring_dependencies.html
+
+
+def _read_gradle(text: str) -> Iterator[str]:
+    """Yield what lines name that can declare a package, a plugin, or a place that they are from.
+
+    A build is a program: within the blocks for these each line counts, elsewhere what looks so, and
+    what a name holds that stands in another text.
+    """
+    held = {name for found in _HELD.findall(text) for name in found.split(".")}
+    depth, inside = 0, 0
+    for line in text.splitlines():
+        if _COMMENT.match(line) or _EXCLUDES.match(line):
+            continue
+        bare = _QUOTED.sub('""', line[:LONGEST_LINE])
+        opens = _BLOCK.search(bare)
+        if inside or opens or _DECLARES.search(bare) or len(line) > LONGEST_LINE:
+            yield from _list_declared(line, bare)
+        else:
+            assigned = _ASSIGNED.match(line)
+            for each in map(_unquote, _QUOTED.findall(line)):
+                if _looks_declared(each) or (assigned and assigned[1] in held):
+                    yield from _plain_names(each)
+        inside = inside or (depth + 1 if opens else 0)
+        depth += bare.count("{") - bare.count("}")
+        inside = inside if depth >= inside else 0
+
+
+def _list_declared(line: str, bare: str) -> Iterator[str]:
+    """Yield the texts of a line; where there are none, its words but the first."""
+    quoted = _QUOTED.findall(line)
+    for each in map(_unquote, quoted):
+        yield from _plain_names(each)
+    words = _WORD.findall(bare)
+    if not quoted and not _OPENS.fullmatch(bare):
+        named = words[1:] or (words if "(" in bare else [])
+        yield from (each for each in named if not each.startswith(_ACCESSORS))
+
+
+def _plain_names(text: str) -> Iterator[str]:
+    """Yield the name of a package without its release; nothing for a project or a release."""
+    if text.startswith(":") or not any(map(str.isalpha, text)) or text[:1].isdigit():
+        return
+    yield text if "://" in text else ":".join(text.split(":")[:2])
+
+
+def _looks_declared(text: str) -> bool:
+    return bool(_GRADLE_NAME.fullmatch(text)) or "://" in text or text.endswith((".jar", ".aar"))
+
+
+def _unquote(text: str) -> str:
+    return text.strip("\"'")
+
+
+def _read_catalog(text: str) -> Iterator[str]:
+    """Yield the packages and plugins of a catalog.
+
+    https://docs.gradle.org/current/userguide/version_catalogs.html
+    """
+    document = toml_in(text)
+    for each in table(document, "libraries").values():
+        wanted = table(each)
+        parts = f"{wanted.get('group', '')}:{wanted.get('name', '')}"
+        yield from _plain_names(each if isinstance(each, str) else str(wanted.get("module", parts)))
+    for each in table(document, "plugins").values():
+        yield each.split(":")[0] if isinstance(each, str) else str(table(each).get("id", ""))
+
+
+_READERS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "Cargo.toml": _read_cargo,
-    "pom.xml": _read_maven,
-    "extensions.xml": _read_maven,
     "composer.json": _read_composer,
+    "libs.versions.toml": _read_catalog,
+    **dict.fromkeys(
+        ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"), _read_gradle
+    ),
 }

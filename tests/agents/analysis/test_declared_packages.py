@@ -61,6 +61,44 @@ GEMSPEC = """Gem::Specification.new do |spec|
   spec.summary = "Tally"
 end
 """
+HELD_POM = POM.replace("<artifactId>junit", "<artifactId>${lib}").replace(
+    "<!-- more -->", "<properties><lib>junit</lib></properties>"
+)
+GRADLE = """plugins {
+  id 'java'
+}
+description = 'A tally'
+def lib = 'guava'
+def release = '33.0'
+repositories {
+  mavenCentral()
+}
+dependencies {
+  implementation "com.google.guava:$lib:${release}"
+  testImplementation 'junit:junit:4.13'
+}
+test {
+  useJUnit()
+}
+"""
+KTS = """plugins {
+  kotlin("jvm") version "1.9"
+}
+description = "A tally"
+dependencies {
+}
+"""
+CATALOG = """[versions]
+guava = "33"
+[libraries]
+guava = { group = "com.google.guava", name = "guava", version.ref = "guava" }
+[plugins]
+"""
+CSPROJ = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><Nullable>enable</Nullable><Description>A tally</Description></PropertyGroup>
+  <ItemGroup><PackageReference Include="NUnit" Version="3.1"/></ItemGroup>
+</Project>
+"""
 COMPOSER = """{"name": "ex/tally", "require": {"php": ">=8", "psr/log": "^3"}}"""
 
 
@@ -95,6 +133,47 @@ def replace(text, old, new):
         ("tally.gemspec", GEMSPEC, '"Tally"', '"Another summary of it"'),
         ("composer.json", COMPOSER, '"^3"', '"^3", "ext-json": "*"'),
         ("composer.json", COMPOSER, '"name"', '"description": "Another summary", "name"'),
+        ("composer.json", COMPOSER, '"name"', '"extra": {"patches": {"psr/log": ["a"]}}, "name"'),
+        ("Cargo.toml", CARGO + 's = { git = "https://x.example" }\n', "0.1.0", "0.1.1"),
+        ("pom.xml", HELD_POM, "Tally", "Another summary of it"),
+        ("pom.xml", HELD_POM, "<lib>", "<lib.version>1</lib.version><lib>"),
+        ("pom.xml", HELD_POM, "${lib}<", "junit<"),
+        ("build.gradle", GRADLE, "A tally", "Another summary of it"),
+        ("build.gradle", GRADLE, "4.13", "4.14"),
+        ("build.gradle", GRADLE, "4.13'", "4.13'\n  implementation libs.other"),
+        ("build.gradle", GRADLE, "4.13'", "4.13'\n  implementation(projects.core)"),
+        (
+            "build.gradle",
+            GRADLE,
+            "test {",
+            "plugins.withId('java') {\n  jar.enabled = true\n}\ntest {",
+        ),
+        ("pom.xml", POM, "<!-- more -->", "<at>2026-01-02T03:04:05Z</at>"),
+        ("build.gradle", GRADLE, "'33.0'", "'33.1-jre'"),
+        ("build.gradle", GRADLE, "4.13'", "4.13'\n  testImplementation project(':core')"),
+        ("build.gradle", GRADLE, "4.13'", "4.13'\n  // as 'ex:other:1' did"),
+        ("build.gradle", GRADLE, "mavenCentral()", "mavenCentral()\n\n"),
+        ("build.gradle", GRADLE, "useJUnit()", "useJUnitPlatform()\n  maxHeapSize = '1g'"),
+        ("build.gradle", GRADLE, "test {", "jar {\n  archiveBaseName = 'tallies'\n}\ntest {"),
+        (
+            "build.gradle",
+            GRADLE,
+            "test {",
+            "java.sourceCompatibility = JavaVersion.VERSION_17\ntest {",
+        ),
+        ("build.gradle.kts", KTS, '"A tally"', '"Another summary of it"'),
+        ("build.gradle.kts", KTS, "1.9", "2.0"),
+        ("settings.gradle", "rootProject.name = 'tally'\n", "root", "include 'core', 'app'\nroot"),
+        ("libs.versions.toml", CATALOG, '"33"', '"34"'),
+        ("A.csproj", CSPROJ, "A tally", "Another summary of it"),
+        ("A.csproj", CSPROJ, '"3.1"', '"3.2"'),
+        ("A.csproj", CSPROJ, "<Nullable>", "<LangVersion>12</LangVersion><Nullable>"),
+        (
+            "A.csproj",
+            CSPROJ,
+            "</ItemGroup>",
+            '<ProjectReference Include="../B.csproj"/></ItemGroup>',
+        ),
     ],
 )
 def test_other_words_name_no_package(path, before, old, new):
@@ -155,7 +234,56 @@ def test_what_the_repository_makes_itself_is_no_new_package():
         ("composer.json", COMPOSER, '"name"',
          '"repositories": [{"type": "vcs", "url": "https://x.example"}], "name"',
          ['{"type": "vcs", "url": "https://x.example"}']),
-        ("build.gradle", "", "", 'implementation "ex:other:1"', ["implementation", "ex", "other"]),
+        ("composer.json", COMPOSER, '"name"',
+         '"extra": {"patches": {"psr/log": {"a": "https://x.example/p", "b": "p.diff"}}}, "name"',
+         ["patch https://x.example/p"]),
+        ("composer.json", COMPOSER, '"name"',
+         '"extra": {"merge-plugin": {"include": ["more.json"]}}, "name"',
+         ["packages of more.json"]),
+        ("Cargo.toml", CARGO + 's = { git = "https://x.example", branch = "a" }\n', '"a"', '"b"',
+         ["s from https://x.example branch b"]),
+        ("Cargo.toml", CARGO + 's = { git = "https://x.example", rev = "a1" }\n', '"a1"', '"b2"',
+         ["s from https://x.example rev b2"]),
+        ("pom.xml", POM, "junit</artifactId>", "${rand}</artifactId>", ["junit:${rand}"]),
+        ("pom.xml", HELD_POM, ">junit</lib>", ">evil</lib>", ["junit:evil"]),
+        ("pom.xml", HELD_POM, "</dependencies>", EXCLUDING, ["ex:x"]),
+        ("build.gradle", "", "", 'implementation "ex:other:1"', ["ex:other"]),
+        ("build.gradle", GRADLE, "dependencies {", "dependencies {\n  implementation more.other",
+         ["more.other"]),
+        ("build.gradle", GRADLE, "dependencies {",
+         "dependencies {\n  compileOnly group: 'ex', name: 'other', version: '1'", ["ex", "other"]),
+        ("build.gradle", GRADLE, "dependencies {", "dependencies {\n  api files('libs/a.jar')",
+         ["libs/a.jar"]),
+        ("build.gradle", GRADLE, "4.13", "4.13'\n  testRuntimeOnly 'ex:other:1", ["ex:other"]),
+        ("build.gradle", GRADLE, "id 'java'", "id 'java'\n  id 'ex.other' version '1'",
+         ["ex.other"]),
+        ("build.gradle", GRADLE, "mavenCentral()", "maven { url 'https://x.example' }",
+         ["https://x.example"]),
+        ("build.gradle", GRADLE, "mavenCentral()", "mavenLocal()", ["mavenLocal"]),
+        ("build.gradle", GRADLE, "test {", "apply from: 'https://x.example/a'\ntest {",
+         ["https://x.example/a"]),
+        ("build.gradle", GRADLE, "test {", "def more = ['ex:other:1']\ntest {", ["ex:other"]),
+        ("build.gradle", GRADLE, "= 'guava'", "= 'other'", ["other"]),
+        ("build.gradle.kts", KTS, '"1.9"', '"1.9"\n  id("ex.other")', ["ex.other"]),
+        ("build.gradle.kts", KTS, "dependencies {", 'dependencies {\n  implementation("a:b:1")',
+         ["a:b"]),
+        ("settings.gradle", "rootProject.name = 'tally'\n", "root",
+         "plugins {\n  id 'ex.other'\n}\nroot", ["ex.other"]),
+        ("libs.versions.toml", CATALOG, "[plugins]",
+         'more = { module = "ex:other", version = "1" }\n[plugins]', ["ex:other"]),
+        ("libs.versions.toml", CATALOG, "[plugins]", 'more = "ex:other:1"\n[plugins]',
+         ["ex:other"]),
+        ("libs.versions.toml", CATALOG, "[plugins]", '[plugins]\nmore = "ex.more:1"', ["ex.more"]),
+        ("A.csproj", CSPROJ, "</ItemGroup>", '<PackageReference Include="Other"/></ItemGroup>',
+         ["Other"]),
+        ("A.fsproj", CSPROJ, "</ItemGroup>", '<Reference Include="Ex, Version=1"/></ItemGroup>',
+         ["Ex"]),
+        ("A.csproj", CSPROJ, "</ItemGroup>", "</ItemGroup><Sdk Name='Ex.Sdk'/>", ["Ex.Sdk"]),
+        ("A.csproj", CSPROJ, "Microsoft.NET.Sdk", "Ex.Sdk/1", ["Ex.Sdk"]),
+        ("A.csproj", CSPROJ, "<Nullable>",
+         "<RestoreSources>https://x.example</RestoreSources><Nullable>", ["https://x.example"]),
+        ("Directory.Packages.props", "", "",
+         '<Project><ItemGroup><PackageVersion Include="Other"/></ItemGroup></Project>', ["Other"]),
     ],
 )  # fmt: skip
 def test_what_is_new_and_where_from_is_asked_about(path, before, old, new, packages):
@@ -169,7 +297,9 @@ def test_what_is_new_and_where_from_is_asked_about(path, before, old, new, packa
         ("Cargo.toml", "[dependencies\n", CARGO),
         ("pom.xml", POM, POM + "<rand>"),
         ("pom.xml", POM, '<!DOCTYPE p [<!ENTITY e "rand">]>' + POM[22:]),
-        ("pom.xml", POM, POM.replace("junit</artifactId>", "${rand}</artifactId>")),
+        ("A.csproj", CSPROJ, CSPROJ.replace('"NUnit"', '"$(rand)"')),
+        ("A.csproj", CSPROJ, CSPROJ + "<rand>"),
+        ("libs.versions.toml", CATALOG, CATALOG + "rand = \n"),
         ("composer.json", COMPOSER, COMPOSER + "rand"),
         ("composer.json", COMPOSER, "[" * 100_000 + "rand"),
     ],
@@ -185,7 +315,15 @@ def test_what_another_manifest_of_the_repository_names_is_not_new():
     assert list_new_packages("member/Cargo.toml", [""], member) == ["serde"]
 
 
-@pytest.mark.parametrize("path", ["mix.exs", "Gemfile", "a.gemspec"])
+def test_a_property_of_a_parent_names_packages_of_its_modules():
+    module = POM.replace("<artifactId>junit", "<artifactId>${lib}")
+    parent = "<project><properties><lib>{}</lib></properties></project>"
+    before = [parent.format("junit"), module]
+    assert list_new_packages("pom.xml", before, parent.format("evil")) == ["junit:evil"]
+    assert list_new_packages("pom.xml", before, parent.format("junit")) == []
+
+
+@pytest.mark.parametrize("path", ["mix.exs", "Gemfile", "a.gemspec", "build.gradle", "b.csproj"])
 @pytest.mark.parametrize("line", ["a: " + "1" * 350 + "!", "a:" * 150 + "!", " " * 390 + "!"])
 def test_hostile_lines_take_no_time(path, line):
     list_new_packages(path, [""], "\n".join([f"{line}{n}" for n in range(200)]))

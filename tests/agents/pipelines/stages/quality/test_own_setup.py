@@ -163,7 +163,8 @@ async def test_of_other_manifests_what_names_a_package_is_asked_for(changed, tal
 
 
 async def test_of_manifests_that_nobody_reads_each_new_word_is_asked_for(changed, talk):
-    base = FILES | {"build.gradle": "version = '0.1.0'\n"}
+    more = "gradle/more.gradle"
+    base = FILES | {"build.gradle": "version = '0.1.0'\n", more: ""}
     people = talk.Approvals([YES])
-    await changed({"build.gradle": "version = '0.1.0'\nother 'one'\n"}, base=base, approvals=people)
+    await changed({more: "other 'one'\n"}, base=base, approvals=people)
     assert people.askings[0].arguments["install"] == ["other", "one"]
