@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-LONGEST = 2_000_000  # characters of all names; of runs with more, tests are only counted
+LONGEST = 1_000_000  # characters of all names; of runs with more, tests are only counted
 
 
 class RemovedNames(Protocol):

@@ -39,7 +39,7 @@ _NOT_OK = re.compile(r"\bnot ok\b")
 """What a script writes that fails in the Test Anything Protocol."""
 _WORDS = re.compile(r"\b(?:echo|printf)\b[^;&|}]*+|'[^']*+'|\"[^\"]*+\"")
 """What is written or compared: no commands."""
-_OR_WRITES = "or writes()"
+_OR_WRITES = "or only_writes()"
 """Stands behind what a script only writes a word about."""
 _ENDS = re.compile(r"\s*exit\s+([\"']?\$.*)")
 _DEFINES = re.compile(
