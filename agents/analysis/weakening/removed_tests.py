@@ -19,6 +19,7 @@ _REPEATS = re.compile(
     r"parametri[sz]e|\bparams\s*=|generate_tests|\.each\b|\b[Dd]ata[Pp]rovider|\w+Source\b"
     r"|[\[,<]\s*(?:InlineData|TestCase|DataRow|TestWith)\s*\(|@testWith\b|#\[case\b|\bfor\b.*\b(?:in|of|range)\b"
 )
+MOST_PAIRS = 4_000_000  # of names and titles that are compared
 _PLACEHOLDER = re.compile(r"[$#]?\{[^}]{0,80}\}|%\w")
 """What a title has in it for the values of a row."""
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
@@ -46,10 +47,13 @@ class RemovedTests:
         Others that run in their place explain as many, unless the change adds them: tests with
         other names do, and rows with other values. So do removed tests that runs call otherwise.
         """
-        lost = [name for name in gone if not _is_called(name, self.removed)]
-        instead = sum(not _is_called(name, self.added) for name in came)
-        unnamed = sum(not any(_holds(name, each) for name in gone) for each in self.removed)
-        lost.sort(key=lambda name: _is_called(name, self.renamed))  # others run in their place
+        if (len(gone) + len(came)) * (len(self.removed) + len(self.added)) > MOST_PAIRS:
+            return gone[: max(len(gone) - len(came) - self.count, 0)]  # so their number has to do
+        removed, added, renamed = map(_list_titles, (self.removed, self.added, self.renamed))
+        lost = [name for name in gone if not _is_called(name, removed)]
+        instead = sum(not _is_called(name, added) for name in came)
+        unnamed = sum(not any(_holds(name, each) for name in gone) for each in removed)
+        lost.sort(key=lambda name: _is_called(name, renamed))  # others run in their place
         return lost[: max(len(lost) - instead - unnamed, 0)]
 
     def join(self, other: RemovedTests) -> RemovedTests:
@@ -126,13 +130,18 @@ def _count_rows(lines: Sequence[ViewLine]) -> int:
     return sum(bool(line.number and _ROW.match(line.text)) for line in lines)
 
 
+def _list_titles(names: Collection[str]) -> list[str]:
+    """Return the titles of tests without what stands in them for values."""
+    plain = (max(_PLACEHOLDER.split(name), key=len).strip("` ") for name in names)
+    return [each for each in plain if each]
+
+
 def _is_called(name: str, titles: Collection[str]) -> bool:
     return any(_holds(name, title) for title in titles)
 
 
 def _holds(name: str, title: str) -> bool:
-    """Return whether a test of a run has this title, whatever values stand in it."""
-    plain = max(_PLACEHOLDER.split(title), key=len).strip("` ")
-    if not plain or plain not in name:
+    """Return whether a title stands in the name of a test that ran, as a word of its own."""
+    if title not in name:  # which is quick, and mostly so
         return False
-    return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", name) is not None
+    return re.search(rf"(?<!\w){re.escape(title)}(?!\w)", name) is not None

@@ -2,7 +2,13 @@
 
 import pytest
 
+from agents.analysis.check_failures import FailuresByProgram
+from agents.analysis.check_failures.named_tests import pack_names
+from agents.analysis.check_failures.reported import ReportedFailures
+from agents.analysis.weakening import RemovedTests
 from agents.pipelines.stages.quality import check_quality, headline, measure_base
+from agents.pipelines.stages.quality.confirm import Confirmation
+from agents.pipelines.stages.quality.results import CheckResult
 from agents.policy import POLICY_PATH
 from agents.ports import SetupResult
 
@@ -110,3 +116,31 @@ async def test_where_tests_flake_besides_people_are_asked_for_the_rows_still(com
     quality = await compared({CASES: "[1]\n"}, TWENTY, now, LESS, LESS, LESS, before)
 
     assert (quality.verdict, len(quality.lost)) == ("no worse", 1)
+
+
+def end_with(*names):
+    """Return a run whose report names these tests."""
+    report = ReportedFailures(whole=True, ended=True, ran=len(names), tests=pack_names(names))
+    failures = FailuresByProgram(reports={"pytest": report}, of_tests=True)
+    told = {"name": "tests", "command": "pytest", "timeout": 9, "exit_code": 0, "seconds": 1}
+    return CheckResult(**told, output="", failures=failures)
+
+
+@pytest.mark.parametrize(
+    ("tables", "verdict"), [((CASES,), "no worse"), ((), "unknown")], ids=["rows", "hidden"]
+)
+async def test_tests_that_others_run_in_the_place_of_are_missed(tables, verdict):
+    before, now = end_with("all[1]", "all[2]", "all[3]"), end_with("all[1]", "more", "most")
+    removed = RemovedTests(tables=tables, added=frozenset(("more", "most")))
+
+    async def run_again(commit, _given):
+        return before if commit == "base" else now
+
+    confirm = Confirmation([before], "base", "head", run_again, lambda _: None, removed=removed)
+    judged = await confirm.confirm(now)
+
+    assert judged.verdict == verdict
+    assert bool(judged.lost) == bool(tables)
+    said = "".join(each.text for each in judged.lost) or judged.why
+    assert "2 of 3 tests did not run again" in said
+    assert "all[2]" in said
