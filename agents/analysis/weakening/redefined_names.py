@@ -19,7 +19,7 @@ _DEFINES = {
     "python": re.compile(
         rf"^\s*(?:(?:async\s+)?def|class)\s+{_NAMED}\b"
         r"|^\s*(?:\(\s*)?(?P<name2>[A-Za-z_]\w*(?:\s*,\s*\*?\w+)*+)\s*,?\s*\)?\s*(?::[^=]*)?:?=(?!=)"
-        r"|^\s*(?:async\s+)?for\s+(?P<name3>[\w\s,]+?)\s+in\b"
+        r"|^\s*(?:async\s+)?for\s++(?P<name3>[\w\s,]{1,120}?)\sin\b"
         r"|\bglobals\(\)\[['\"](?P<name4>\w+)['\"]\]\s*="
     ),
     "script": re.compile(
@@ -66,7 +66,7 @@ _GIVES_NOTHING = re.compile(
 )
 """An argument of a call, or what makes tests fail, or a name without a value."""
 _DEFAULTS = re.compile(r"^\s*(?:async\s+)?def\s+\w+\(")
-_DEFAULT = re.compile(r"(\w+)\s*(?::[^,=]*)?=(?!=)")
+_DEFAULT = re.compile(r"\b(\w++)\s*(?::[^,=]*)?=(?!=)")
 _MOCKS = re.compile(
     r"\b(?:jest|vi|vitest|mock|td)\.(?:mock|doMock|setMock|unstable_mockModule|module|replace)"
     r"\(\s*(?:import\(\s*)?['\"`]([^'\"`]+)"
