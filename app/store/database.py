@@ -54,12 +54,18 @@ NO_DATABASE = (
     "Fettle cannot begin: {trouble}. It said: {said}\nSee that the server of FETTLE_DATABASE_URL is"
     " up, takes writes and has room; `fettle doctor` looks at it in full."
 )
+NOT_OURS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+"""What a server says that is there, and does not know what FETTLE_DATABASE_URL names."""
 WRITES_PER_CHECKPOINT = 16
 """Rarer ones move less in sum, but the disk is busy for longer at a time."""
 LONG_LOG = 2048
 """Pages in the log, from which on the writer waits for readers, so that the log starts over."""
 LONG_LOG_WAIT = 100
 """Milliseconds. A read takes one or two, but on a busy server there may always be one."""
+
+
+class DatabaseAway(ConfigError):
+    """The database cannot be begun with, and may be there in a while, as it is."""
 
 
 class Database:
@@ -84,7 +90,7 @@ class Database:
         """Migrate the tables to this version's schema; blocks until done.
 
         Raises ConfigError when the database cannot be written, or holds texts encrypted with a key
-        that this process lacks.
+        that this process lacks; DatabaseAway where trying again may be all that it takes.
         """
         try:
             writing = self.engine.connect().execution_options(writes=True)
@@ -94,7 +100,10 @@ class Database:
         except DBAPIError as error:
             if (trouble := describe_trouble(error)) is None:
                 raise
-            raise ConfigError(NO_DATABASE.format(trouble=trouble, said=error.orig)) from error
+            self.engine.dispose()  # a connection may be to what is no longer the one that writes
+            refused = any(words in str(error.orig) for words in NOT_OURS)
+            kind = ConfigError if refused else DatabaseAway
+            raise kind(NO_DATABASE.format(trouble=trouble, said=error.orig)) from error
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Return what `fn` returns, run in a reader thread.

@@ -305,4 +305,4 @@ class _HealthEndpoints:
             async with asyncio.timeout(READY_SECONDS):
                 await self._database.write(lambda _: None)  # takes the lock for writing
         except (TransientError, TimeoutError) as error:
-            yield f"database: {error or 'no answer'}"
+            yield f"database: {str(error) or 'no answer'}"

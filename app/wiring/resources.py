@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 
+import structlog
+
+from agents.errors import Cancelled
 from agents.loop.budget import RunLimits
 from agents.policy import Budget
 from app.attestation.signing_keys import SigningKeys, load_keys
@@ -27,9 +30,14 @@ from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
 from app.secrets.bait import BaitKeeper
 from app.secrets.redaction import Redactor
-from app.store.database import Database
+from app.store.database import Database, DatabaseAway
 from app.store.runs import Runs, StoredApprovals
 from app.web.fetch import WebFetcher
+
+AWAY_SECONDS = 5.0
+"""From one look for a database that is away to the next."""
+
+log = structlog.get_logger()
 
 
 @dataclass
@@ -104,8 +112,13 @@ class SharedResources:
 
 
 @asynccontextmanager
-async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[SharedResources]:
-    """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
+async def open_parts(
+    settings: Settings, redactor: Redactor, *, stop: asyncio.Event | None = None
+) -> AsyncIterator[SharedResources]:
+    """Hold open what every run shares. Raises ConfigError when this machine cannot serve.
+
+    With `stop` a database that is away is waited for, until that is set: then Cancelled is raised.
+    """
     make_data_folder(settings.data_dir)
     sandbox = await choose(settings)
     require_reach([settings.data_dir], sandbox.owner)
@@ -114,7 +127,7 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Sh
     metrics = Metrics()
     headers = {name: value.get_secret_value() for name, value in settings.otlp_headers.items()}
     try:
-        await asyncio.to_thread(database.migrate, settings.worker)
+        await _migrate(database, settings.worker, stop)
         async with open_tracing(settings.otlp_url, headers) as tracing:
             yield SharedResources(
                 settings=settings,
@@ -139,3 +152,21 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Sh
     finally:
         await model.close()
         database.close()
+
+
+async def _migrate(database: Database, worker: str, stop: asyncio.Event | None) -> None:
+    """Migrate the database, once it is there.
+
+    A server that loses its database ends, and is started again before that is back: what starts
+    it would give up after some tries, and nobody would start it when all is well.
+    """
+    while True:
+        try:
+            return await asyncio.to_thread(database.migrate, worker)
+        except DatabaseAway as error:
+            if stop is None:
+                raise
+            log.warning("waiting for the database", reason=str(error), seconds=AWAY_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), AWAY_SECONDS)
+            raise Cancelled("Fettle was stopped before its database was there.")

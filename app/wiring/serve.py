@@ -77,7 +77,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
     secrets = [secret.get_secret_value() for secret in settings.credentials.webhook_secrets]
     reloader = _make_reloader(settings, redactor, secrets)
     async with (
-        open_parts(settings, redactor) as parts,
+        open_parts(settings, redactor, stop=stop) as parts,
         open_github(
             settings, redactor, renewed=reloader.new_key, answered=parts.metrics.github_answered
         ) as opened,

@@ -16,13 +16,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import MetaData, create_engine, insert, inspect, select
+from sqlalchemy import MetaData, create_engine, insert, inspect, make_url, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from agents.errors import ConfigError, TransientError
 from app.store import database as module
 from app.store import migrations
-from app.store.database import Database, describe_trouble, sqlite_module
+from app.store.database import Database, DatabaseAway, describe_trouble, sqlite_module
 from app.store.tables import deliveries, metadata
 
 ROW = {
@@ -345,3 +345,20 @@ def test_the_words_of_the_driver_are_not_for_everybody(said, told):
 
 def test_a_statement_that_is_wrong_is_no_trouble_of_the_database():
     assert describe_trouble(IntegrityError("INSERT", {}, Exception("not unique"))) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"port": 1}, DatabaseAway),
+        ({"password": "wrong"}, ConfigError),
+        ({"database": "nowhere"}, ConfigError),
+    ],
+    ids=["nobody listens", "the password is wrong", "there is no such database"],
+)
+def test_what_may_pass_is_told_from_what_an_operator_has_to_mend(postgresql_url, change, kind):
+    database = Database(make_url(postgresql_url).set(**change).render_as_string(False))
+    with pytest.raises(ConfigError) as raised:
+        database.migrate()
+    database.close()
+    assert type(raised.value) is kind

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import psycopg
 from sqlalchemy import select, update
 
+from app.cli.terminal import STOPPED
 from app.commands.status import SILENT
 from app.github.reporting.progress_text import MOVED
 from app.store.lease import UNSEEN_SECONDS
@@ -19,6 +20,7 @@ from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
 NAMES = ("one", "two", "three")
+WAITING = "waiting for the database"
 
 
 async def holder(place, servers):
@@ -123,17 +125,36 @@ async def test_people_are_told_of_a_silent_worker_and_can_end_its_run(make_place
         assert place.pulls() == []
 
 
-async def test_a_server_that_loses_its_connection_stops_at_once(make_place, postgresql):
+async def test_a_server_that_loses_its_connection_stops_and_then_waits_for_it(
+    make_place, postgresql
+):
+    """What starts it again gives up at its exit code 2, and nobody would start it any more."""
     async with start_several(make_place, postgresql, NAMES[:1]) as (place, servers):
         [server] = servers.values()
+        name = server.database_url.rpartition("/")[2]
         with psycopg.connect(str(postgresql.url("postgres")), autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
             )
+            assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 1
+            assert LOST in server.log.read_text()
+            assert await place.runs() == []
 
-        assert await asyncio.wait_for(server.process.wait(), PATIENCE) == 1
-        assert LOST in server.log.read_text()
-        assert await place.runs() == []
+            for back in (False, True):
+                before = server.log.read_text().count(WAITING)
+                starting = asyncio.create_task(server.start(place.app))
+                await place.wait_until(
+                    lambda b=before: server.log.read_text().count(WAITING) > b or starting.done()
+                )
+                assert not starting.done()
+                if back:
+                    connection.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+                    await asyncio.wait_for(starting, PATIENCE)
+                else:
+                    await server.stop()
+                    assert server.process.returncode == STOPPED
+                    await asyncio.gather(starting, return_exceptions=True)
 
 
 async def restart_database(place, postgresql, servers):
