@@ -42,7 +42,7 @@ from app.runs.durable_steps import (
 )
 from app.runs.queue_watch import QueueLook, QueueWatch
 from app.secrets.encryption import OPEN, Cipher
-from app.store.database import overwriting_connection, sqlite_module, write_ahead
+from app.store.database import engine_options, write_ahead
 from app.store.engine_tables import put_by, take_up
 from app.store.lease import RENEW_SECONDS, SILENT_SECONDS, Claim, Lease
 
@@ -61,8 +61,6 @@ CONNECTIONS = 14
 The lease has one of its own."""
 ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 FORGET_AT_ONCE = 500
-HIDING: dict[str, Any] = {"hide_parameters": True}
-"""Else what people said stands in the log whenever the database does not do its part."""
 
 log = structlog.get_logger()
 
@@ -139,7 +137,6 @@ class Engine:
             "application_version": VERSION,
             "executor_id": executor,
             "serializer": _JsonSerializer(cipher),
-            "db_engine_kwargs": HIDING,
             "sys_db_pool_size": connections - 1,  # the listener's is beside the pool
             "max_executor_threads": 16,
             "log_level": "WARNING",
@@ -160,8 +157,7 @@ class Engine:
             await self._lease.begin()
         if make_url(self._url).get_backend_name() == "sqlite":
             write_ahead(self._url)
-            made = {"connect_args": {"factory": overwriting_connection()}}
-            self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
+        self._config["db_engine_kwargs"] = engine_options(self._url)
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
         logging.getLogger("dbos").addFilter(Sparingly("Asyncio task cancelled"))

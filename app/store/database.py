@@ -26,6 +26,7 @@ from app.secrets.encryption import OPEN, Cipher
 from app.store.encryption.columns import encrypt_with
 from app.store.encryption.keys import TERMINAL, enrol
 from app.store.migrations import upgrade
+from app.store.process_lock import choose_notice
 from app.store.vacuum import compact, slack
 
 T = TypeVar("T")
@@ -278,6 +279,21 @@ def overwriting_connection() -> type[Any]:
     return Overwriting
 
 
+def engine_options(url: str) -> dict[str, Any]:
+    """Return what the durable engine makes its own connections with.
+
+    With parameters shown, what people said would stand in the log of a database in trouble.
+    """
+    parsed = make_url(url)
+    if _is_sqlite(parsed):
+        how: dict[str, Any] = {"connect_args": {"factory": overwriting_connection()}}
+        how["module"] = sqlite_module()
+    else:
+        named = {"application_name": "dbos_transact"}  # as it names itself, unless told otherwise
+        how = {"connect_args": named | choose_notice(parsed)}
+    return {"hide_parameters": True, **how}
+
+
 def write_ahead(url: str) -> None:
     """Put the file into WAL mode, in which it stays: a step costs a third of what it would."""
     with closing(sqlite_module().connect(make_url(url).database)) as connection:
@@ -321,7 +337,12 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     return create_engine(
-        url, pool_size=CONNECTIONS, max_overflow=0, pool_pre_ping=True, hide_parameters=True
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args=choose_notice(url),
     )
 
 

@@ -20,6 +20,20 @@ from agents.errors import ConfigError
 PATIENCE = 45.0
 """Seconds in which PostgreSQL notices that the machine of an earlier process is gone."""
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+"""By which the server notices that a process is gone."""
+NOTICE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""By which a process notices within half a minute that the server's machine is gone, as it is after
+a failover that closes no connection. The kernel would go on sending for a quarter of an hour, and
+a process that waits for an answer cannot even end. Seconds, the last one milliseconds.
+
+https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-KEEPALIVES
+"""
 
 log = structlog.get_logger()
 
@@ -97,7 +111,10 @@ class _ServerLock:
 
     def __init__(self, url: URL, name: str) -> None:
         self._engine = create_engine(
-            url, poolclass=NullPool, hide_parameters=True, connect_args={"options": KEEPALIVE}
+            url,
+            poolclass=NullPool,
+            hide_parameters=True,
+            connect_args={"options": KEEPALIVE} | choose_notice(url),
         )
         self._key = lock_key(name)
         self.connection: Connection | None = None
@@ -115,6 +132,14 @@ class _ServerLock:
             with suppress(DBAPIError):  # the server may have closed it before
                 self.connection.close()
             self.connection = None
+
+
+def choose_notice(url: URL) -> dict[str, int]:
+    """Return by what a connection to PostgreSQL notices that its server is gone.
+
+    What the operator's address says of it stands there already.
+    """
+    return {name: value for name, value in NOTICE.items() if name not in url.query}
 
 
 def lock_key(name: str) -> int:

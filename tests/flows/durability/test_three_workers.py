@@ -16,6 +16,7 @@ from app.github.reporting.progress_text import MOVED
 from app.store.lease import UNSEEN_SECONDS
 from app.store.tables import runs, workers
 from app.wiring.serve import LOST
+from tests.flows.conftest import LOOK
 from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
@@ -145,7 +146,9 @@ async def test_a_server_that_loses_its_connection_stops_and_then_waits_for_it(
                 before = server.log.read_text().count(WAITING)
                 starting = asyncio.create_task(server.start(place.app))
                 await place.wait_until(
-                    lambda b=before: server.log.read_text().count(WAITING) > b or starting.done()
+                    lambda b=before, s=starting: (
+                        server.log.read_text().count(WAITING) > b or s.done()
+                    )
                 )
                 assert not starting.done()
                 if back:
