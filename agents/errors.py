@@ -2,6 +2,7 @@
 
 FettleError
 ├─ ConfigError      the operator: refuse to start, name the variable, say the remedy
+│  └─ ModelClosed   the model's server refuses our key or account: a run at work waits
 ├─ DeliveryError    the sender of a webhook: answered with its 4xx status
 ├─ TransientError   the engine: run the stage again, after `retry_after` seconds if that is known
 │  └─ Overloaded    the model's server has no room for us: the run waits, and holds nothing
@@ -34,6 +35,10 @@ class FettleError(Exception):
 
 class ConfigError(FettleError):
     """A setting is missing or wrong; the text names it and says the remedy."""
+
+
+class ModelClosed(ConfigError):
+    """The model's server takes no requests of ours: a key was revoked, or its credit is used up."""
 
 
 class DeliveryError(FettleError):

@@ -13,6 +13,7 @@ from agents.errors import (
     ConfigError,
     ContextFull,
     FettleError,
+    ModelClosed,
     Overloaded,
     RunError,
     TransientError,
@@ -228,7 +229,7 @@ def _translate(error: APIError, secrets: Sequence[str]) -> FettleError:
         return TransientError(f"The model's server is out of reach or broke off: {said[:500]}.")
     status, text = error.status_code, f"{said[:500]} (status {error.status_code})"
     if status in (401, 402, 403) or error.code == SPENT:
-        return ConfigError(f"The model's server refuses our credentials: {text}. Check {SETTINGS}.")
+        return ModelClosed(f"The model's server refuses our credentials: {text}. Check {SETTINGS}.")
     if status in (408, 409, 429) or status >= 500:
         wait = error.response.headers.get("retry-after", "")
         kind = Overloaded if status in (429, 503) else TransientError

@@ -20,6 +20,7 @@ from agents.errors import (
     ConfigError,
     ContextFull,
     FettleError,
+    ModelClosed,
     Overloaded,
     PrefixChanged,
     RunError,
@@ -317,7 +318,7 @@ def _translate(error: APIError, access: ModelAccess) -> FettleError:
     text = f"{said[:500]} (status {status}, request {error.request_id or 'without id'})"
     spent = "spend_limit" in (error.error_code or "") or NO_CREDIT in said.lower()
     if status in (401, 402, 403) or kind in CREDENTIALS or spent:
-        return ConfigError(
+        return ModelClosed(
             f"The model's server refuses our credentials: {text}. Check {access.settings}."
         )
     if status in (408, 409, 429) or status >= 500 or (status == 200 and kind not in REFUSALS):

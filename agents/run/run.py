@@ -132,7 +132,8 @@ class Run:
         try:
             output = await self._unless_called_back(work)
         except (RunError, ConfigError, Cancelled) as error:
-            record = context.record_failure(error, before)
+            waiting = context.record_wait(error, before)
+            record = waiting or context.record_failure(error, before)
         except BaseException as stopped:
             # The stage will be done again from its start; what was said and made is found there.
             if (waiting := context.record_wait(stopped, before)) is None:

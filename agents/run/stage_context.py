@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from agents.analysis.weakening import Finding
@@ -14,6 +13,7 @@ from agents.errors import (
     OUTSIDE,
     Cancelled,
     ConfigError,
+    ModelClosed,
     NoRoom,
     NotYet,
     Overloaded,
@@ -42,7 +42,7 @@ from agents.ports import Approval, ApprovalRequest, Block, Json, Query, Steps, W
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL, Person, ResolveIssue
 from agents.run import secret_check
 from agents.run.environment import find_image
-from agents.run.state import RunState, StageRecord
+from agents.run.state import RunState, StageRecord, choose_pause, describe_pause
 from agents.run.workspace import RunWorkspace
 from agents.text import printable, quote
 from agents.tools.base import Bench
@@ -50,9 +50,6 @@ from agents.tools.gate.grant import PlanGrant
 
 S = TypeVar("S", bound=Submission)
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
-"""Seconds for which a server without room is left alone, whatever it says."""
-DOUBLINGS = 4  # of the pause, when the server does not say how long
 MOST_PAUSES = 100  # of one stage: a day or more
 
 
@@ -164,13 +161,14 @@ class StageContext(RunWorkspace):
     ) -> StageRecord:
         """Return the record of a stage that failed; the run stands where it did before it."""
         self.standing = before
-        text = f"{_OPERATOR} {error}" if isinstance(error, ConfigError) else str(error)
+        of_operator = isinstance(error, ConfigError)  # whatever is set wrong, it is mended alike
+        text = f"{_OPERATOR} {error}" if of_operator else str(error)
         if isinstance(error, OUTSIDE):
             text += self._say_how_to_go_on()
         return StageRecord(
             # Error texts name files, whose names need not be text.
             error=printable(text),
-            error_kind=type(error).__name__,
+            error_kind=(ConfigError if of_operator else type(error)).__name__,
             standing=before.model_copy(update={"worked": self._worked}),
         )
 
@@ -191,19 +189,22 @@ class StageContext(RunWorkspace):
         standing = before.model_copy(update={"worked": self._worked})
         if isinstance(stopped, Parked):
             return StageRecord(parked=stopped.approvals, standing=standing)
+        if isinstance(stopped, Overloaded) and self.waits >= MOST_PAUSES:
+            return self.record_failure(NoRoom(_NO_ROOM.format(reason=stopped)), before)
         if isinstance(stopped, Overloaded):
-            if self.waits >= MOST_PAUSES:
-                return self.record_failure(NoRoom(_NO_ROOM.format(reason=stopped)), before)
-            pause = stopped.retry_after or SHORTEST_PAUSE * 2 ** min(self.waits, DOUBLINGS)
-            pause = min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
-            until = self.wall() + pause
-            at = datetime.fromtimestamp(until, UTC)
-            why = f"the model's server, until {at:%H:%M} UTC: {printable(str(stopped))}"
-            return StageRecord(paused_until=until, summary=why, standing=standing)
+            return self._record_pause(str(stopped), stopped.retry_after, standing)
+        here = self.request.installation_id == 0  # beside a person at a clone, who need not wait
+        if isinstance(stopped, ModelClosed) and not here and self.waits < MOST_PAUSES:
+            return self._record_pause(f"{_CLOSED} {stopped}", None, standing)
         if isinstance(stopped, NotYet):
             until = self.wall() + stopped.seconds
             return StageRecord(paused_until=until, summary=str(stopped), standing=standing)
         return None
+
+    def _record_pause(self, why: str, seconds: float | None, standing: RunState) -> StageRecord:
+        until = self.wall() + choose_pause(self.waits, seconds)
+        why = describe_pause(until, why)
+        return StageRecord(paused_until=until, summary=why, standing=standing)
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -443,5 +444,6 @@ class StageContext(RunWorkspace):
 
 
 _NO_ROOM = "The model's server had no room for this run again and again, for hours: {reason}"
+_CLOSED = "Fettle's operator has to act, and then it goes on by itself."
 _ON_CLONE = " The same command with `--resume` goes on where it stopped."
 _OPERATOR = "Fettle is not set up right, so the run stopped. Its operator has to act:"

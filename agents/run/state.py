@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, Field
@@ -34,7 +35,12 @@ from agents.ports import (
     Web,
 )
 from agents.requests import Frozen
+from agents.text import printable
 from agents.tools.gate.grant import PlanGrant
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
+"""Seconds for which a model's server that does not answer is left alone."""
+DOUBLINGS = 4  # of the pause, when the server does not say how long
 
 
 class Outcome(Frozen):
@@ -185,3 +191,19 @@ class RunPorts:
     """None: the run proposes nothing of what people said."""
     setups: SetupMemory | None = None
     """None: nobody remembers what set the repository up."""
+
+
+def choose_pause(waits: int, asked: float | None) -> float:
+    """Return for how many seconds a model's server is left alone that does not answer.
+
+    `waits`: how often the stage has waited for it; `asked`: the seconds that the server itself
+    named, None where it named none.
+    """
+    pause = asked or SHORTEST_PAUSE * 2 ** min(waits, DOUBLINGS)
+    return min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+
+
+def describe_pause(until: float, why: str) -> str:
+    """Return what a run waits for that leaves the model's server alone, for people."""
+    at = datetime.fromtimestamp(until, UTC)
+    return f"the model's server, until {at:%H:%M} UTC: {printable(why)}"

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from agents.errors import ConfigError, RunError, TransientError
+from agents.errors import ModelClosed, RunError, TransientError
 from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
 from agents.ports import Query
@@ -103,9 +103,9 @@ async def test_refusals_and_cut_off_answers_are_told_not_raised(ask, local, kind
 @pytest.mark.parametrize(
     ("status", "kind", "expected"),
     [
-        (401, "authentication_error", ConfigError),
-        (403, "permission_error", ConfigError),
-        (402, "billing_error", ConfigError),
+        (401, "authentication_error", ModelClosed),
+        (403, "permission_error", ModelClosed),
+        (402, "billing_error", ModelClosed),
         (400, "invalid_request_error", RunError),
         (404, "not_found_error", RunError),
         (413, "request_too_large", RunError),
@@ -135,7 +135,7 @@ async def test_the_class_says_who_must_act(status, kind, expected, inside_stream
         await model.close()
     assert "req_7" in str(caught.value)
     assert KEY not in str(caught.value)
-    if expected is ConfigError:
+    if expected is ModelClosed:
         assert "ANTHROPIC_API_KEY" in str(caught.value)
 
 
@@ -157,7 +157,7 @@ async def test_used_up_money_is_the_operators_business(status, error):
 
     async with serve(refuse) as url:
         model = ClaudeModel(AnthropicAccess(KEY, url))
-        with pytest.raises(ConfigError, match="limit"):
+        with pytest.raises(ModelClosed, match="limit"):
             await model.answer(query())
         await model.close()
 

@@ -16,7 +16,6 @@ from app.github.reporting.progress_text import MOVED
 from app.store.lease import UNSEEN_SECONDS
 from app.store.tables import runs, workers
 from app.wiring.serve import LOST
-from tests.flows.conftest import LOOK
 from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 

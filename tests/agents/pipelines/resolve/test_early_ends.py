@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import agents.run.stage_context
-from agents.errors import Overloaded, RunError
+from agents.errors import ModelClosed, Overloaded, RunError
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import EarlierPull
 from agents.requests import Again
@@ -234,6 +234,36 @@ async def test_no_room_at_the_model_parks_the_run_and_it_goes_on_by_itself(make,
     assert waited == [("pause/implement/1/1", NOON + 120)]
     [(_, why)] = world.reporter.calls_of("report_pause")
     assert "00:02 UTC" in why
+
+
+async def test_a_run_waits_for_a_key_that_was_revoked_and_goes_on_by_itself(make, acts, request_):
+    """Else a key that is replaced would make a draft of every run at work."""
+    refused = ModelClosed("The key is refused. Check ANTHROPIC_API_KEY.")
+    world = make([acts.triage(), *acts.straight()])
+    world.model.answers[3:3] = [refused] * 3
+    pauses = []
+
+    def wait_for_operator(name, until):
+        pauses.append(until - world.wall)
+        world.wall = until
+
+    world.steps.meanwhile = wait_for_operator
+    outcome = await world.resolve(request_)
+
+    assert (outcome.kind, outcome.ready) == ("pull_request", True)
+    assert pauses == [60, 120, 240]
+    why = world.reporter.calls_of("report_pause")[0][1]
+    assert why.startswith("the model's server, until 00:01 UTC: Fettle's operator has to act")
+    assert "Check ANTHROPIC_API_KEY." in why
+
+
+async def test_beside_a_person_at_a_clone_nothing_waits_for_a_key(make, acts, request_):
+    world = make([acts.triage(), ModelClosed("The key is refused.")])
+    outcome = await world.resolve(request_.model_copy(update={"installation_id": 0, "number": 0}))
+
+    assert outcome.kind == "failed"
+    assert "`--resume` goes on where it stopped" in outcome.text
+    assert not world.reporter.calls_of("report_pause")
 
 
 async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
