@@ -111,7 +111,8 @@ async def require_models(model: Model, names: Iterable[str]) -> None:
 
 def refuse_unchecked(error: RunError) -> Admission:
     """Return the refusal of a run about which GitHub could not be asked."""
-    return _refuse(str(error))
+    again = "" if type(error) is RunError else _ONCE_MENDED  # those in our words say it
+    return _refuse(f"{error}{again}")
 
 
 def refuse_misconfigured(error: ConfigError) -> Admission:
@@ -164,4 +165,5 @@ _WITHDRAWN = {
     "models-allowed": "the repository's policy asks for a model that the operator does not allow.",
     "text-unchanged": "somebody other than the asker edited the title or the text of the issue.",
 }
+_ONCE_MENDED = " Nothing was begun or paid: ask for it again once that has changed."
 _OPERATOR = "Fettle is not set up right, so the run did not begin. Its operator has to act:"

@@ -65,7 +65,7 @@ async def found_at(
     repository = request.repository
     variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
     try:
-        found = (await client.graphql(document, variables))["repository"]
+        found = (await client.graphql(document, variables, named=True))["repository"]
     except NotFound:
         found = None
     if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:

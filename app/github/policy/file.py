@@ -107,7 +107,10 @@ class PolicyFile:
 
     async def load(self, origin: PolicyOrigin) -> Found:
         """Return the policy of the default branch's newest commit."""
-        listed = await self.find()
+        try:
+            listed = await self.find()
+        except NotPermitted:  # which may pass; that there is no file is said in other words
+            listed = await self.find(named=True)
         if listed is None:
             return MissingPolicy()
         origin = origin.model_copy(update={"repository": f"{self.owner}/{self.name}"})

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from agents.errors import Moved
+from agents.errors import Moved, TransientError
 from agents.policy import PullRequests
 from agents.ports import PullRequest
 from agents.requests import OnPull, RemediateAlert, Request
@@ -282,6 +282,8 @@ class GitHubPublisher:
             if (base := await self._find_renamed(client, wanted["base"])) is not None:
                 return await self._open_once(client, {**wanted, "base": base})
             raise
+        if "number" not in opened:  # it may be open all the same, and is looked for then
+            raise TransientError("GitHub's answer to a new pull request cannot be read.")
         return opened
 
     async def _find_renamed(self, client: InstallationClient, base: str) -> str | None:

@@ -130,10 +130,15 @@ class InstallationClient:
         return await self._call(call, send)
 
     async def graphql(
-        self, document: str, variables: Vars | None = None, *, writes: bool = False
+        self,
+        document: str,
+        variables: Vars | None = None,
+        *,
+        writes: bool = False,
+        named: bool = False,
     ) -> dict[str, Any]:
-        """Return the data of a query, or with `writes` of a mutation."""
-        call = Call("POST", "/graphql", repeatable=not writes, route="/graphql")
+        """Return the data of a query, or with `writes` of a mutation; `named` as in `getitem`."""
+        call = Call("POST", "/graphql", repeatable=not writes, named=named, route="/graphql")
         asked = await self._by_now(variables or {})
         return await self._call(
             call, lambda token: self._api.graphql_data(document, asked, token=token)

@@ -52,7 +52,7 @@ class Client:
         ident, role = ROLES[where["login"]]
         return {"role_name": role, "permission": "", "user": {"id": ident, "type": "User"}}
 
-    async def graphql(self, document, variables):
+    async def graphql(self, document, variables, *, named=False):
         issue = {
             "__typename": "Issue",
             "state": "OPEN",
@@ -334,7 +334,7 @@ class PullClient(Client):
             return {"author": {"id": FETTLE.id}}
         return await super().getitem(path, where, named=named)
 
-    async def graphql(self, document, variables):
+    async def graphql(self, document, variables, *, named=False):
         labels = [{"name": name} for name in self.labels]
         put_on = [{"actor": {"login": "ada", "databaseId": 4}, "label": each} for each in labels]
         pull = {

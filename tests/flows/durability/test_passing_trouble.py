@@ -13,9 +13,9 @@ REPOSITORIES = "/installation/repositories$"
 
 
 async def garble(_, go_on):
-    """Do as asked, and answer what nobody can read."""
+    """Do as asked, and answer what says nothing of it."""
     await go_on()
-    return web.Response(text="<html>Maintenance</html>", content_type="text/html")
+    return web.json_response({}, status=201)
 
 
 async def lack_once(place, path, name):
@@ -39,8 +39,11 @@ async def lack_once(place, path, name):
 async def test_one_look_ends_no_run_that_waits_and_what_was_done_unreadably_is_done_once(
     make_place,
 ):
-    """A look at the installation, one at its repositories; then an answer to what was done."""
+    """Looks at the issue and the policy; at the installation, at its repositories; then an answer
+    to what was done."""
     async with make_place(script=ASKING) as place:
+        place.github.faults.status("POST", "/graphql$", 404)
+        place.github.faults.status("GET", r"/contents/\.github$", 403)
         await wait_for_questions(place)
         for name, path in (("one", r"/app/installations/\d+$"), ("two", REPOSITORIES)):
             await lack_once(place, path, name)

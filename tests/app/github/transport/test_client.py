@@ -334,11 +334,12 @@ async def odd():
         (web.Response(status=422, text="{}", content_type="application/json"), 422),
         (web.Response(status=422, text="no json", content_type="application/json"), 422),
         (web.Response(status=403, body=b"<p>", headers={"Content-Type": "text/x; charset=q"}), 403),
+        (web.Response(text="<html>Maintenance</html>", content_type="text/html"), 502),
         (web.Response(text="{cut off", content_type="application/json"), 502),
         (web.Response(body=b"\xff", headers={"Content-Type": "application/json"}), 502),
         (web.Response(body=b"{}", headers={"Content-Type": "application/json; charset=q"}), 502),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 async def test_every_odd_answer_becomes_a_plain_refusal(odd, response, status):
     answers, api = odd
