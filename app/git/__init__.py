@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.git.environment import CommitIdentity
-from app.git.errors import GitFailed
+from app.git.errors import GitFailed, GitRefused
 from app.git.git_runner import OUTPUT_LIMIT, Git
 from app.git.locks import file_lock
 from app.git.mirror.garbage_collect import last_used, let_go, mirror_ids, remove_mirror, runs_kept
@@ -38,6 +38,7 @@ __all__ = [
     "Git",
     "GitFailed",
     "GitObjects",
+    "GitRefused",
     "Mirror",
     "Mirrors",
     "RunObjects",

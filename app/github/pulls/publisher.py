@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+import structlog
 
 from agents.errors import Moved, TransientError
 from agents.policy import PullRequests
 from agents.ports import PullRequest
 from agents.requests import OnPull, RemediateAlert, Request
 from agents.text import code_span
-from app.git import BRANCH_PREFIX, Mirror, branch_ref, pull_ref
+from app.git import BRANCH_PREFIX, GitRefused, Mirror, branch_ref, pull_ref
 from app.github.pulls.attention import NOT_ASKED, Attention
 from app.github.pulls.head_branch import PULL, choose_push_profile, require_pushable
 from app.github.pulls.human_edits import make_ready, read_touched
@@ -22,6 +25,7 @@ from app.github.transport import (
     SETTLE,
     GitHub,
     InstallationClient,
+    InstallationGone,
     MarkedComments,
     NotFound,
     NotPermitted,
@@ -34,15 +38,38 @@ from app.github.transport import (
 )
 from app.secrets.redaction import Redactor
 
+log = structlog.get_logger()
+
 EDITED_KEY, NOT_ASKED_KEY = "pull-request-text", "not-asked"
 PULLS = "/repos/{owner}/{repo}/pulls"
-OPENING_TRIES = 3
+PAUSES = (1, 2, 4, 8, 16)
+"""From one attempt to the next, in times of `settle`: a minute in all."""
+PASSING = (NotFound, NotPermitted, InstallationGone, GitRefused)
 DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
 
+P = ParamSpec("P")
+T = TypeVar("T")
+Publish: TypeAlias = "Callable[Concatenate[GitHubPublisher, P], Coroutine[Any, Any, T]]"
 RecordPush = Callable[[str, str], Awaitable[None]]
 """Notes durably that a branch is about to be pushed, with the commit that it will have."""
 Opened = Callable[[int], Awaitable[None]]
 """Is told the number of the run's pull request as soon as it is known; maybe more than once."""
+
+
+def _outlast(work: Publish[P, T]) -> Publish[P, T]:
+    """Have it done in spite of refusals that may pass: all that led here was paid for."""
+
+    @wraps(work)
+    async def insist(self: GitHubPublisher, /, *given: P.args, **named: P.kwargs) -> T:
+        for pause in PAUSES:
+            try:
+                return await work(self, *given, **named)
+            except PASSING as error:
+                log.warning("not published yet", reason=str(error))
+                await asyncio.sleep(pause * self.settle)
+        return await work(self, *given, **named)
+
+    return insist
 
 
 class GitHubPublisher:
@@ -69,10 +96,11 @@ class GitHubPublisher:
         self._request = request
         self._run_id = run_id
         self._wording = OutgoingText(github.urls, request, redactor)
-        self._settle = settle
+        self.settle = settle
         self._comments = MarkedComments(github, request, run_id, settle=settle)
         self._where = {"owner": request.repository.owner, "repo": request.repository.name}
 
+    @_outlast
     async def push(self, branch: str, commit: str, *, replacing: str = "") -> str:
         """Push the commit to the branch, and return the branch's page.
 
@@ -115,6 +143,7 @@ class GitHubPublisher:
                 await self._record(branch, commit)
             await self._mirror.push(url, token.value, commit, branch, expected, of_pull=vouched)
 
+    @_outlast
     async def open_pull_request(
         self,
         *,
@@ -150,7 +179,7 @@ class GitHubPublisher:
                 lambda: self._open(
                     client, {**wanted, "head": branch, "base": base, "draft": draft}
                 ),
-                settle=self._settle,
+                settle=self.settle,
             )
             if self._opened is not None and not lower:
                 await self._opened(found["number"])
@@ -263,24 +292,13 @@ class GitHubPublisher:
         return next((pull for pull in found if pull["head"]["ref"] == branch), None)
 
     async def _open(self, client: InstallationClient, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Open it; a refusal that may pass is not the end of all the work that led here."""
-        for _ in range(OPENING_TRIES - 1):
-            try:
-                return await self._open_once(client, wanted)
-            except (NotFound, NotPermitted):
-                await asyncio.sleep(self._settle)
-        return await self._open_once(client, wanted)
-
-    async def _open_once(
-        self, client: InstallationClient, wanted: dict[str, Any]
-    ) -> dict[str, Any]:
         try:
             opened: dict[str, Any] = await client.post(PULLS, self._where, data=wanted)
         except Unprocessable as error:
             if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
-                return await self._open_once(client, {**wanted, "draft": False})
+                return await self._open(client, {**wanted, "draft": False})
             if (base := await self._find_renamed(client, wanted["base"])) is not None:
-                return await self._open_once(client, {**wanted, "base": base})
+                return await self._open(client, {**wanted, "base": base})
             raise
         if "number" not in opened:  # it may be open all the same, and is looked for then
             raise TransientError("GitHub's answer to a new pull request cannot be read.")
@@ -315,7 +333,7 @@ class GitHubPublisher:
             request.installation_id, request.repository.id, Profile.PULLS
         ) as client:
             stack = PullStack(
-                self._github, client, request, self._run_id, self._wording, self._settle
+                self._github, client, request, self._run_id, self._wording, self.settle
             )
             if request.again is not None:
                 await stack.retire([each.branch for each in pulls], pulls[-1].number or 0)
@@ -359,5 +377,5 @@ class GitHubPublisher:
     async def _comment_on(self, number: int, key: str, text: str) -> None:
         """Say this once on a pull request that is not the request's own."""
         there = self._request.model_copy(update={"number": number})
-        comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)
+        comments = MarkedComments(self._github, there, self._run_id, settle=self.settle)
         await comments.say(key, text)

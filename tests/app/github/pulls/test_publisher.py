@@ -211,9 +211,19 @@ async def test_a_default_branch_that_was_renamed_meanwhile(scene, publisher, com
     assert (await open_pull(publisher, commits)).base == "trunk"
 
 
-@pytest.mark.parametrize("status", [403, 404])
-async def test_a_refusal_that_passes_is_not_the_end(scene, publisher, commits, status):
-    scene.server.faults.status("POST", r"/pulls$", status, times=2)
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ("POST", "/pulls$", 403),
+        ("POST", "/pulls$", 404),
+        ("POST", "/access_tokens$", 404),
+        ("GET", "/git/ref/heads/", 403),
+        ("GET", "info/refs$", 403),
+    ],
+)
+async def test_a_refusal_that_passes_is_not_the_end(scene, publisher, commits, refused):
+    """A minute of them would lose a change that is paid for, verified and ready."""
+    scene.server.faults.status(*refused, times=5)
     assert not (await open_pull(publisher, commits)).draft
 
 
