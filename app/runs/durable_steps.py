@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -44,8 +44,17 @@ class StepBroken(Exception):
     """A step raised what it must not raise: a mistake of ours. The log has the details."""
 
 
-PutOffRun = Callable[[str], Awaitable[float | None]]
-"""Parks the run of this id, and returns for how many seconds; None: it is not put off any more."""
+class PutOffRun(Protocol):
+    """Parks runs whose step cannot be done for now."""
+
+    async def __call__(self, run_id: str, *, again: bool = False) -> float | None:
+        """Return for how many seconds the run is parked; None: it is not put off any more.
+
+        `again`: only where it was put off at this step before.
+        """
+        ...
+
+
 Record = Callable[[str, Callable[[], Coroutine[Any, Any, Json]]], Awaitable[Json]]
 """Does something once, keeps its JSON under a name, and returns it ever after."""
 
@@ -114,7 +123,8 @@ class DurableSteps:
                     if error is None:  # the boundary where our own mistakes end a step
                         log.exception("step broke", step=name)
                         return {"broken": type(raised).__name__}
-                    if number >= STEP_ATTEMPTS and await self._may_give_up(error):
+                    last = number >= STEP_ATTEMPTS
+                    if await self._may_give_up(error, again=not last) and last:
                         log.warning("step given up", step=name, reason=str(error))
                         return {"given_up": str(error)}
                     pause = pool.pause_after(min(number, STEP_ATTEMPTS), error)
@@ -127,15 +137,17 @@ class DurableSteps:
             record = await pool.record(name, attempt)
         return _value_of(record)
 
-    async def _may_give_up(self, error: TransientError) -> bool:
+    async def _may_give_up(self, error: TransientError, *, again: bool) -> bool:
         """Tell whether the step has failed for good. Raises PutOff where it is tried again later.
 
+        `again`: that is so only where it was put off before. Each attempt at a model's answer that
+        breaks off is paid, and the trouble of a day has hundreds of attempts.
         While not even the database can be reached, it is neither.
         """
         if self._pool.put_off is None:
             return True
         try:
-            if await self._pool.put_off(self._run_id) is None:
+            if await self._pool.put_off(self._run_id, again=again) is None:
                 return True
         except TransientError:
             return False

@@ -97,8 +97,10 @@ class Runs:
         parked = {"waits": waits, "wake_at": wake_at, "heard": heard, "holder": None}
         await self._set(run_id, state="parked", starts=0, **parked)
 
-    async def put_off(self, run_id: str) -> float | None:
+    async def put_off(self, run_id: str, *, again: bool = False) -> float | None:
         """Park a run whose step cannot be done for now; return for how many seconds.
+
+        `again`: only where it was put off at this step before.
 
         None: it has been put off for a day without getting anywhere, or is a command or notice.
         """
@@ -106,7 +108,10 @@ class Runs:
 
         def put_off(connection: Connection) -> float | None:
             this = runs.c.id == run_id
-            since = connection.scalar(select(runs.c.put_off_at).where(this)) or now
+            before = connection.scalar(select(runs.c.put_off_at).where(this))
+            since = before or now
+            if again and before is None:
+                return None
             if now - since > LONGEST_PUT_OFF:
                 return None
             pause = min(max(FIRST_PAUSE, now - since), LONGEST_PAUSE)

@@ -282,6 +282,21 @@ async def test_what_a_run_needs_is_away_and_it_waits_and_goes_on(sqlite_url, mon
         await machine.wait_for(_1="done")
 
 
+async def test_a_run_that_was_put_off_tries_once_each_time_that_it_wakes(sqlite_url, monkeypatch):
+    """An answer that breaks off is paid each time, and a trouble of hours has many times."""
+    monkeypatch.setattr("app.runs.durable_steps.STEP_ATTEMPTS", 4)
+    async with at_work(sqlite_url) as machine:
+        machine.away = [TransientError("the answer broke off before its end")]
+        await machine.ask("1")
+        for attempts in (4, 5, 6):
+            await machine.wait_for(_1="parked")
+            assert len(machine.began) == attempts
+            row = text("UPDATE runs SET state = 'queued', wake_at = NULL WHERE id = '1'")
+            await machine.database.write(lambda c, row=row: c.execute(row))
+            machine.queue.ring()
+            await machine.wait_until(lambda a=attempts: len(machine.began) > a)
+
+
 async def test_after_a_day_without_it_the_run_gives_up(database):
     runs = Runs(database)
     await runs.create("1", build_resolve_issue())
