@@ -83,6 +83,7 @@ class PolicyFile:
                 CONTENTS, self._url_variables(FOLDER, ref), named=named
             )
         except NotThere:
+            await self._require_missing(ref)
             return None
         if not isinstance(found, list):
             return None
@@ -91,6 +92,18 @@ class PolicyFile:
                 1, 1, f"`{FOLDER}` has more files than GitHub lists ({MOST_ENTRIES})"
             )
         return listed_policy(map(_to_entry, found))
+
+    async def _require_missing(self, ref: str) -> None:
+        """Raise TransientError where the repository has the folder that GitHub did not find.
+
+        One passing 404 would else take away all that the policy forbids.
+        """
+        try:
+            root = await self.client.getitem(CONTENTS, self._url_variables("", ref))
+        except NotThere:  # an empty repository, or none that the App may see
+            return
+        if any(entry["name"] == FOLDER and entry["type"] == "dir" for entry in root):
+            raise TransientError(f"GitHub lists `{FOLDER}`, and does not find it.", retry_after=1)
 
     async def read(
         self, listed: FolderEntry, origin: PolicyOrigin, ref: str = ""

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from agents.errors import TransientError
 from agents.policy import InvalidPolicy, MissingPolicy, ValidPolicy
 from app.github.policy.file import read_policy
 from app.simulator.github.gitdir import GitDir
@@ -55,6 +56,15 @@ class ScenePolicyReader:
 @pytest.fixture
 def found(scene):
     return ScenePolicyReader(scene)
+
+
+async def test_one_passing_404_takes_no_policy_away(found):
+    """All that it forbids would be allowed to the run that begins then."""
+    await found.commit("budget: {turns: 2}\n")
+    found.scene.server.faults.status("GET", r"/contents/\.github$", 404)
+    with pytest.raises(TransientError):
+        await found.read()
+    assert (await found.read()).policy.budget.turns == 2
 
 
 async def test_the_default_branch_counts_and_no_other(found):
