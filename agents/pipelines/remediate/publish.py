@@ -37,6 +37,10 @@ _RENEWED = (
     " The commits before are replaced; nobody but Fettle had pushed any."
 )
 _INSTEAD = "Made instead of {pulls}."
+_MEANWHILE = (
+    "{pulls} for the same package came while Fettle was at work, and was not looked at: one of the"
+    " two is enough."
+)
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
 _VERDICTS = {
@@ -138,6 +142,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     name = request.branch or (
         renewed.branch if renewed else await run.new_branch(*branch_words(request), run.mark)
     )
+    body = _body(work, request.repository_url, renewed) + await _name_newer(run, request, work)
     run.lets_out()
     await run.push(name, replacing=renewed.head if renewed else "")
     work = run.rename_commits_in(work)
@@ -145,7 +150,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
         branch=name,
         commit=run.head,
         title=title,
-        body=await put_into_template(run, _body(work, request.repository_url, renewed)),
+        body=await put_into_template(run, body),
         draft=draft,
         evidence=evidence(work, request.repository_url),
         terms=(await run.policy()).pull_requests,
@@ -206,6 +211,21 @@ def _body(work: Work, repository_url: str, renewed: OtherPull | None) -> str:
     if not work.found.group.undisclosed:
         parts += [safe(f"- {one_line(why, 280)}") for why in work.why_not]
     return "\n\n".join(parts)
+
+
+async def _name_newer(run: StageContext, request: RemediateAlert, work: Work) -> str:
+    """Return, as a paragraph, what other bots have opened since the run looked for it."""
+    if run.ports.alerts is None or work.found.retire is not None:
+        return ""
+    group, base = work.found.group, request.base_branch or request.repository.default_branch
+    every = await run.ports.alerts.find_open_pulls(group.ecosystem, group.package, group.directory)
+    known = {*work.replaces, *(each.number for each in work.earlier)}
+    newer = [
+        f"#{each.number} of {code_span(one_line(each.author, 60))}"
+        for each in every
+        if each.number not in known and each.base == base and not (each.own or each.foreign)
+    ]
+    return f"\n\n{_MEANWHILE.format(pulls=' and '.join(newer))}" if newer else ""
 
 
 def _make_outcome(

@@ -36,6 +36,23 @@ async def test_one_that_mends_it_is_proved_and_not_competed_with(beside):
     assert place.world.model.asked == []
 
 
+async def test_one_that_comes_while_a_fix_is_made_is_named_beside_it(scene):
+    """Dependabot opens its own within minutes, when the run has looked already."""
+    place = scene()
+    looked = place.world.alerts.find_open_pulls
+
+    async def come_later(*package):
+        found = await looked(*package)
+        place.world.alerts.pulls = (make_other_pull(),)
+        return found
+
+    place.world.alerts.find_open_pulls = come_later
+    outcome = await place.run()
+
+    assert result_of(outcome.rule) == "fixed"
+    assert "#12 of `dependabot[bot]` for the same package came while" in place.pull.body
+
+
 async def test_nothing_is_said_there_where_nothing_is_to_be_published(beside):
     place = beside(MENDS)
 
