@@ -58,7 +58,7 @@ def _hurry():
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # it may have been asked for already
     programs = f"{sys.base_prefix}/bin"
-    if programs not in os.environ["PATH"].split(os.pathsep):  # shims take longer than a whole pip
+    if os.environ["PATH"].split(os.pathsep)[0] != programs:  # shims take longer than a whole pip
         os.environ["PATH"] = os.pathsep.join([programs, os.environ["PATH"]])
 
 

@@ -8,6 +8,7 @@ import shutil
 from contextlib import asynccontextmanager
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import async_playwright
 
 from app.store.pages.logins import PageLogins
@@ -17,9 +18,12 @@ FLAGS = ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
 ABSENT = "the pages were looked at by no browser: as root, `apt-get install chromium` mends that"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def chromium():
-    """Return the browser; skip where this machine has none."""
+    """Return the browser, started once; skip where this machine has none.
+
+    It answers on the loop that it was started on: its tests share one, and each has its own tabs.
+    """
     if CHROMIUM is None:
         pytest.skip(ABSENT)
     flags = FLAGS if os.geteuid() else [*FLAGS, "--no-sandbox"]  # root may not have its sandbox

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agents.policy import MissingPolicy
 from tests.app.pages.browser.conftest import logged_in_tab
 from tests.app.pages.conftest import TURNS
 from tests.app.pages.test_retries import store_steps
 from tests.referees.packages import axe_script
 
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 LOOKS = (("light", 360), ("light", 720), ("light", 1_600), ("dark", 1_600), ("dark", 360))
 FOUND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
     .map(each => `${each.id}: ${each.nodes.map(node => node.html).slice(0, 3).join(" ")}`)"""

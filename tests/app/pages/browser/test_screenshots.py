@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 from sqlalchemy import update
 
 from agents.ports import Ruling
@@ -20,6 +21,7 @@ from app.store.tables import approvals, runs, turns
 from tests.app.cli.runs.runs_scene import answer, call, prompt, results
 from tests.app.pages.browser.conftest import logged_in_tab
 
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 ROOT = Path(__file__).parents[4]
 PICTURES = {"now": "/", "run": "/runs/0001-parse"}
 HASH = ROOT / "deploy" / "pages.sha256"

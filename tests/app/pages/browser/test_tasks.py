@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from app.pages.run_pages import MOST_TURNS
 from app.store.pages.logins import PageLogins
 from app.store.runs import Runs, StoredJournal, StoredSteers
@@ -14,6 +16,7 @@ from tests.app.pages.browser.conftest import logged_in_tab
 from tests.app.pages.conftest import TURNS
 from tests.app.pages.test_retries import list_waiting, store_steps
 
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 RUN = "/runs/0001-a"
 STAGE = f"{RUN}/stages/implement/1"
 PAYLOADS = (

@@ -1,10 +1,12 @@
 """Real alerts of npm packages with this machine's index: the exploit works before, not after."""
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import subprocess
+from functools import cache
 
 import pytest
 
@@ -33,12 +35,18 @@ def has_npm():
         pytest.skip(f"no npm index answers here: {asked.stderr[-300:]}")
 
 
-async def index_environment(home):
-    """Return the environment of commands that reach the index that npm is configured for here."""
+@cache
+def find_npm_index():
+    """Ask npm once where its index is: that takes a start of it."""
     from app.dependencies.indexes.npm import npm_indexes  # noqa: PLC0415 slow, and for these alone
     from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
 
-    led = (await npm_indexes(Operator(dict(os.environ)))).environment
+    return asyncio.run(npm_indexes(Operator(dict(os.environ)))).environment
+
+
+async def index_environment(home):
+    """Return the environment of commands that reach the index that npm is configured for here."""
+    led = await asyncio.to_thread(find_npm_index)
     trust = ("_CERT", "_CA_BUNDLE", "_CERT_FILE", "_CA_CERTS")
     return {
         **{name: value for name, value in os.environ.items() if name.endswith(trust)},
