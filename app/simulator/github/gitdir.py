@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 ZERO = "0" * 40
+_ID = re.compile(r"[0-9a-f]{40}")
 COMMIT_FORMAT = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x1e"
 
 SERVED = """\
+[core]
+	repositoryformatversion = 0
+	bare = true
 [http]
 	receivepack = true
 [uploadpack]
@@ -113,12 +118,14 @@ class GitDir:
         return (await self.run(*args)).decode(errors="replace").rstrip("\n")
 
     async def create(self, default_branch: str) -> None:
-        """Make the repository on disk."""
-        self.path.mkdir(parents=True)
-        named = f"--initial-branch={default_branch}"
-        await self.run("init", "--quiet", "--bare", "--template=", named)
-        with (self.path / "config").open("a", encoding="utf-8") as file:
-            file.write(SERVED)
+        """Make the repository on disk, as `git init` would.
+
+        https://git-scm.com/docs/gitrepository-layout
+        """
+        for folder in ("objects", "refs/heads"):
+            (self.path / folder).mkdir(parents=True)
+        (self.path / "HEAD").write_text(f"ref: refs/heads/{default_branch}\n", encoding="utf-8")
+        (self.path / "config").write_text(SERVED, encoding="utf-8")
 
     async def refs(self, prefix: str = "refs/heads/") -> dict[str, str]:
         """Return sha by full ref name."""
@@ -186,6 +193,12 @@ class GitDir:
         out = (await self.run(*args, "--", path) if path else await self.run(*args)).decode()
         return [_entry(record) for record in out.split("\0") if record]
 
+    async def kinds_of(self, shas: Sequence[str]) -> list[str]:
+        """Return what kind of object each whole id names; empty where there is none."""
+        asked = "\n".join(sha if _ID.fullmatch(sha) else ZERO for sha in shas)
+        out = await self.run("cat-file", "--batch-check=%(objecttype)", stdin=asked.encode())
+        return [line if " " not in line else "" for line in out.decode().splitlines()]
+
     async def tree_of(self, commit: str) -> str:
         """Return the id of a commit's whole tree."""
         return (await self.text("rev-parse", "--verify", f"{commit}^{{tree}}")).strip()
@@ -209,14 +222,16 @@ class GitDir:
         parents: Sequence[str],
         message: str,
         author: Signature,
-        *,
-        committer: Signature | None = None,
     ) -> str:
-        """Make a commit, committed by its author if by nobody else; return its id."""
+        """Make a commit that its author has committed; return its id."""
         identity = {
             f"GIT_{role}_{what}": value
-            for role, who in (("AUTHOR", author), ("COMMITTER", committer or author))
-            for what, value in (("NAME", who.name), ("EMAIL", who.email), ("DATE", who.date))
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (
+                ("NAME", author.name),
+                ("EMAIL", author.email),
+                ("DATE", author.date),
+            )
         }
         parent_args = [arg for parent in parents for arg in ("-p", parent)]
         out = await self.run(
@@ -231,12 +246,42 @@ class GitDir:
 
         https://git-scm.com/docs/signature-format
         """
-        plain = await self.commit_tree(tree, parents, message, people[0], committer=people[1])
-        head, _, words = (await self.run("cat-file", "commit", plain)).partition(b"\n\n")
-        lines = SIGNATURE.replace("\n", "\n ").encode()
-        whole = head + b"\ngpgsig " + lines + b"\n\n" + words
+        author, committer = (
+            f"{each.name} <{each.email}> {_git_time(each.date)}" for each in people
+        )
+        lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {author}"]
+        lines += [f"committer {committer}", "gpgsig " + SIGNATURE.replace("\n", "\n "), "", message]
+        whole = "\n".join(lines).encode()
         out = await self.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=whole)
         return out.decode().strip()
+
+    async def commit_files(
+        self,
+        branch: str,
+        parent: str | None,
+        files: Mapping[str, bytes | None],
+        message: str,
+        people: tuple[Signature, Signature],
+    ) -> str:
+        """Commit these files on top of `parent`, or remove those that are None; return the id.
+
+        `people` are author and committer. One process does it all, and moves the branch.
+        https://git-scm.com/docs/git-fast-import
+        """
+        head = [f"commit refs/heads/{branch}\nmark :1\n".encode()]
+        head += [
+            f"{role} {who.name} <{who.email}> {_git_time(who.date)}\n".encode()
+            for role, who in zip(("author", "committer"), people, strict=True)
+        ]
+        head += [_data(message.encode()), f"from {parent}\n".encode() if parent else b""]
+        changes = [
+            b"D %s\n" % _quote(path) if data is None else _file(path, data)
+            for path, data in files.items()
+        ]
+        stream = b"".join([*head, *changes, b"get-mark :1\ndone\n"])
+        flags = ("--quiet", "--force", "--done")
+        packed = ("-c", "fastimport.unpackLimit=0")
+        return (await self.run(*packed, "fast-import", *flags, stdin=stream)).decode().strip()
 
     async def tree_of_folder(self, folder: Path) -> str:
         """Store every file of a folder; return the tree id."""
@@ -246,38 +291,24 @@ class GitDir:
             await self.run("-C", place, "add", "--all", "--force", ".", extra=extra)
             return (await self.run("write-tree", extra=extra)).decode().strip()
 
-    async def tree_with(self, base: str | None, files: Mapping[str, bytes | None]) -> str:
-        """Return the tree of `base` with these files written, or removed where None."""
-        with tempfile.TemporaryDirectory() as scratch:
-            extra = {"GIT_INDEX_FILE": f"{scratch}/index"}
-            if base:
-                await self.run("read-tree", base, extra=extra)
-            blobs = await self._store_blobs(Path(scratch), files)
-            lines = [
-                f"100644 {blobs[path]}\t{path}\n" if path in blobs else f"0 {ZERO}\t{path}\n"
-                for path in files
-            ]
-            listing = "".join(lines).encode()
-            await self.run("update-index", "--index-info", stdin=listing, extra=extra)
-            return (await self.run("write-tree", extra=extra)).decode().strip()
 
-    async def _store_blobs(
-        self, scratch: Path, files: Mapping[str, bytes | None]
-    ) -> dict[str, str]:
-        """Store the files that are not None in one process; return their ids by path."""
-        written = {path: data for path, data in files.items() if data is not None}
-        names = _write_numbered(scratch, written.values())
-        flags = ("-w", "--no-filters", "--stdin-paths")
-        out = await self.run("hash-object", *flags, stdin="\n".join(names).encode())
-        return dict(zip(written, out.decode().split(), strict=True))
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
 
 
-def _write_numbered(folder: Path, contents: Iterable[bytes]) -> list[str]:
-    names = []
-    for number, data in enumerate(contents):
-        (folder / str(number)).write_bytes(data)
-        names.append(f"{folder}/{number}")
-    return names
+def _file(path: str, data: bytes) -> bytes:
+    return b"M 100644 inline %s\n%s" % (_quote(path), _data(data))
+
+
+def _quote(path: str) -> bytes:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'.encode()
+
+
+def _git_time(date: str) -> str:
+    """Return a date as git stores it: seconds, and the zone."""
+    at = datetime.fromisoformat(date)
+    return f"{int(at.timestamp())} {at.strftime('%z')}"
 
 
 def signature(name: str, email: str, at: datetime) -> Signature:

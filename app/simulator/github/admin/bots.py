@@ -82,11 +82,9 @@ class BotsAdmin:
         before = await git.refs()
         parent = before[f"refs/heads/{repository.default_branch}"]
         data = {path: None if text is None else text.encode() for path, text in files.items()}
-        tree = await git.tree_with(parent, data)
         author = signature(bot.login, bot.email, self.parts.world.get_time())
-        committer = self._committer(bot)
-        sha = await git.commit_tree(tree, [parent], message, author, committer=committer)
-        await git.update_ref(f"refs/heads/{branch}", sha)
+        people = (author, self._committer(bot) or author)
+        await git.commit_files(branch, parent, data, message, people)
         await self.parts.pulls.follow_push(repository, Actor(bot), before)
 
     def _committer(self, bot: Account) -> Signature | None:

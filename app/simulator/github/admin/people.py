@@ -45,14 +45,13 @@ class Admin(AppsAdmin):
         )
         git = GitDir(repository.gitdir)
         await git.create(default_branch)
-        tree = (
-            await git.tree_of_folder(source)
-            if source
-            else await git.tree_with(None, {"README.md": f"# {name}\n".encode()})
-        )
         who = signature(owner.name or owner.login, owner.email, now)
-        commit = await git.commit_tree(tree, [], message, who)
-        await git.update_ref(f"refs/heads/{default_branch}", commit)
+        if source:
+            commit = await git.commit_tree(await git.tree_of_folder(source), [], message, who)
+            await git.update_ref(f"refs/heads/{default_branch}", commit)
+        else:
+            readme = {"README.md": f"# {name}\n".encode()}
+            await git.commit_files(default_branch, None, readme, message, (who, who))
         for label, color in LABELS.items():
             self.parts.issues.label(repository, label, color=color)
         self.world.repositories[repository.id] = repository
@@ -76,10 +75,8 @@ class Admin(AppsAdmin):
             f"refs/heads/{repository.default_branch}"
         )
         data = {path: None if text is None else text.encode() for path, text in files.items()}
-        tree = await git.tree_with(parent, data)
         who = signature(author.name or author.login, author.email, self.world.get_time())
-        sha = await git.commit_tree(tree, [parent] if parent else [], message, who)
-        await git.update_ref(f"refs/heads/{branch}", sha)
+        sha = await git.commit_files(branch, parent, data, message, (who, who))
         await self.parts.pulls.follow_push(repository, Actor(author), before)
         await self.webhooks.wait_until_settled()
         return sha

@@ -96,9 +96,8 @@ async def test_a_commit_that_claims_to_be_ours_hides_nobody(scene, tracker, publ
     pull = await publish()
     git, bot = GitDir(scene.repository.gitdir), scene.server.world.apps[scene.app.app_id].bot
     before, ours = await git.refs(), signature(bot.login, bot.email, scene.server.world.get_time())
-    tree = await git.tree_with(pull.head, {"a": b"b"})
-    forged = await git.commit_tree(tree, [pull.head], "As if by Fettle", ours)
-    await git.update_ref(f"refs/heads/{BRANCH}", forged)
+    words = "As if by Fettle"
+    forged = await git.commit_files(BRANCH, pull.head, {"a": b"b"}, words, (ours, ours))
     await scene.server.parts.pulls.follow_push(scene.repository, Actor(scene.people["bob"]), before)
 
     found = await tracker.earlier_pull_request()
