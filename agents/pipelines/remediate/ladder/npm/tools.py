@@ -46,13 +46,15 @@ _MAKE = """\
 export npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false
 echo '{{}}' >"$KIT/package.json" && cd -- "$KIT" &&
   npm install --no-package-lock --no-save {package}@{release} &&
-  "$KIT/node_modules/.bin/{program}" --version && touch -- "$KIT/ready"
+  printf '%s' {compiled} >compiled.cjs && export FETTLE_KEEPS_COMPILED=yes &&
+  NODE_OPTIONS="--require \\"$KIT/compiled.cjs\\"" node_modules/.bin/{program} --version &&
+  touch -- "$KIT/ready"
 """
 _PROVIDE = """\
 tool="$KITS/{kit}"
 if test -e "$tool/ready"; then
   PATH="$tool/node_modules/.bin:$PATH"
-  export PATH
+  export PATH NODE_OPTIONS="--require \\"$tool/compiled.cjs\\""
 else
   case "$({program} --version)" in
     {release}|{release}.*) ;;
@@ -68,7 +70,10 @@ cd -- "$work/tree"/{directory} || exit 98
 _IN_ONE_PROCESS = "node -e {program} {plan} {unprovided} || exit $?\n"
 _STAY = "stay"
 """Instead of commands: to take them by lines, and to answer each of these."""
-_PROGRAM = shlex.quote(Path(__file__).with_name("in_one_process.cjs").read_text("utf-8"))
+_PROGRAM, _COMPILED = (
+    shlex.quote(Path(__file__).with_name(name).read_text("utf-8"))
+    for name in ("in_one_process.cjs", "compiled.cjs")
+)
 _NO_TOOL = (
     "The sandbox could not be given {program}, which the lock file needs: {said} Install Node.js "
     "with npm 7 or newer where the sandbox sees it, or put both into FETTLE_TOOLCHAINS."
@@ -95,7 +100,7 @@ class NpmTool:
         if not self.release:
             return ()
         about = {"program": self.program, "release": self.release}
-        script = _MAKE.format(package=self.package or self.program, **about)
+        script = _MAKE.format(package=self.package or self.program, compiled=_COMPILED, **about)
         made = hashlib.sha256(script.encode()).hexdigest()[:16]
         return (Kit(name=f"{self.program}-{self.release}-{made}", script=script),)
 

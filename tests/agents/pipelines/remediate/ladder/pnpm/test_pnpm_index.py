@@ -202,3 +202,22 @@ async def test_other_contents_are_told_while_pnpm_proves(project, index):
 
     with pytest.raises(Stuck, match="EINTEGRITY"):
         await ecosystem.verify_lock(tree, before, after)
+
+
+async def test_a_kit_keeps_what_its_program_was_compiled_to_and_what_does_not_fit_is_not_taken(
+    project,
+):
+    tree = await project({})
+    say = "node_modules/.bin/pnpm --version"
+    spoil = (
+        'cp -R "$tool" kit && cd kit && kept=$(find . -name "*.compiled") && echo "$kept"'
+        f' && export NODE_OPTIONS="--require $PWD/compiled.cjs" && {say}'
+        f' && head -c 999999 "$kept" >cut && mv cut "$kept" && {say} && rm "$kept" && {say}'
+    )
+
+    kept, *said = (await call(tree, spoil, seconds=60, tool=PNPM)).split()
+
+    assert kept == "./node_modules/pnpm/dist/pnpm.cjs.compiled"
+    assert len(said) == 3
+    assert len(set(said)) == 1
+    assert said[0].startswith("10.")
