@@ -63,8 +63,11 @@ def _hurry():
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # it may have been asked for already
     programs = f"{sys.base_prefix}/bin"
-    if os.environ["PATH"].split(os.pathsep)[0] != programs:  # shims take longer than a whole pip
-        os.environ["PATH"] = os.pathsep.join([programs, os.environ["PATH"]])
+    folders = os.environ["PATH"].split(os.pathsep)
+    first = str(Path(shutil.which("python3") or f"{programs}/python3").parent)
+    if first != programs:  # shims take longer than a whole pip; what comes before them stays there
+        folders.insert(folders.index(first) if first in folders else 0, programs)
+        os.environ["PATH"] = os.pathsep.join(folders)
 
 
 def _has_room(folder):
