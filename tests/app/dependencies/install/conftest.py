@@ -97,6 +97,7 @@ class Ground:
     trees: int = 0
     kits: Path | None = None
     """Where kits are kept, if not with the set-ups."""
+    opened: list = field(default_factory=list)
 
     def commit(self, files):
         self.base = commit(self.place / "somebody", files)
@@ -148,6 +149,11 @@ class Ground:
             on_command=lambda _: None,
         )
 
+    async def close(self):
+        """End the programs that stay for work trees: their event loop ends with the test."""
+        for tree in self.opened:
+            await tree.close(forget=False)
+
     async def _fetch(self):
         await self.mirror.fetch(f"file://{self.place / 'somebody' / '.git'}", None)
         return self.base
@@ -164,7 +170,8 @@ class Ground:
         policy = policy or Policy.model_validate({"setup": {"run": commands}} if commands else {})
         source = self.source(run_id)
         result = await source.set_up(self.base, policy)
-        return result, await source.open(self.base, policy)
+        self.opened.append(await source.open(self.base, policy))
+        return result, self.opened[-1]
 
     def entries(self):
         """Return the folders of finished set-ups."""

@@ -325,7 +325,7 @@ def shared_home(request):
 
 
 @pytest.fixture
-def held(request, ground):
+async def held(request, ground):
     """A repository whose commands reach this machine's indexes from the real sandbox alone."""
     from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
     from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
@@ -342,7 +342,8 @@ def held(request, ground):
     with contextlib.suppress(ConfigError):  # it lies where the sandbox's user cannot look
         require_reach([shared], ground.sandbox.owner)
         ground.kits = shared
-    return ground
+    yield ground
+    await ground.close()
 
 
 @pytest.fixture(scope="session")
