@@ -19,6 +19,7 @@ from agents.analysis.test_runners.steps import (
     list_touched_steps,
     runs_several,
 )
+from agents.analysis.test_runners.unheard_steps import find_unheard, list_script_files
 
 __all__ = [
     "ARGUMENTS",
@@ -27,8 +28,10 @@ __all__ = [
     "RunnerCall",
     "find_manifest",
     "find_runner_call",
+    "find_unheard",
     "join_reports",
     "list_left",
+    "list_script_files",
     "list_step_files",
     "list_touched_steps",
     "make_argv",

@@ -24,11 +24,12 @@ _QUIET = frozenset(("cd", "export", "set", "source", ".", "mkdir", "echo", "prin
 _SERIAL = frozenset(("run-s", "run-p", "npm-run-all"))
 _MAKE = frozenset(("make", "gmake", "$(MAKE)", "${MAKE}"))
 _OF_MAKE = "make "  # begins the name of a target, which a script of a manifest cannot have
+_AND = " && "
 _DECIDES = re.compile(
     r"(?:GNUm|[Mm])akefile(?:\.(?:am|in))?|.*\.mk|\.npmrc|\.yarnrc(?:\.yml)?|[Jj]ustfile|Taskfile\.ya?ml"
     r"|Rakefile|build\.xml|configure(?:\.ac)?"
 )
-_PROGRAM = re.compile(
+PROGRAM = re.compile(
     r"(?:\b(?:node|deno|bun|tsx|ts-node|(?:ba|da|z|k)?sh|ruby|perl|php|lua|Rscript|python[\d.]*)"
     r"(?:\s+-\S+){0,9}\s+|(?<![\w/])\./)[\"']?([^\s\"';&|]{1,300})"
 )
@@ -38,13 +39,19 @@ _RULE = re.compile(r"([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*:(?![:=])([^#;]*)")
 
 def list_step_files(command: str) -> tuple[str, ...]:
     """Return the files that may say what the command runs."""
+    by_make = _MAKE & {*_plain(command)}
+    makefile = posixpath.join(read_folder(command), MAKEFILE) if by_make else ""
+    found = (find_manifest(command), makefile)
+    return tuple(each for each in found if each and not each.startswith(("/", "..")))
+
+
+def read_folder(command: str) -> str:
+    """Return the folder that the command changes to; empty where it stays."""
     words, folder = _plain(command), ""
     for at, word in enumerate(words[:-1]):
         if word == "cd" or (word == "-C" and _MAKE & {*words[:at]}):
             folder = posixpath.normpath(posixpath.join(folder, words[at + 1]))
-    makefile = posixpath.join(folder, MAKEFILE) if _MAKE & {*words} else ""
-    found = (find_manifest(command), makefile)
-    return tuple(each for each in found if each and not each.startswith(("/", "..")))
+    return folder
 
 
 def runs_several(command: str, texts: Mapping[str, str]) -> bool:
@@ -52,11 +59,27 @@ def runs_several(command: str, texts: Mapping[str, str]) -> bool:
 
     `texts`: those of the files that `list_step_files` names, which others wrote.
     """
+    return _count_steps(command, _read_all(texts), set()) > 1
+
+
+def list_scripts(command: str, texts: Mapping[str, str]) -> list[str]:
+    """Return what the manifests say that the command runs, each part by itself."""
+    scripts, found, left = _read_all(texts), dict[str, str](), [command]
+    while left:
+        for words in _list_steps(left.pop()):
+            names = [each for each in _name_scripts(words) if each in scripts]
+            fresh = [each for each in names if each not in found]
+            found |= {each: scripts[each] for each in fresh}
+            left.extend(scripts[each] for each in fresh)
+    return [part for script in found.values() for part in script.split(_AND)]
+
+
+def _read_all(texts: Mapping[str, str]) -> dict[str, str]:
     scripts = dict[str, str]()
     for path, text in texts.items():
         of_make = posixpath.basename(path) == MAKEFILE
         scripts |= _read_targets(text) if of_make else read_scripts(text)
-    return _count_steps(command, scripts, set()) > 1
+    return scripts
 
 
 def list_touched_steps(
@@ -71,7 +94,7 @@ def list_touched_steps(
     `before`, `after`: the texts of the files that `list_step_files` names.
     """
     said = "\n".join((command, *before.values(), *after.values()))
-    run = {posixpath.basename(each[1]) for each in _PROGRAM.finditer(said)}
+    run = {posixpath.basename(each[1]) for each in PROGRAM.finditer(said)}
     return [path for path in changed if _decides(path, before, after, run)]
 
 
@@ -135,5 +158,5 @@ def _read_targets(makefile: str) -> dict[str, str]:
             for name in names:
                 needs = [f"make {each}" for each in found[2].split()]
                 steps.setdefault(name, []).extend(needs)
-    made = {name: " && ".join(each) for name, each in steps.items()}
+    made = {name: _AND.join(each) for name, each in steps.items()}
     return {_OF_MAKE: next(iter(made.values()), ""), **made}

@@ -12,7 +12,12 @@ from collections.abc import Sequence
 
 from agents.analysis.check_failures import NEVER_COUNTED
 from agents.analysis.outcome_lines import list_new_lines, says_not_built
-from agents.analysis.test_runners import list_step_files, list_touched_steps
+from agents.analysis.test_runners import (
+    find_unheard,
+    list_script_files,
+    list_step_files,
+    list_touched_steps,
+)
 from agents.errors import ToolError
 from agents.pipelines.stages.quality.changed_tests import ChangedTests, read_changed_tests
 from agents.pipelines.stages.quality.results import (
@@ -34,6 +39,10 @@ _BY_EXIT_STATUS = (
     " before the change with the change's tests among them, and passes with the change."
 )
 _TOUCHED = "the change touches {path}, which decides what it runs"
+_UNHEARD = (
+    "its exit status does not tell whether {program} fails: have it stop there, such as by `set -e`"
+    " in a script or `|| exit 1` in a loop"
+)
 _SPEAKS = "with the change it writes {line}, and it did not before"
 _SILENT = "with the change it no longer writes {line}"
 _PASSES = "it passes on the files from before with the tests of the change, too"
@@ -56,8 +65,8 @@ async def ask_exit_status(
     failed = any(each.exit_code or each.stopped for each in before)
     if not tests.paths or failed or run.merging:
         return now
-    fault = await _find_touched(run, now, commit) or _find_other_words(before, now)
-    fault = fault or await _try_without(run, baseline, now, tests)
+    fault = await _find_touched(run, now, commit) or await _find_unheard(run, now, commit)
+    fault = fault or _find_other_words(before, now) or await _try_without(run, baseline, now, tests)
     if fault:
         return now.model_copy(update={"why": f"{NEVER_COUNTED}; {fault}"})
     return now.model_copy(update={"verdict": "no worse", "why": "", "by_exit_status": True})
@@ -70,6 +79,14 @@ async def _find_touched(run: StageContext, check: CheckResult, commit: str) -> s
     changed = await (await run.tree()).list_changed_paths(run.base, commit)
     touched = await asyncio.to_thread(list_touched_steps, check.command, before, after, changed)
     return _TOUCHED.format(path=_code(touched[0])) if touched else ""
+
+
+async def _find_unheard(run: StageContext, check: CheckResult, commit: str) -> str:
+    """Return which of its programs its exit status says nothing of; empty where none is known."""
+    texts = await run.read_texts(commit, list_step_files(check.command))
+    texts |= await run.read_texts(commit, list_script_files(check.command, texts))
+    lost = await asyncio.to_thread(find_unheard, check.command, texts)
+    return _UNHEARD.format(program=_code(lost)) if lost else ""
 
 
 def _find_other_words(before: Sequence[CheckResult], now: CheckResult) -> str:

@@ -32,9 +32,9 @@ def assert_by_exit_status(files):
 def compared(make_world, request_):
     """Compare a head with the base by `npm test`, which does as `does` says with the files."""
 
-    async def compare(changes, does=assert_by_exit_status):
-        world = make_world(BASE, (), commands={"npm run --silent test": does, "npm test": does})
-        files = {path: text for path, text in {**BASE, **changes}.items() if text is not None}
+    async def compare(changes, does=assert_by_exit_status, base=BASE):
+        world = make_world(base, (), commands={"npm run --silent test": does, "npm test": does})
+        files = {path: text for path, text in {**base, **changes}.items() if text is not None}
         head = world.history.commit(world.history.tree(files), world.base, "work")
         run = world.run(request_)
         at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
@@ -110,3 +110,13 @@ async def test_other_lines_of_a_manifest_do_not_decide_what_its_script_runs(comp
     version = json.dumps({"version": "1.1.0", **SCRIPT})
 
     assert (await compared({**WORK, "package.json": version})).verdict == "no worse"
+
+
+async def test_a_script_that_goes_on_after_a_failure_tells_of_its_last_program_alone(compared):
+    script = {"package.json": json.dumps({"scripts": {"test": "sh ci/run.sh"}})}
+    quality = await compared(
+        WORK, base={**BASE, **script, "ci/run.sh": "node tests/a.js\nnode tests/all.js\n"}
+    )
+
+    assert quality.verdict == "unknown"
+    assert "does not tell whether `node tests/a.js` fails" in quality.untold[0]
