@@ -13,10 +13,15 @@ LONGEST = 100_000  # characters of a script that are read
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#(?!!).*$")
 _TEXTS = re.compile(r"'[^']*+'")
 _HEEDS = re.compile(
-    r"\|\||\$\?|\$\$\?|\$\{?PIPESTATUS|\b(?:exit|return|trap|if|errexit|case)\b|\bset\s+-\w*e"
-    r"|^\#!.*\s-\w*e"
+    r"\|\||\$\?|PIPESTATUS|\b(?:exit|return|errexit)\b|\btrap\b.*\bERR\b|\bset\s+-\w*e|^\#!.*\s-\w*e"
+    r"|\bif\s+(?!\[|test\b|command\b|which\b)"
 )
 """The script itself sees to what fails: how well is not asked."""
+_HEEDS_LAST = re.compile(
+    r"\b(?:exit|return)\s+\"?\$\?|\|\|\s*(?:true|:)(?!\w)"
+    r"|\b(?:cd|pushd)\b[^;\n|&]*+\|\|\s*(?:exit|return)(?:\s+\d+)?"
+)
+"""And what looks so, and asks of the last program alone, or of none."""
 _STOPS = re.compile(r"\b\w{0,2}sh\s+-(?:\w*e|o errexit)")
 _LOOPS = re.compile(r"(?:^|[;\n])\s*(?:for|while|until)\b")
 _LEADS = re.compile(r"^(?:(?:do|then|time|exec|[({@!+])\s*)+")
@@ -49,6 +54,7 @@ def find_unheard(command: str, texts: Mapping[str, str]) -> str:
     files = [text for path, text in texts.items() if path not in of_manifests]
     for text in (command, *list_scripts(command, of_manifests), *files):
         script = _TEXTS.sub("_", _COMMENT.sub("", text[:LONGEST].replace("\\\n", " ")))
+        script = _HEEDS_LAST.sub("", script)
         programs = [] if _HEEDS.search(script) else [*_list_programs(script)]
         if len(programs) > 1 or (programs and _LOOPS.search(script)):
             return programs[0]

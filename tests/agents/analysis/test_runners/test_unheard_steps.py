@@ -22,6 +22,9 @@ def make_manifest(script):
         ("make", {"Makefile": "all: a\na:\n\tperl t/a.pl; perl t/b.pl\n"}, "perl t/a.pl"),
         ("sh run.sh", {"run.sh": "#!/bin/sh\n# run all\ncd x\n./a\n./b\n"}, "./a"),
         ("sh run.sh", {"run.sh": 'for f in t/*.sh; do\n  sh "$f"\ndone\n'}, 'sh "$f"'),
+        ("sh run.sh", {"run.sh": 'cd "$d" || exit 1\n./a\n./b\nexit $?\n'}, "./a"),
+        ("sh run.sh", {"run.sh": "if [ -z $CC ]; then CC=cc; fi\n./a || true\n./b\n"}, "./a"),
+        ("sh run.sh", {"run.sh": "trap 'rm x' EXIT\n./a\n./b\n"}, "./a"),
         ("sh run.sh", {"run.sh": 'for f in t/*.sh\ndo\n  "$f"\ndone\n'}, '"$f"'),
     ],
 )
@@ -40,6 +43,8 @@ def test_programs_whose_failure_nobody_hears_of_are_found(command, texts, progra
         ("make", {"Makefile": "all: a\na:\n\t./a\n\t./b\nother:\n\t./x; ./y\n"}),
         ("sh run.sh", {"run.sh": "set -eu\n./a\n./b\n"}),
         ("./run.sh", {"run.sh": "#!/bin/sh -e\n./a\n./b\n"}),
+        ("sh run.sh", {"run.sh": "./a\nif ! ./b; then bad=1; fi\n"}),
+        ("sh run.sh", {"run.sh": "trap 'exit 1' ERR\n./a\n./b\n"}),
         ("sh run.sh", {"run.sh": "cc -o a a.c\n./a\n"}),
         ("sh run.sh", {"run.sh": "for f in t/*.sh; do\n  sh $f || rc=1\ndone\nexit $rc\n"}),
     ],
