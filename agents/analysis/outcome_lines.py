@@ -11,19 +11,39 @@ LINES_READ = 20_000
 
 _FAILURE = re.compile(
     r"\bfail(?:s|ed|ures?)?\b|\bnot ok\b|\bAssertion|\bTraceback\b|\bpanic(?:ked)?\b"
-    r"|\b\w{0,60}(?:Error|Exception)\b|\bError \d+ \(ignored\)|\bUnhandled\b"
-    r"|\bsegmentation fault\b|\bcore dumped\b|[✗✘✖]",
+    r"|\b\w{0,60}(?:Error|Exception)s?\b|\bError \d+ \(ignored\)|\bUnhandled\b"
+    r"|\bsegmentation fault\b|\bcore dumped\b|\baborted\b|\bdied\b|[✗✘✖❌]"
+    r"|\bcommand not found\b|: (?:line )?\d+: \S{1,200}: (?:not found|No such file)"
+    r"|\bmismatch\w*|\bdiffers?\b|\bwrong\b|\bexpected\b.*\b(?:got|but|found|received|actual|was)\b"
+    r"|\b(?:got|want|was)\b.*\b(?:expected|got)\b|\bat \S{1,200} line \d+\.?$",
     re.IGNORECASE,
 )
 _NO_FAILURE = re.compile(
     r"\b(?:no|0) (?:\w{1,20} )?(?:fail\w*|errors?)\b|\b(?:fail\w*|errors?) ?[:=] ?0\b",
     re.IGNORECASE,
 )
+_MARKED = re.compile(
+    r"^\W{0,9}(?:[✓✔√✅]|(?:ok|pass(?:ed|es)?)\b(?!\s*:\s*\d))"
+    r"|(?:[.:(\[-]\s{0,9}(?:ok|pass(?:ed)?)|[✓✔√✅])\W{0,3}$",
+    re.IGNORECASE,
+)
+"""A test that passed, whatever its title speaks of."""
+_COUNTED = re.compile(
+    r"\b[1-9]\d* (?:\w{1,20} )?(?:fail|error)|(?:fail\w*|errors?)\W{1,3}[1-9]"
+    r"|^[^\w✓✔√✅]{0,9}fail|[✗✘✖❌]",
+    re.IGNORECASE,
+)
 _SUCCESS = re.compile(
-    r"\bok\b|\bpass(?:ed|es)?\b|\bsuccess\w*|\ball\b.*\bgood\b|[✓✔]", re.IGNORECASE
+    r"\bok\b|\bpass(?:ed|es)?\b|\bsuccess\w*|\ball\b.*\bgood\b|[✓✔√✅]", re.IGNORECASE
 )
 _TIMES = re.compile(r"\b0x[0-9a-f]+\b|\b\d+(?:\.\d+)? ?(?:[mun]?s|sec(?:onds?)?)\b", re.IGNORECASE)
 """And addresses: they differ from run to run."""
+_PLACES = re.compile(
+    r"(?<=\w)\.\w{1,5}:\d+(?::\d+)?|\blocalhost:\d+|\bline \d+|\(node:\d+\)|\bpid \d+|/tmp/\S+"
+    r"|\b\d{4}-\d\d-\d\d[T ]?[\d:.,]{0,16}Z?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?",
+    re.IGNORECASE,
+)
+"""Lines of files that grew, processes, ports, and the day: so do these."""
 _NOT_BUILT = re.compile(
     r"ImportError|ModuleNotFoundError|Cannot find module|Failed to resolve"
     r"|\[build failed\]|\[setup failed\]|could not compile|error\[E\d+\]|undefined: "
@@ -35,7 +55,7 @@ _NUMBER = re.compile(r"\d+")
 
 def read_failure_lines(output: str) -> tuple[str, ...]:
     """Return each line that speaks of failure once; `0 failed` is none. The text is untrusted."""
-    return _find(output, lambda text: bool(_FAILURE.search(_NO_FAILURE.sub("", text))))
+    return _find(output, _speaks_of_failure)
 
 
 def read_success_lines(output: str) -> tuple[str, ...]:
@@ -55,12 +75,18 @@ def list_new_lines(before: Sequence[str], now: Sequence[str]) -> list[str]:
     return [line for line in now if line not in known]
 
 
+def _speaks_of_failure(text: str) -> bool:
+    if _MARKED.search(text) and not _COUNTED.search(text):
+        return False
+    return bool(_FAILURE.search(_NO_FAILURE.sub("", text)))
+
+
 def _find(output: str, speaks: Callable[[str], bool]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for line in output.splitlines()[-LINES_READ:]:
         text = line.strip()[:LONGEST_LINE]
         if speaks(text):
-            found[_TIMES.sub("…", text)] = None
+            found[_TIMES.sub("…", _PLACES.sub("…", text))] = None
         if len(found) == MOST_LINES:
             break
     return tuple(found)

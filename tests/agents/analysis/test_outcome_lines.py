@@ -1,5 +1,7 @@
 """A run that passes can speak of failures; times, addresses and `0 failed` are none."""
 
+import time
+
 import pytest
 
 from agents.analysis.outcome_lines import (
@@ -21,13 +23,32 @@ from agents.analysis.outcome_lines import (
         "1 failed, 0 errors",
         "✗ adds",
         "Segmentation fault (core dumped)",
+        "add: expected 3, got -1",
+        "wrong sum of 1 and 2",
+        "FAILED: 11 of 12 passed",
+        "ok 3, failed 2",
+        "passed: 3, 2 errors",
+        "run.sh: 3: ./t: not found",
     ],
 )
 def test_lines_of_failures_are_found(line):
     assert read_failure_lines(f"building\n{line}\nall good\n") == (line,)
 
 
-@pytest.mark.parametrize("line", ["ok 1 - adds", "0 failed, 3 passed", "failures: 0", "No errors"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ok 1 - adds",
+        "0 failed, 3 passed",
+        "failures: 0",
+        "No errors",
+        "✓ throws a TypeError where it is wrong",
+        "ok 3 - reports an error",
+        "[PASS] wrong token",
+        "✔ fails without a file",
+        "throws an Error ... ok",
+    ],
+)
 def test_lines_that_say_that_nothing_failed_are_none(line):
     assert read_failure_lines(line) == ()
 
@@ -40,6 +61,31 @@ def test_lines_differ_by_what_they_say_and_not_by_times():
         "FAIL twice",
         "FAIL thrice",
     ]
+
+
+def test_what_perl_dies_of_is_a_failure():
+    assert read_failure_lines("bad sum at t/add.pl line 2.\n") == ("bad sum at t/add.pl ….",)
+
+
+def test_lines_differ_by_what_they_say_and_not_by_places_and_days():
+    before = read_failure_lines("2026-01-01T10:00:00.1Z (node:7) Error at t.js:3:5 of /tmp/a1/b\n")
+    now = read_failure_lines("2026-01-02T11:00:00.2Z (node:9) Error at t.js:9:5 of /tmp/c2/b\n")
+
+    assert before
+    assert list_new_lines(before, now) == []
+
+
+@pytest.mark.parametrize(
+    "part", ["expected ", "got ", "at x", "fail 0 ", "ok ", "\nwas got", ".a:1"]
+)
+def test_hostile_output_is_read_in_little_time(part):
+    text = part * (300_000 // len(part))
+    began = time.process_time()
+
+    read_failure_lines(text)
+    read_success_lines(text)
+
+    assert time.process_time() - began < 1
 
 
 def test_lines_of_success_have_no_numbers():
