@@ -50,6 +50,7 @@ _NOT_BUILT = re.compile(
     r"|error TS\d+|cannot find symbol|error CS\d+|COMPILATION ERROR|SyntaxError|LoadError"
     r"|undefined reference to"
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -67,6 +68,24 @@ def read_success_lines(output: str) -> tuple[str, ...]:
 def says_not_built(output: str) -> bool:
     """Return whether the output speaks of code that could not be imported or built."""
     return _NOT_BUILT.search(output) is not None
+
+
+def list_strange_lines(before: str, now: str) -> list[str]:
+    """Return the lines of an output that tell of no success, and begin or end as none before did.
+
+    A script that says little while all is well says in its own words what is not.
+    """
+    known = {word for line in before.splitlines() for word in _find_ends(line)}
+    return [
+        line.strip()
+        for line in now.splitlines()
+        if (ends := _find_ends(line)) and not ends & known and not _SUCCESS.search(line)
+    ]
+
+
+def _find_ends(line: str) -> set[str]:
+    words = _LETTERS.findall(line[:LONGEST_LINE])
+    return {words[0], words[-1]} if words else set()
 
 
 def list_new_lines(before: Sequence[str], now: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from agents.analysis.outcome_lines import (
     MOST_LINES,
     list_new_lines,
+    list_strange_lines,
     read_failure_lines,
     read_success_lines,
 )
@@ -96,3 +97,18 @@ def test_of_very_many_lines_so_many_are_kept():
     lines = read_failure_lines("\n".join(f"FAIL {number}" for number in range(30_000)))
 
     assert len(lines) == MOST_LINES
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "strange"),
+    [
+        ("", "sum is -1\n", ["sum is -1"]),
+        ("true\n", "  false\n", ["false"]),
+        ("run a.js\n", "run a.js\nrun b.js\n", []),
+        ("test_add\n", "test_add\ntest_sub\n", []),
+        ("add: done\n", "add: done\nsub: done\n", []),
+        ("3\n", "3\nsub works, ok\n\n4\n", []),
+    ],
+)
+def test_lines_that_are_like_none_before_are_found(before, now, strange):
+    assert list_strange_lines(before, now) == strange

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agents.analysis.check_failures import NEVER_COUNTED
-from agents.analysis.outcome_lines import list_new_lines, says_not_built
+from agents.analysis.outcome_lines import list_new_lines, list_strange_lines, says_not_built
 from agents.analysis.test_runners import (
     find_unheard,
     list_script_files,
@@ -26,7 +26,7 @@ from agents.pipelines.stages.quality.results import (
     CheckResult,
     RepositoryCheck,
 )
-from agents.pipelines.stages.quality.run_check import run_check
+from agents.pipelines.stages.quality.run_check import OUTPUT_KEPT, run_check
 from agents.run import StageContext
 from agents.text import code_span, one_line
 
@@ -90,12 +90,15 @@ async def _find_unheard(run: StageContext, check: CheckResult, commit: str) -> s
 
 
 def _find_other_words(before: Sequence[CheckResult], now: CheckResult) -> str:
-    """Return what it says that does not reach its exit status: a failure, or a success less."""
+    """Return what it says that may not reach its exit status: a failure, or a success less."""
     for each in before:
         if new := list_new_lines(each.failure_lines, now.failure_lines):
             return _SPEAKS.format(line=_code(new[0]))
         if gone := list_new_lines(now.success_lines, each.success_lines):
             return _SILENT.format(line=_code(gone[0]))
+        whole = max(len(each.output), len(now.output)) < OUTPUT_KEPT
+        if strange := list_strange_lines(each.output, now.output) if whole else []:
+            return _SPEAKS.format(line=_code(strange[0]))
     return ""
 
 

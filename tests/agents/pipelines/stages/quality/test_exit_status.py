@@ -70,6 +70,11 @@ def hides_a_failure(files):
     return failed, "FAIL other" if "thrice" in files["lib.js"] else "ok other"
 
 
+def speaks_in_its_own_words(files):
+    failed, _ = assert_by_exit_status(files)
+    return failed, "run all\n" + "sum is -1" * ("thrice" in files["lib.js"])
+
+
 def loses_a_success(files):
     failed, _ = assert_by_exit_status(files)
     return failed, "" if "thrice" in files["lib.js"] else "ok other"
@@ -82,6 +87,7 @@ def loses_a_success(files):
         (WORK, passes, "it passes on the files from before with the tests of the change, too"),
         (WORK, cannot_be_built, "it fails before a test runs"),
         (WORK, hides_a_failure, "with the change it writes `FAIL other`"),
+        (WORK, speaks_in_its_own_words, "with the change it writes `sum is -1`"),
         (WORK, loses_a_success, "with the change it no longer writes `ok other`"),
         ({**WORK, "run.js": "runs little"}, assert_by_exit_status, "touches `run.js`"),
         (
