@@ -14,7 +14,7 @@ from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.removed_tests import RemovedTests, count_removed_tests
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.weakening.test_cases import list_cases, select_tests
-from agents.analysis.weakening.test_changes import list_suites
+from agents.analysis.weakening.test_changes import find_lost_line, list_suites
 
 __all__ = [
     "LONGEST",
@@ -24,6 +24,7 @@ __all__ = [
     "Unreadable",
     "ViewLine",
     "count_removed_tests",
+    "find_lost_line",
     "find_unseen_tests",
     "find_weakening",
     "is_settings",

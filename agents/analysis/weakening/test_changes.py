@@ -8,7 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agents.analysis.weakening.diff_views import FileDiff, ViewLine, list_fresh_lines
+from agents.analysis.weakening.diff_views import (
+    FileDiff,
+    ViewLine,
+    list_code,
+    list_fresh_lines,
+)
 from agents.analysis.weakening.parameter_tables import has_loop, list_rows
 from agents.analysis.weakening.test_cases import ParsedTest, list_cases, measure_test_similarity
 
@@ -16,6 +21,11 @@ RENAMED = 0.6  # share of the code that a test under another name has in common 
 MOST_FRESH = 400  # new tests that are compared with one that is gone
 EXPLAINED = 0.6  # share of a test's values that are in a table now
 
+MOST_LOST = 50  # lines that are gone and are looked for among the new ones
+
+_TEXT = re.compile(r"'(?![\w-]*[./])[^']*'|\"(?![\w-]*[./])[^\"]*\"")
+"""A text that names no file."""
+_WORD = re.compile(r"[\w./-]*[A-Za-z_][\w./-]*")
 _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'|\b\d[\w.]*|\b(?:True|False|None|true|false|null|nil)\b")
 
 
@@ -62,6 +72,33 @@ def list_suites(changes: Sequence[FileDiff]) -> list[ParsedSuite]:
     for suite in found:
         _pair(suite, fresh)
     return found
+
+
+def find_lost_line(change: FileDiff) -> str:
+    """Return the first line of code that a file had and has no more, not even changed; or none.
+
+    Where it has other values, or more or fewer names, it is changed.
+
+    What a script that is a test demands, it says in words of its own: any of its lines may.
+    """
+    before, after = (
+        [ViewLine(line.number, line.text.strip()) for line in list_code(lines, change.language)]
+        for lines in (change.before, change.after)
+    )
+    fresh = [_list_words(line.text) for line in list_fresh_lines(before, after)[:MOST_FRESH]]
+    for at, line in enumerate(list_fresh_lines(after, before)):
+        words = _list_words(line.text)
+        like = next((each for each in fresh if words <= each or each <= words), None)
+        if words and (like is None or at == MOST_LOST):
+            return line.text
+        if words and like is not None:
+            fresh.remove(like)
+    return ""
+
+
+def _list_words(text: str) -> Counter[str]:
+    """Return the names and paths in a line, without its values."""
+    return Counter(_WORD.findall(_TEXT.sub("", text)))
 
 
 def values(lines: Iterable[ViewLine]) -> Counter[str]:

@@ -6,8 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.weakening import FileDiff, Unreadable, list_suites, read_diff
-from agents.analysis.which_are_tests import is_test
+from agents.analysis.weakening import (
+    FileDiff,
+    Unreadable,
+    find_lost_line,
+    list_suites,
+    read_diff,
+)
+from agents.analysis.which_are_tests import is_test, is_test_code
 from agents.ports import WorkTree
 
 AROUND = 200  # lines around each change: which test a line belongs to is read from them
@@ -30,6 +36,11 @@ class ChangedTests:
     def names(self) -> tuple[str, ...]:
         """Return the paths, and the names of the tests that the change adds."""
         return (*self.contents, *_list_new_tests(self.changes))
+
+    def find_lost_line(self) -> str:
+        """Return a line of code that a test file had and has no more, not even changed; or none."""
+        kept = (each for each in self.changes if each.old and each.new and is_test_code(each.old))
+        return next(filter(None, map(find_lost_line, kept)), "")
 
     async def lay(self, tree: WorkTree) -> None:
         """Put them over the files that are there, but no links. Raises ToolError."""

@@ -39,6 +39,7 @@ _BY_EXIT_STATUS = (
     " before the change with the change's tests among them, and passes with the change."
 )
 _TOUCHED = "the change touches {path}, which decides what it runs"
+_LOST = "the change takes {line} out of the tests, and what that demanded nobody can tell"
 _UNHEARD = (
     "its exit status does not tell whether {program} fails: have it stop there, such as by `set -e`"
     " in a script or `|| exit 1` in a loop"
@@ -65,11 +66,17 @@ async def ask_exit_status(
     failed = any(each.exit_code or each.stopped for each in before)
     if not tests.paths or failed or run.merging:
         return now
+    if line := await asyncio.to_thread(tests.find_lost_line):
+        return _explain(now, _LOST.format(line=_code(line)))
     fault = await _find_touched(run, now, commit) or await _find_unheard(run, now, commit)
     fault = fault or _find_other_words(before, now) or await _try_without(run, baseline, now, tests)
     if fault:
-        return now.model_copy(update={"why": f"{NEVER_COUNTED}; {fault}"})
+        return _explain(now, fault)
     return now.model_copy(update={"verdict": "no worse", "why": "", "by_exit_status": True})
+
+
+def _explain(check: CheckResult, fault: str) -> CheckResult:
+    return check.model_copy(update={"why": f"{NEVER_COUNTED}; {fault}"})
 
 
 async def _find_touched(run: StageContext, check: CheckResult, commit: str) -> str:

@@ -89,6 +89,11 @@ def loses_a_success(files):
         (WORK, hides_a_failure, "with the change it writes `FAIL other`"),
         (WORK, speaks_in_its_own_words, "with the change it writes `sum is -1`"),
         (WORK, loses_a_success, "with the change it no longer writes `ok other`"),
+        (
+            {**WORK, "tests/all.js": "wants thrice = 3\n"},
+            assert_by_exit_status,
+            "takes `wants twice",
+        ),
         ({**WORK, "run.js": "runs little"}, assert_by_exit_status, "touches `run.js`"),
         (
             {**WORK, "package.json": json.dumps({"scripts": {"test": "node run.js || true"}})},
