@@ -73,6 +73,11 @@ _MOCKS = re.compile(
     r"|\bsys\.modules\[\s*['\"]([\w.]+)['\"]\s*\]\s*="
 )
 """Puts something in the place of a whole module, for all tests of a file."""
+_OF_TESTS = re.compile(
+    r"[Tt]ests?|\w*TestCase|ParameterizedTest|it|describe|context|suite|expect|assert\w*|vi|jest"
+    r"|(?i:before|after|setup|teardown)\w*|(?:Fake|Mock|Stub|Dummy)\w*"
+)
+"""Names of frameworks for tests, and of stand-ins: tests are not about them."""
 _CALLED = re.compile(r"\b(\w+)\(")
 _REPLACES = re.compile(
     r"^\s*\w+(?:\.\w+){0,6}\.(\w+)\s*=\s*(?:lambda\b|function\b|async\b|\w*Mock\b|\([\w,\s.]*\)\s*=>|\w+\s*=>)"
@@ -180,7 +185,7 @@ def _list_exchanged(
     before = list_imports(change.before, change.language)
     used = _list_used(change)
     theirs = [each for each in before if not each.stands_in(change.path, ())]
-    about = {name for each in theirs for name in each.names} & used
+    about = {name for each in theirs for name in each.names if not _OF_TESTS.fullmatch(name)} & used
     there = {(each.module, name) for each in theirs for name in each.names}
     for each in list_imports(change.after, change.language):
         taken = each.line.number in new and each.stands_in(change.path, places)

@@ -265,6 +265,35 @@ def test_honest_names_ask_nobody(path, old, new):
 
 
 @pytest.mark.parametrize(
+    ("path", "old", "new", "line"),
+    [
+        (
+            "tests/test_a.py",
+            "from unittest import TestCase",
+            "from django.test import TestCase",
+            "class ATest(TestCase):\n    def test_a(self):\n        self.assertEqual(add(1), 2)",
+        ),
+        (
+            "src/test/kotlin/ATest.kt",
+            "import org.junit.jupiter.api.Test",
+            "import kotlin.test.Test",
+            "class ATest {\n  @Test fun a() {\n    assertThat(add(1)).isEqualTo(2)\n  }\n}",
+        ),
+        (
+            "tests/a.spec.ts",
+            "import { test, expect } from 'vitest'",
+            "import { test, expect } from '@playwright/test'",
+            "test('a', () => {\n  expect(add(1)).toBe(2)\n})",
+        ),
+    ],
+)
+def test_another_framework_for_tests_stands_in_for_nothing(path, old, new, line):
+    files = ({path: f"{each}\n\n{line}\n"} for each in (old, new))
+
+    assert find_weakening(diff_of(*files)) == ()
+
+
+@pytest.mark.parametrize(
     ("path", "line"),
     [
         ("tests/test_a.py", "from a import (" + "a, " * 300),
