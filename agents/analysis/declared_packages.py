@@ -68,8 +68,9 @@ _HARMLESS = {
     ),
     ".gemspec": re.compile(
         rf"""\s*+(?>\#.*|end|\w+\.(?:name|version|summary|description|authors?|email|homepage
-        |licen[sc]es?|metadata\[{_TEXT}\]|required_ruby_version|executables|bindir|require_paths?)
-        \s*=\s*(?:{_TEXT}|\[(?>{_TEXT}|[,\s])*+\]))?\s*+""",
+        |licen[sc]es?|metadata(?:\[{_TEXT}\])?|required_ruby_version|executables|bindir|require_paths?)
+        \s*=\s*(?:{_TEXT}|\[(?>{_TEXT}|[,\s])*+\]|\{{)
+        |["'](?:\w+_uri|allowed_push_host|rubygems_mfa_required)["']\s*=>\s*{_TEXT},?|\}})?\s*+""",
         re.VERBOSE,
     ),
 }

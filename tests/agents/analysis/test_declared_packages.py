@@ -131,6 +131,12 @@ def replace(text, old, new):
         ("mix.exs", MIX, "  defp deps", "  # What it needs besides\n  defp deps"),
         ("Gemfile", GEMFILE, "gem", 'ruby "3.3.0"\n\n# Needed by tasks\ngem'),
         ("tally.gemspec", GEMSPEC, '"Tally"', '"Another summary of it"'),
+        (
+            "tally.gemspec",
+            GEMSPEC,
+            "end",
+            "  spec.metadata = {\n    'rubygems_mfa_required' => 'true',\n  }\nend",
+        ),
         ("composer.json", COMPOSER, '"^3"', '"^3", "ext-json": "*"'),
         ("composer.json", COMPOSER, '"name"', '"description": "Another summary", "name"'),
         ("composer.json", COMPOSER, '"name"', '"extra": {"patches": {"psr/log": ["a"]}}, "name"'),
