@@ -11,12 +11,16 @@ from agents.analysis.weakening.test_changes import ParsedSuite
 
 _ENDS = re.compile(
     r"""^(?:exit|return)(?:\s+0)?\s*(?:\#.*)?$ | ^\s*set\s+(?:-\w+\s+)*\+(?:\w*e|o\s+errexit)
-      | ^\s*(?:function\s+)?(?:test|\[|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)\s*\(\)
-      | ^\s*alias\s+(?:test|diff|cmp|e?f?grep|exit|fail\w*|die|assert\w*)=
+      | ^\s*(?:function\s+)?(?:test|\[|diff|cmp|e?f?grep|exit)\s*\(\)
+      | ^\s*alias\s+(?:test|diff|cmp|e?f?grep|exit)=
       | ^\s*trap\b.*\bexit\s+0\b""",
     re.VERBOSE,
 )
 """What stands behind it does not run, or what fails a test does not."""
+_SHADOWS = re.compile(
+    r"^\s*(?:(?:function\s+)?(fail\w*|die|assert\w*)\s*\(\)|alias\s+(fail\w*|die|assert\w*)=)"
+)
+"""And so does this, where something of that name was called before."""
 _ENDS_EARLY = re.compile(
     r"^exec\s+(?![<>&{\"$\d])\S|^(?!if\b|case\b|for\b|while\b)[^|&#'\"]*;\s*exit(?:\s+0)?\s*$"
 )
@@ -29,6 +33,7 @@ _TEXT = re.compile(r"^\s*(?::|true)\s.*?<<-?\s*[\\'\"]?(\w+)")
 """Begins a text that no program reads, and names the word that ends it."""
 _FUNCTION = re.compile(r"^\s*(?:function\s+(\w+)\s*(?:\(\)\s*)?|(\w+)\s*\(\)\s*)[({]")
 _WORD = re.compile(r"[\w-]+")
+_CALLED = re.compile(r"[\w-]+")
 _BEGINS = re.compile(
     r"^\s*(?:if|while|until|for|case)\b|^\s*[({]\s*$|^\s*(?:function\s+)?\w+\s*\(\)\s*[({]\s*$"
 )
@@ -54,9 +59,11 @@ def find_bypassed_shell(suite: ParsedSuite) -> Iterator[ViewLine]:
     fresh = list_fresh_lines(change.before, change.after)
     asserted = {one.line for case in suite.after for one in case.asserted}
     asserted -= {line.number for line in fresh}
+    called = {name for line in change.before for name in _CALLED.findall(line.text)}
     for line in fresh:
         at_end = line.text.startswith(("exit", "return")) and line == change.after[-1]
-        if _ENDS.search(line.text) and not at_end:
+        shadows = _SHADOWS.match(line.text)
+        if (_ENDS.search(line.text) and not at_end) or (shadows and called & {*shadows.groups()}):
             yield line
     yield from _list_silencers(change.after, fresh, asserted)
     yield from _list_hidden(change, fresh)

@@ -93,6 +93,13 @@ def test_functions_that_fail_have_to_do_so_still(old, new):
     assert find(old, new, FAIL + SCRIPT if "exit" in old else CHECK + SCRIPT)
 
 
+@pytest.mark.parametrize("line", ["fail() { :; }", "alias fail=true"])
+def test_what_the_script_called_is_not_to_be_another_thing(line):
+    script = FAIL + SCRIPT.replace('echo "FAIL 3"; exit 1', "fail 3")
+
+    assert find("out=", f"{line}\nout=", script)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -115,6 +122,7 @@ def test_functions_that_fail_have_to_do_so_still(old, new):
         ("out=", "exec >log.txt\nout="),
         ("out=", ": <<'X'\n  words\nX\nout="),
         ("out=", "cat <<X >wanted.txt\n[ 4 ]\nX\nout="),
+        ("out=", "failing_command() {\n  return 1\n}\nout="),
         ("out=", "usage() {\n  echo usage\n}\nout="),
         ("out=", "if [ ! -x twice ]; then\n  echo skipped\n  exit 0\nfi\nout="),
         ("out=", "case $1 in -h) echo usage; exit 0;; esac\nout="),
