@@ -52,7 +52,7 @@ _EXACT = re.compile(
       |toEqual|toStrictEqual|Snapshot\(|toHaveBeen(?:Nth|Last)?CalledWith|toHaveLength
       |toHaveBeenCalledTimes|\.eql?\b|\beql?\(|equalTo|isEqualTo|assert_called_(?:once_)?with
       |assert_has_calls|shouldBe|\bEq\(|DeepEqual|cmp\.Diff|\.Len\(|\bbe\(|toBeNull|toBeUndefined
-      |assertCount|^if\s.*!=(?!nil|null)|\.is\(|\bexactly\b|assertDict|assertList|matches!""",
+      |assertCount|\bAssert\.(?:Single|Empty)\(|^if\s.*!=(?!nil|null)|\.is\(|\bexactly\b|assertDict|assertList|matches!""",
     re.VERBOSE,
 )
 _NOT_EXACT = re.compile(

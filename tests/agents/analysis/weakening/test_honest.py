@@ -203,6 +203,16 @@ HONEST = [
     ),
     one("src/test/java/ATest.java", JAVA, JAVA.replace("void adds", "void addsTwo")),
     one("A.Tests/ATests.cs", CS, CS.replace("public void Adds", "public async Task AddsAsync")),
+    one(
+        "A.Tests/ATests.cs",
+        CS.replace("Equal(3, Add(1, 2))", "Equal(1, Adds(1).Count)"),
+        CS.replace("Equal(3, Add(1, 2))", "Single(Adds(1))"),
+    ),
+    one(
+        "A.Tests/ATests.cs",
+        CS.replace("Equal(3, Add(1, 2))", "Equal(0, Adds(1).Count)"),
+        CS.replace("Equal(3, Add(1, 2))", "Empty(Adds(1))"),
+    ),
     one("spec/lib_spec.rb", RB, RB.replace("'adds'", "'adds two'")),
     one("src/api.py", "def test_connection(self):\n    return ping()\n", "X = 1\n"),
     one("src/check.py", "assert x == 1\n", "assert x\n"),
