@@ -33,6 +33,8 @@ _COUNTED = re.compile(
     r"|^[^\w✓✔√✅]{0,9}fail|[✗✘✖❌]",
     re.IGNORECASE,
 )
+_SHARE = re.compile(r"(?<![\[(\d/.])(\d{1,6}) ?(?:/|(?:out )?of) ?(\d{1,6})(?![\])\d/.])")
+"""How many of how many, apart from what counts tests on their way, as `[1/3]`, and days."""
 _SUCCESS = re.compile(
     r"\bok\b|\bpass(?:ed|es)?\b|\bsuccess\w*|\ball\b.*\bgood\b|[✓✔√✅]", re.IGNORECASE
 )
@@ -95,6 +97,9 @@ def list_new_lines(before: Sequence[str], now: Sequence[str]) -> list[str]:
 
 
 def _speaks_of_failure(text: str) -> bool:
+    share = _SHARE.search(text)
+    if share and int(share[1]) < int(share[2]) and _SUCCESS.search(text):
+        return True
     if _MARKED.search(text) and not _COUNTED.search(text):
         return False
     return bool(_FAILURE.search(_NO_FAILURE.sub("", text)))
