@@ -24,7 +24,10 @@ _HEEDS_LAST = re.compile(
 """And what looks so, and asks of the last program alone, or of none."""
 _STOPS = re.compile(r"\b\w{0,2}sh\s+-(?:\w*e|o errexit)")
 _LOOPS = re.compile(r"(?:^|[;\n])\s*(?:for|while|until)\b")
-_LEADS = re.compile(r"^(?:(?:do|then|time|exec|[({@!+])\s*)+")
+_LEADS = re.compile(
+    r"^(?:(?:do|then|time|exec|env|command|valgrind(?:\s+-\S+){0,9}|timeout\s+\S+|[({@!+])\s*)+"
+)
+_MAKE_STOPS = re.compile(r"(?m)^\.SHELLFLAGS\s*[:?]?=.*-\w*e")
 _RUNS = re.compile(r"(?:\"?\$|(?:\"?\$\w*/)?\w[\w.-]*/)[^\s=]*(?:\s|$)")
 """A program by its path, or one that a variable names."""
 
@@ -51,6 +54,8 @@ def find_unheard(command: str, texts: Mapping[str, str]) -> str:
     `list_step_files` and `list_script_files` name, which others wrote.
     """
     of_manifests = {path: texts.get(path, "") for path in list_step_files(command)}
+    if any(map(_MAKE_STOPS.search, of_manifests.values())):
+        return ""
     files = [text for path, text in texts.items() if path not in of_manifests]
     for text in (command, *list_scripts(command, of_manifests), *files):
         script = _TEXTS.sub("_", _COMMENT.sub("", text[:LONGEST].replace("\\\n", " ")))
