@@ -68,6 +68,7 @@ class GitSource:
         self._on_command = on_command
         self._here: set[str] = set()
         self._listed: dict[str, list[str]] = {}
+        self._opened: list[GitWorkTree] = []
 
     @property
     def folder(self) -> Path:
@@ -178,7 +179,7 @@ class GitSource:
         furnisher = await self._furnisher.enter(image)
         sandbox = await self._find_sandbox(furnisher, base, policy)
         inside = furnisher.place(sandbox)
-        return await open_work_tree(
+        tree = await open_work_tree(
             self._objects,
             self._root,
             self._run_id,
@@ -194,6 +195,8 @@ class GitSource:
             on_command=self._on_command,
             bait=self._bait,
         )
+        self._opened.append(tree)
+        return tree
 
     async def _find_sandbox(
         self, furnisher: DependencyInstaller, base: str, policy: Policy
@@ -240,8 +243,11 @@ class GitSource:
     async def discard(self, *, forget: bool, parked: bool = False) -> None:
         """Delete the work tree; with `forget` also what keeps its commits.
 
-        A `parked` run keeps the dependencies that were installed for it alone.
+        Programs that stay for it end. A `parked` run keeps the dependencies that were installed for
+        it alone.
         """
+        while self._opened:
+            await self._opened.pop().close(forget=False)
         if not parked:
             await self._furnisher.forget()
         await asyncio.to_thread(remove_tree, self._root / self._run_id)

@@ -1,5 +1,7 @@
 """Kits: made once, lent to every run, and out of reach of all that runs with them."""
 
+from pathlib import Path
+
 import pytest
 
 from agents.errors import ToolError
@@ -20,6 +22,12 @@ TOOL = Kit(name="tool", script='cat "$KITS/base/saw" && echo 7 >"$KIT/release"',
 
 async def ask(tree, script, *kits, timeout=30):
     return await tree.ask(["bash", "-c", script], timeout=timeout, kits=kits)
+
+
+def _list_children():
+    """Return the ids of the processes that this one has started, and that have not ended."""
+    told = Path("/proc/self/task").glob("*/children")
+    return {each for path in told for each in path.read_text().split()}
 
 
 def kits(ground):
@@ -48,6 +56,19 @@ async def test_what_is_lent_stays_while_other_commands_of_the_run_begin_and_end(
     assert done.output == "kept\nbase\n"
     await tree.close()
     assert not list(ground.place.glob("setups/*/adding-*"))
+
+
+async def test_what_stays_ends_when_the_files_of_its_run_go(ground, served):
+    source = ground.source()
+    await source.set_up(ground.base, MODULES)
+    tree = await source.open(ground.base, MODULES)
+    before = _list_children()
+    await tree.ask(["bash", "-c", "true"], timeout=20, kits=[BASE], after="tool")
+    assert _list_children() > before
+
+    await source.discard(forget=False)
+
+    assert _list_children() == before
 
 
 async def test_who_makes_one_sees_nothing_of_a_repository(ground, served):
