@@ -102,7 +102,7 @@ def _decides(
     path: str, before: Mapping[str, str], after: Mapping[str, str], run: Collection[str]
 ) -> bool:
     name = posixpath.basename(path)
-    if path in before and posixpath.basename(path) != MAKEFILE:
+    if path in before and name != MAKEFILE:
         return read_scripts(before[path]) != read_scripts(after.get(path, ""))
     return bool(_DECIDES.fullmatch(name)) or (name in run and not is_test(path))
 

@@ -39,6 +39,7 @@ _BY_EXIT_STATUS = (
     " before the change with the change's tests among them, and passes with the change."
 )
 _TOUCHED = "the change touches {path}, which decides what it runs"
+_UNREADABLE = "the change's diff cannot be read, so nobody can tell what its tests lose"
 _LOST = "the change takes {line} out of the tests, and what that demanded nobody can tell"
 _UNHEARD = (
     "its exit status does not tell whether {program} fails: have it stop there, such as by `set -e`"
@@ -66,6 +67,8 @@ async def ask_exit_status(
     failed = any(each.exit_code or each.stopped for each in before)
     if not tests.paths or failed or run.merging:
         return now
+    if not tests.changes:
+        return _explain(now, _UNREADABLE)
     if line := await asyncio.to_thread(tests.find_lost_line):
         return _explain(now, _LOST.format(line=_code(line)))
     fault = await _find_touched(run, now, commit) or await _find_unheard(run, now, commit)

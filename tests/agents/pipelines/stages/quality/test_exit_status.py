@@ -84,6 +84,7 @@ def loses_a_success(files):
     ("changes", "does", "why"),
     [
         ({"lib.js": NEW}, assert_by_exit_status, "says nowhere that any test ran"),
+        ({**WORK, "odd\n@@ name": "1"}, assert_by_exit_status, "diff cannot be read"),
         (WORK, passes, "it passes on the files from before with the tests of the change, too"),
         (WORK, cannot_be_built, "it fails before a test runs"),
         (WORK, hides_a_failure, "with the change it writes `FAIL other`"),
