@@ -6,11 +6,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tarfile
 from datetime import date
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from agents.pipelines.remediate.ladder import (
     Fix,
@@ -26,6 +28,8 @@ from agents.pipelines.remediate.ladder.cargo import requirements
 from agents.pipelines.remediate.ladder.cargo.adapter import Cargo
 from agents.pipelines.remediate.ladder.cargo.lock import entries_of
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
+
+KNOWS_SPARSE = "1.68"  # https://doc.rust-lang.org/cargo/CHANGELOG.html#cargo-168-2023-03-09
 
 ROOT = """\
 [package]
@@ -91,12 +95,24 @@ def _make_need(name, spec):
     }
 
 
+def _find_cargo():
+    """Find a cargo that knows sparse indexes: rustup's, also off PATH, or the system's."""
+    for folder in (Path.home() / ".cargo/bin", *os.get_exec_path()):
+        program = shutil.which("cargo", path=str(folder))
+        if program is None:
+            continue
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0 and Version(said.stdout.split()[1]) >= Version(KNOWS_SPARSE):
+            return program
+    return None
+
+
 @pytest.fixture
 def crates(tree, tmp_path):
     """A work tree whose cargo asks a registry of ours: a codec with a fault, and who needs it."""
-    program = shutil.which("cargo")
+    program = _find_cargo()
     if program is None:
-        pytest.skip("cargo is not installed here")
+        pytest.skip(f"no cargo from {KNOWS_SPARSE} on is installed here")
     registry = SparseIndex(tmp_path / "registry")
     for version in ("1.2.0", "1.2.1", "1.2.2", "1.3.0-rc.1", "1.3.0", "2.0.0"):
         registry.publish("codec", version, yanked=version == "1.2.1")
@@ -307,14 +323,17 @@ def test_the_nearest_lock_file_holds_with_the_manifests_below_it(tree):
     assert find("b/c").files == {"b/Cargo.lock", "b/Cargo.toml", "b/c/Cargo.toml"}
 
 
-async def test_without_cargo_people_are_told_what_is_missing(tree):
-    tree.environment = {"PATH": "/usr/bin:/bin", "HOME": str(tree.folder.parent)}
+async def test_without_cargo_people_are_told_what_is_missing(tree, tmp_path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if program.name != "cargo":
+            (programs / program.name).symlink_to(program)
+    tree.environment = {"PATH": str(programs), "HOME": str(tree.folder.parent)}
     lock_text = (
         'version = 4\n\n[[package]]\nname = "codec"\nversion = "1.2.0"\nsource = "registry+x"\n'
     )
     tree.lay({"Cargo.lock": lock_text, "Cargo.toml": ROOT.format(wanted='codec = "1"')})
-    if shutil.which("cargo", path="/usr/bin:/bin"):
-        pytest.skip("the system has a cargo of its own")
     about = group("codec", "< 1.2.2", manifests=["Cargo.lock"])
     about = about.model_copy(update={"ecosystem": "rust"})
     refused = await climb(tree, ecosystem_of(tree.paths, about), about, TERMS)
