@@ -6,7 +6,9 @@ import asyncio
 import ctypes
 import gc
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from app.cli.terminal import PERSON, redactor_of, say, stop_event
 
@@ -33,8 +35,9 @@ def serve() -> None:
 
     _share_one_arena()
     # These take seconds: a mistake is told before.
-    from app.observability.logging import configure_logging
-    from app.wiring.serve import serve as serving
+    with _hide_rich():
+        from app.observability.logging import configure_logging
+        from app.wiring.serve import serve as serving
 
     gc.set_threshold(*OFTEN)
     redactor = redactor_of(settings)
@@ -44,6 +47,21 @@ def serve() -> None:
         await serving(settings, redactor, stop_event())
 
     asyncio.run(until_stopped())
+
+
+@contextmanager
+def _hide_rich() -> Iterator[None]:
+    """Have structlog take it that there is no rich, for tracebacks in colours: it is 4 MiB.
+
+    https://docs.python.org/3/reference/import.html#the-module-cache
+    """
+    missing: dict[str, Any] = {"rich": None} if "rich" not in sys.modules else {}
+    sys.modules.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            del sys.modules[name]
 
 
 def _share_one_arena() -> None:

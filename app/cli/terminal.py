@@ -8,8 +8,6 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.secrets.redaction import Redactor
@@ -25,6 +23,8 @@ WITH_A_PASSWORD = frozenset(("database_url", "http_proxy", "https_proxy"))
 
 def say(text: str) -> None:
     """Tell people something that is not the result."""
+    from rich.console import Console
+
     Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -17,11 +18,8 @@ from app.attestation.signing_keys import SigningKeys, load_keys
 from app.config.allowed_owners import AllowedOwners
 from app.config.model_access import open_model
 from app.config.settings import Settings
-from app.dependencies.install_phase import SetUps
-from app.dependencies.start import make_set_ups
 from app.git import Mirrors
 from app.git.commit_key import CommitKey, read_commit_key
-from app.mcp.servers import ForRun, open_toolsets
 from app.observability.metrics import InstrumentedModel, Metrics
 from app.observability.otlp import open_tracing
 from app.observability.tracing import Tracing, record_past
@@ -32,7 +30,11 @@ from app.secrets.bait import BaitKeeper
 from app.secrets.redaction import Redactor
 from app.store.database import Database, DatabaseAway
 from app.store.runs import Runs, StoredApprovals
-from app.web.fetch import WebFetcher
+
+if TYPE_CHECKING:
+    from app.dependencies.install_phase import SetUps
+    from app.mcp.servers import ForRun
+    from app.web.fetch import WebFetcher
 
 AWAY_SECONDS = 5.0
 """From one look for a database that is away to the next."""
@@ -53,13 +55,25 @@ class SharedResources:
     approvals: StoredApprovals
     sandbox: Sandbox
     mirrors: Mirrors
-    set_ups: SetUps
     model: InstrumentedModel
-    web: WebFetcher
     toolsets: ForRun | None
     """None: the operator has no MCP servers."""
     owners: AllowedOwners
     """The accounts that Fettle works for."""
+
+    @cached_property
+    def set_ups(self) -> SetUps:
+        """Return the set-up phase of this machine."""
+        from app.dependencies.start import make_set_ups  # noqa: PLC0415 - only runs need it
+
+        return make_set_ups(self.settings, self.sandbox, self.redactor)
+
+    @cached_property
+    def web(self) -> WebFetcher:
+        """Return what reads pages of the web."""
+        from app.web.fetch import WebFetcher  # noqa: PLC0415 - as above
+
+        return WebFetcher()
 
     @cached_property
     def bait(self) -> BaitKeeper:
@@ -143,15 +157,21 @@ async def open_parts(
                     group=sandbox.owner[1],
                     outbound=settings.outbound,
                 ),
-                set_ups=make_set_ups(settings, sandbox, redactor),
                 model=InstrumentedModel(model, metrics),
-                web=WebFetcher(),
-                toolsets=open_toolsets(settings.mcp_servers, redactor, sandbox),
+                toolsets=_open_toolsets(settings, redactor, sandbox),
                 owners=AllowedOwners(settings.owners),
             )
     finally:
         await model.close()
         database.close()
+
+
+def _open_toolsets(settings: Settings, redactor: Redactor, sandbox: Sandbox) -> ForRun | None:
+    if settings.mcp_servers is None:
+        return None
+    from app.mcp.servers import open_toolsets  # noqa: PLC0415 - as above
+
+    return open_toolsets(settings.mcp_servers, redactor, sandbox)
 
 
 async def _migrate(database: Database, worker: str, stop: asyncio.Event | None) -> None:

@@ -61,11 +61,17 @@ if TYPE_CHECKING:
 class RunPortsFactory:
     """Equips runs on GitHub."""
 
-    def __init__(self, parts: SharedResources, github: GitHub, identity: OwnIdentity) -> None:
+    def __init__(
+        self,
+        parts: SharedResources,
+        github: GitHub,
+        identity: OwnIdentity,
+        signals: SteerSignals,
+    ) -> None:
         self._parts = parts
         self._github = github
         self._identity = identity
-        self.signals = SteerSignals()
+        self._signals = signals
         self._steers = StoredSteers(parts.database)
         self._about_alerts = AlertContext.from_database(parts.database, github)
 
@@ -111,7 +117,7 @@ class RunPortsFactory:
                 tracker=None if alerts or guiding else self._tracker(run_id, request),
                 reviewing=self._make_reviews(run_id, request),
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
-                steering=RunSteering(self._steers, self.signals, run_id),
+                steering=RunSteering(self._steers, self._signals, run_id),
                 alerts=alerts,
                 actions=GitHubActionReleases(github, request) if alerts else None,
                 flaky_tests=StoredFlakyTests(parts.database, run_id, request.repository.id),

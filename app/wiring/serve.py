@@ -40,7 +40,6 @@ from app.runs.durable_steps import PutOffRun
 from app.runs.engine import Engine
 from app.runs.queue import RunQueue
 from app.runs.reaper import Reaper, kept_of
-from app.runs.restored_outcome import RestoredOutcome
 from app.runs.steering import SteerSignals
 from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
@@ -54,8 +53,8 @@ from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.notifications import NotificationHandler, NotificationRouter
 from app.webhooks.server import Readiness, build_server, start_server
 from app.wiring.audited import TokenRecord, record_replaced, record_settings
+from app.wiring.late_run_ports import LateRunPorts
 from app.wiring.resources import SharedResources, open_parts
-from app.wiring.run_ports import RunPortsFactory
 from app.wiring.schedules import Schedules
 from handlers.notifications import BoardTicked, Notification, PullClosed, Suspicion
 
@@ -207,7 +206,7 @@ async def work(
     github.broker.record_with(TokenRecord(parts.database).add)
     await life.learn()
     measure(parts.metrics)
-    runs = RunPortsFactory(parts, github, identity)
+    runs = LateRunPorts(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
     engine = make_engine(parts, put_off=parts.runs.put_off)
     places = _make_places(parts)
@@ -225,7 +224,7 @@ async def work(
         obey=life.with_current_names(commands.obey),
         take_note=notices.take,
         current=life.books.current,
-        ended_before=RestoredOutcome(github, parts.database, parts.redactor).look,
+        ended_before=runs.find_end,
         holds=places.holds,
     )
     await engine.launch(conductor.conduct, freed=queue.ring)

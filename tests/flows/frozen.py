@@ -14,7 +14,15 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).with_name("calc.yml")
 ROOT = Path(__file__).resolve().parents[2]
-FIRST = ("app.cli.serve", "app.wiring.serve", "app.runs.conductor", "tests.flows.forked")
+FIRST = (
+    "app.cli.serve",
+    "app.dependencies.start",
+    "app.runs.conductor",
+    "app.runs.restored_outcome",
+    "app.wiring.run_ports",
+    "app.wiring.serve",
+    "tests.flows.forked",
+)
 # What is read when the first run ends, its pushed change is attested or its words are sealed.
 LAST = (
     "app.attestation.attestor",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from agents.analysis.known_packages import KnownPackages
 from agents.analysis.python_packages import normalize
 from agents.policy import is_for_people_alone, matches_path
 from agents.requests import Frozen
 from agents.tools.gate.rules import Finding
+
+if TYPE_CHECKING:
+    from agents.analysis.known_packages import KnownPackages
 
 PROTECTED = "path/protected"
 PACKAGE = re.compile(

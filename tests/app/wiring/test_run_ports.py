@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.github.transport.installation_cache import UncachedInstallations
+from app.runs.steering import SteerSignals
 from app.webhooks.receiver import OwnIdentity
 from app.wiring.run_ports import RunPortsFactory
 from tests.app.github.conftest import alerted_privately, key, scene, signer
@@ -36,6 +37,6 @@ async def test_attack_what_was_private_when_it_was_asked_for_is_held_to_what_hol
     github = github.with_installations(lambda _: installed)
     held = {"database": alerted.database, "runs": alerted.runs}
     parts = SimpleNamespace(redactor=alerted.scene.redactor, **held)
-    alerts = await RunPortsFactory(parts, github, OwnIdentity()).alerts_of(run_id)
+    alerts = await RunPortsFactory(parts, github, OwnIdentity(), SteerSignals()).alerts_of(run_id)
     [found] = await alerts.open("pip", "jinja2")
     assert found.undisclosed is public

@@ -52,10 +52,13 @@ async def test_a_lost_lease_ends_the_server_in_words():
 @pytest.mark.parametrize(
     "module",
     [
+        "agents.analysis.languages",
         "agents.analysis.weakening",
         "agents.pipelines",
         "agents.tools.registry",
         "anthropic",
+        "app.dependencies",
+        "app.wiring.run_ports",
         "pathspec",
         "securesystemslib",
         "tree_sitter",
