@@ -101,3 +101,27 @@ async def test_a_fix_is_made_anew_when_another_one_of_the_same_file_is_merged(re
         assert await at.place.show(second.head, "package-lock.json") == FIXED
         assert len(at.place.pulls()) == 2
         assert at.place.model.requests == []
+
+
+async def test_what_people_pushed_on_it_stays_and_the_next_fix_has_a_branch_of_its_own(remedied):
+    async with remedied(PLAIN) as at:
+        await at.raise_alert()
+        await at.ends("pull_request")
+        [first] = at.place.pulls()
+        mara = at.place.people["mara"]
+        theirs = await at.github.commit(
+            at.place.repository,
+            {"NOTES.md": "By hand.\n"},
+            author=mara,
+            message="Add notes",
+            branch=first.head,
+        )
+
+        await at.raise_alert(PAINTER, relationship="direct")
+        await at.wait_for_ends(2)
+
+        _, second = at.place.pulls()
+        assert first.head_sha == theirs
+        assert first.issue.state == "open"
+        assert second.issue.title == "Update painter from 1.0.0 to 1.1.0"
+        assert "deepmerger is left out: another pull request is about it" in second.issue.body
