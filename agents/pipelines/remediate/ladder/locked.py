@@ -101,6 +101,17 @@ class Locked(Frozen):
             for each in self.by_name.get(name, ())
         )
 
+    @cached_property
+    def _asked_for(self) -> frozenset[str]:
+        """Return the keys of what the repository itself asks for.
+
+        Where no entry is the repository, every copy of a name that it asks for may be meant.
+        """
+        of_own = {key for entry in self.entries if entry.own for key in entry.needs}
+        told = {self.by_key[key].name for key in of_own if key in self.by_key}
+        named = {own.name for own in self.own if not own.overrules} - told
+        return frozenset(of_own | {entry.key for entry in self.entries if entry.name in named})
+
     def list_new(self, before: Locked) -> list[tuple[str, str]]:
         """Return the packages with the versions that were not there before."""
         known = {(each.name, each.version) for each in before.entries}
@@ -132,7 +143,6 @@ class Locked(Frozen):
 
         What nobody at all is said to ask for has none: many lock files do not tell who needs what.
         """
-        wanted = {own.name for own in self.own if not own.overrules}
         waiting: deque[tuple[str, ...]] = deque([(entry.key,)])
         seen, shown = {entry.key}, 0
         while waiting and shown < PATHS_SHOWN:
@@ -140,7 +150,7 @@ class Locked(Frozen):
             first = self.by_key[path[0]]
             parents = [k for k in self.needed_by.get(path[0], ()) if k in self.by_key]
             ends = not parents and len(path) > 1
-            if ends or first.name in wanted or any(self.by_key[k].own for k in parents):
+            if ends or first.key in self._asked_for:
                 shown += 1
                 yield tuple(self.by_key[key].name for key in path)
             for key in parents:

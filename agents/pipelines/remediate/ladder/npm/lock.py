@@ -6,6 +6,7 @@ https://docs.npmjs.com/cli/configuring-npm/package-lock-json
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
@@ -19,6 +20,8 @@ _MOST_MEMBERS = 500
 _BUNDLED = "bundled with its parent"
 _FLAGS = ("dev", "optional", "devOptional", "peer")
 _STATED = ("version", "resolved", "integrity")
+_UNNAMED = re.compile(r"[^\w.~@-]+", re.ASCII)
+_LONGEST_FOLDER = 200
 
 _OLD = (
     "`{path}` is of lockfileVersion {version}. npm 7 and later would write it anew, which is "
@@ -158,7 +161,8 @@ def _rename(dependencies: Table, moved: Mapping[str, str]) -> None:
 
 def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str) -> Entry:
     own = not _is_installed(place)
-    name, version = check_entry(name_at(place, package) or "." * own, package.get("version"), path)
+    name = _name_member(place, package) if own else name_at(place, package)
+    name, version = check_entry(name, package.get("version"), path)
     resolved = str(package.get("resolved") or "")
     return Entry(
         key=place,
@@ -171,6 +175,12 @@ def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str)
         own=own,
         asks={n: spec for section in SECTIONS for n, spec in pairs(package.get(section))},
     )
+
+
+def _name_member(place: str, package: Table) -> str:
+    """Return the name of the root or a member; npm writes none that its folder has as well."""
+    folder = _UNNAMED.sub("-", posixpath.basename(place))[:_LONGEST_FOLDER]
+    return str(package.get("name") or folder or ".")
 
 
 def _needs(place: str, package: Table, packages: Mapping[str, Table]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from agents.pipelines.remediate.ladder import (
 )
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.adapter import Npm
+from agents.pipelines.remediate.ladder.npm.lock import entries_of as lock_entries_of
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
     list_requirements,
@@ -179,6 +180,37 @@ async def test_copies_and_their_paths_are_found(tree):
     assert copies["2.0.0"] == (("evil",),)
     assert copies["3.0.0"] == ()  # nothing there asks for it
     assert locked.parents("b") == ("evil",)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("packages/a", "a"),
+        ("packages/b c", "b-c"),
+        ("packages/\u00e4", "-"),
+        ("x" * 300, "x" * 200),
+    ],
+)
+def test_a_member_without_a_name_is_called_as_its_folder(place, name):
+    text = npm({"": {}, place: {"dependencies": {"evil": "1"}}, "node_modules/evil": {}})
+    [found] = [e for e in lock_entries_of(json.loads(text)["packages"], "x") if e.key == place]
+    assert (found.name, found.own, found.needs) == (name, True, ("node_modules/evil",))
+
+
+async def test_a_copy_below_another_is_not_called_asked_for_by_the_repository(tree):
+    packages = {
+        "": {"dependencies": {"b": "1", "evil": "2"}},
+        "node_modules/b": {"version": "1.0.0", "dependencies": {"evil": "1"}},
+        "node_modules/b/node_modules/evil": {"version": "1.0.0"},
+        "node_modules/evil": {"version": "2.0.0"},
+    }
+    manifest = '{"dependencies": {"b": "1", "evil": "2"}}'
+    tree.lay({"package-lock.json": npm(packages), "package.json": manifest})
+    copies = (await Npm("package-lock.json").read(tree)).copies("evil")
+    assert {c.version: c.paths for c in copies} == {
+        "1.0.0": (("b", "evil"),),
+        "2.0.0": (("evil",),),
+    }
 
 
 @pytest.mark.parametrize(
