@@ -229,7 +229,7 @@ def _find_all(pattern: re.Pattern[str]) -> Callable[[str], Wishes]:
 
 def _read_json(text: str) -> dict[str, object]:
     try:
-        return table(json.loads(text))
+        return table(json.loads(text.removeprefix("\ufeff")))  # as npm does
     except (ValueError, RecursionError):
         return {}
 

@@ -49,6 +49,14 @@ def test_a_lock_that_goes_is_told_unless_another_tools_lock_holds_the_manifest()
     assert list_removed_locks(["api/uv.lock"], [*paths, "api/uv.lock"]) == []
 
 
+def test_a_manifest_with_a_byte_order_mark_is_read_as_npm_reads_it():
+    before, after = ({"dependencies": {"ms": each}} for each in ("2.0.0", "2.1.3"))
+    old, new = (("\ufeff" + json.dumps(each), lock_npm(each)) for each in (before, after))
+
+    assert find("package.json", "package-lock.json", old, new) == []
+    assert find("package.json", "package-lock.json", old, (new[0], old[1])) == ["ms"]
+
+
 def test_npms_lock_must_ask_for_what_the_manifest_asks_for():
     old = (json.dumps(NPM), lock_npm(NPM))
     more = json.dumps(NPM_MORE)
