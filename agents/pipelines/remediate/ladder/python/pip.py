@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index, specs
-from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
+from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sort_layers, sources
 from agents.pipelines.remediate.ladder.python.requirements_files import (
     Read,
     RequirementLine,
@@ -81,7 +81,7 @@ class Pip(index.PythonIndex, WithoutOverrides):
     ) -> None:
         """Have compiled files written anew; in others the requirement itself was changed."""
         pins, free = self._part(pins, free)
-        for path in self._read.compiled:
+        for path in await sort_layers(tree, self._read):
             await compiled_again(tree, path, self._read, pins, free, seconds=self._seconds)
 
     async def require(

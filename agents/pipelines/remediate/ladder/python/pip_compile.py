@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Literal
 
@@ -113,6 +114,34 @@ def sources(read: Read, paths: frozenset[str]) -> tuple[str, ...]:
             continue  # the rung that has to compile says why it cannot
         found |= dict.fromkeys(file for file in head.sources if file.endswith((".in", ".txt")))
     return tuple(file for file in found if file in paths and file not in read.compiled)
+
+
+async def sort_layers(tree: WorkTree, read: Read) -> list[str]:
+    """Return the compiled files, each behind those that it is held to, as by `-c base.txt`.
+
+    https://github.com/jazzband/pip-tools#workflow-for-layered-requirements
+    """
+    below: dict[str, set[str]] = {}
+    for path in read.compiled:
+        try:
+            reached = await _list_reached(tree, head_of(path, read.texts[path]), path)
+        except Stuck:
+            reached = set()  # compiling it says why it cannot be
+        below[path] = (reached & read.compiled.keys()) - {path}
+    try:
+        return list(TopologicalSorter(below).static_order())
+    except CycleError:
+        return list(read.compiled)
+
+
+async def _list_reached(tree: WorkTree, head: Head, path: str) -> set[str]:
+    held = [value for option, value in pairwise(head.options) if option in _WITH_FILE]
+    files = {*head.sources, *(resolve_inside(head.folder, value, path) for value in held)}
+    reached = set(files)
+    for file in files:
+        if file.endswith((".in", ".txt")):
+            reached |= (await read_requirements(tree, file)).texts.keys()
+    return reached
 
 
 async def compiled_again(
