@@ -43,6 +43,7 @@ from agents.pipelines.remediate.ladder.pnpm import lock as locks
 from agents.pipelines.remediate.ladder.pnpm import settings
 from agents.pipelines.remediate.ladder.pnpm.catalogs import (
     list_catalog_requirements,
+    pin_catalogs,
     require_catalogued,
 )
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
@@ -65,9 +66,11 @@ true
 """
 _FIRST = """\
 cp -- pnpm-lock.yaml "$work/before"
-cp -- {file} {file}.clean && mv -f -- {pinned} {file} || exit 98
+for file in {files}; do
+  cp -- "$file" "$file.clean" && mv -f -- "$file{pinned}" "$file" || exit 98
+done
 pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
-mv -f -- {file}.clean {file} || exit 98
+for file in {files}; do mv -f -- "$file.clean" "$file" || exit 98; done
 {guess}
 """
 _GUESS = """\
@@ -170,8 +173,7 @@ class Pnpm(NpmIndex):
         old = await read_text(tree, self._lock, LOCK_LIMIT)
         for names in ((), free) if free else ((),):
             await tree.write(self._lock, old.encode())
-            held = {} if _is_pinned(locked, moving) else _pins(locked, moving)
-            accepted = await self._resolve(tree, held, names)
+            accepted = await self._resolve(tree, locked, moving, names)
             new = await read_text(tree, self._lock, LOCK_LIMIT)
             kept = locks.remove_new_tarballs(old, new)
             await tree.write(self._lock, kept.encode())
@@ -290,27 +292,53 @@ class Pnpm(NpmIndex):
         files = await self._files(tree)
         return Staged(self._directory, files), shlex.join(await self._options(tree))
 
-    async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> bool:
-        """Have pnpm lock with these pins, then without; return whether it accepts that as it is."""
-        in_workspace = await self._overrides_in_workspace(tree)
-        file = self._workspace if in_workspace else self._root
+    async def _resolve(
+        self,
+        tree: WorkTree,
+        locked: Locked,
+        moving: Mapping[str, tuple[str, str]],
+        free: Sequence[str],
+    ) -> bool:
+        """Have pnpm lock with pins, then without; return whether it accepts that as it is."""
         staged, options = await self._stage(tree)
-        said = parse_json(staged.files[file].decode(), file)
-        holder = said if in_workspace else said.setdefault("pnpm", {})
-        own, accepted = table(holder.get("overrides")), f"accepted-{secrets.token_hex(8)}"
-        holder["overrides"] = {**own, **pins}
-        pinned = posixpath.join(self._directory, _PINNED)
-        guess = "" if own else _GUESS.format(accepted=accepted)
-        first = _FIRST.format(file=posixpath.basename(file), pinned=_PINNED, guess=guess)
+        accepted = f"accepted-{secrets.token_hex(8)}"
+        pinned: dict[str, Table] = {}
+        guess = False
+        if not _is_pinned(locked, moving):
+            pinned, guess = await self._pin(tree, staged, locked, moving)
+        files = shlex.join(map(posixpath.basename, pinned))
+        text = _GUESS.format(accepted=accepted) if guess else ""
+        first = _FIRST.format(files=files, pinned=_PINNED, guess=text)
         script = _RELOCK.format(
             options=options,
             free=_FREE.format(names=shlex.join(map(npm_name, free))) if free else "",
-            first=first if pins else "",
+            first=first if pinned else "",
             lock=shlex.quote(self._lock),
             accepted=accepted,
         )
-        files = {**staged.files, pinned: to_json(said)}
-        return accepted in await self._call(tree, script, Staged(self._directory, files))
+        asked = {f"{file}{_PINNED}": to_json(said) for file, said in pinned.items()}
+        with_pins = Staged(self._directory, {**staged.files, **asked})
+        return accepted in await self._call(tree, script, with_pins)
+
+    async def _pin(
+        self,
+        tree: WorkTree,
+        staged: Staged,
+        locked: Locked,
+        moving: Mapping[str, tuple[str, str]],
+    ) -> tuple[dict[str, Table], bool]:
+        """Return the files that lead pnpm to where copies go, and whether it overruled nothing."""
+        in_workspace = await self._overrides_in_workspace(tree)
+        files = {self._workspace, self._root} & staged.files.keys()
+        said = {file: parse_json(staged.files[file].decode(), file) for file in files}
+        file = self._workspace if in_workspace else self._root
+        holder = said[file] if in_workspace else said[file].setdefault("pnpm", {})
+        own = table(holder.get("overrides"))
+        holder["overrides"] = {**own, **_pins(locked, moving)}
+        moves = {(name, locked.by_key[key].version): new for key, (name, new) in moving.items()}
+        pin_catalogs(table(said.get(self._workspace)), await self._read_lock(tree), moves)
+        changed = {f: each for f, each in said.items() if to_json(each) != staged.files[f]}
+        return changed, not own
 
     async def _files(self, tree: WorkTree) -> dict[str, bytes]:
         """Return what pnpm may see: JSON is YAML as well."""

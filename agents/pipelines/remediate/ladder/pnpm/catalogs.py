@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
@@ -49,6 +49,21 @@ async def require_catalogued(
     if changes:
         await tree.write(file, text.encode())
     return changes
+
+
+def pin_catalogs(settings: Table, lock: Table, moves: Mapping[tuple[str, str], str]) -> None:
+    """Have catalogs ask for the release that what they lead to goes to, by name and old version.
+
+    pnpm's overrides do not reach what is asked for by way of a catalog.
+    """
+    for catalog, held in table(lock.get("catalogs")).items():
+        listed = table(settings.get("catalogs")).get(catalog)
+        listed = table(listed or settings.get("catalog") if catalog == "default" else listed)
+        for name, spec in pairs(listed):
+            version = str(table(table(held).get(name)).get("version")).rpartition("@")[2]
+            package, wanted = specs.parse_alias(name, spec)
+            if new := moves.get((package, version)):
+                listed[name] = f"{spec.removesuffix(wanted)}{new}"
 
 
 def _iterate_catalogs(settings: Table) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -10,7 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from agents.pipelines.remediate.ladder.ecosystem import WithoutOverrides
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index, specs
-from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sort_layers, sources
+from agents.pipelines.remediate.ladder.python.pip_compile import (
+    compiled_again,
+    sort_layers,
+    sources,
+)
 from agents.pipelines.remediate.ladder.python.requirements_files import (
     Read,
     RequirementLine,

@@ -68,6 +68,24 @@ async def test_a_requirement_in_a_catalog_moves_in_place(project):
     assert text == workspace.replace("1.0.0", "1.0.1")
 
 
+@pytest.mark.parametrize("place", ["catalog:\n", "catalogs:\n  old:\n  "])
+@pytest.mark.parametrize("elsewhere", [{}, {"pnpm": {"overrides": {"other": "1.0.0"}}}])
+async def test_a_catalog_that_admits_the_fix_stays_and_the_lock_file_moves(
+    project, place, elsewhere
+):
+    workspace = f"packages: []\n{place}  evil: {{}}\n"
+    evil = "catalog:old" if "old" in place else "catalog:"
+    tree = await project({"evil": evil}, workspace=workspace.format("1.0.0"), **elsewhere)
+    await project({"evil": evil}, workspace=workspace.format("^1.0.0"), **elsewhere)
+
+    fix = await climb_from(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files, fix.moves[0].new) == (
+        Level.FLOAT, ("pnpm-lock.yaml",), ("1.0.1",),
+    )  # fmt: skip
+
+
 async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(project):
     tree = await project({"above": "^1.0.0"}, {"above": "1.0.0"})
 
