@@ -61,11 +61,13 @@ TRUST = (
     "GIT_SSL_CAINFO",
     "NODE_EXTRA_CA_CERTS",
     "npm_config_cafile",
-    "YARN_HTTPS_CA_FILE_PATH",
     "CARGO_HTTP_CAINFO",
     "HEX_CACERTS_PATH",
 )
-"""Variables that name a file of authorities, to one tool or another."""
+"""Variables that name a file of authorities, to one tool or another.
+
+None is of Yarn: what Yarn 3 and Yarn 4 call that, the other refuses. Both heed Node.js's.
+"""
 
 
 def bridge(command: SandboxCommand, socket: Path, bundle: str | None = None) -> SandboxCommand:

@@ -6,6 +6,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import alerts, has_npm, lock, real
+from tests.agents.pipelines.remediate.ladder.yarn.test_yarn import lock_vulnerable
 from tests.app.conftest import open_folder, sandbox
 from tests.app.dependencies.install.conftest import ground
 
@@ -48,3 +49,16 @@ async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):
     assert (fix.level, fix.files) == (Level.FLOAT, ("package-lock.json",))
     assert b'"version": "1.2.6"' in await tree.read("package-lock.json")
     assert await tree.snapshot() == fix.tree
+
+
+async def test_a_lock_of_yarn_3_moves_though_it_knows_other_settings_than_yarn_4(held, real):
+    await lock_vulnerable(real, "3.8.7")
+    names = ("package.json", "yarn.lock")
+    held.commit({name: (real.folder / name).read_text() for name in names})
+    _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
+    about = alerts("minimist", ">= 1.0.0, < 1.2.6", file="yarn.lock")
+
+    fix = await climb(tree, ecosystem_of(frozenset(names), about), about, TERMS)
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert (fix.level, fix.files) == (Level.FLOAT, ("yarn.lock",))
