@@ -87,8 +87,8 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
             feedback=run.fence(work.feedback) if work.feedback else "",
         )
     except ModelRefused as refused:
-        run.summarize("came to no result")
-        return work.model_copy(update={"skipped": str(refused)})
+        run.summarize("no model looked for one")
+        return work.model_copy(update={"unsought": str(refused)})
     if done.outcome == "skipped":
         run.summarize(one_line(done.reason, 120))
         return work.model_copy(update={"skipped": done.reason})

@@ -241,7 +241,7 @@ def _explain_refusal(work: Work) -> str:
         return work.failed[-1].verdict.feedback or work.failed[-1].made
     by_code = work.refusal.reason if work.refusal else ""
     by_model = _LEFT.format(why=work.skipped) if by_code and work.skipped else work.skipped
-    return f"{by_code} {by_model}".strip()
+    return " ".join(filter(None, (by_code, by_model, work.unsought)))
 
 
 def _why_kept(work: Work) -> str:

@@ -24,6 +24,7 @@ from agents.text.outgoing import fence_all
 WORDS = 500
 ROWS = 8  # of each table
 LINES = 6  # of each list
+WAYS_LISTED = 8  # all rungs, what was found before them, and what a model made of it
 LINE = 280  # characters of one line
 REASON = 700  # and of why there is no fix, with what people can do
 PROSE = 1_200
@@ -302,10 +303,12 @@ def _list_ways(work: Work, repository_url: str) -> list[str]:
     lines = [f"- {WAYS[step.level]}: {step.why}" for step in steps if not step.done]
     if work.skipped:
         lines.append(f"- An engineer (a model) looked for a way and left it: {work.skipped}")
+    if work.unsought:
+        lines.append(f"- No model looked for another way: {work.unsought}")
     lines += [f"- Made, found wrong and taken back: {e.verdict.feedback}" for e in work.failed]
     why = work.refusal.reason if work.refusal and not work.bump else ""
     first = [f"- {_words(why, repository_url, REASON)}"] if why else []
-    return [*first, *_safe(lines, repository_url)][:LINES]
+    return [*first, *_safe(lines, repository_url)][:WAYS_LISTED]
 
 
 def _format_verification(work: Work, repository_url: str) -> list[str]:

@@ -118,6 +118,8 @@ class Work(Frozen):
     """Why there is no fix, if there is none."""
     skipped: str = ""
     """Why an engineer left it, if one did: untrusted."""
+    unsought: str = ""
+    """Why no engineer could be asked: what the model's service said, or that there is none."""
     adapted: str = ""
     """What was changed in the code beside the bump, in the engineer's words: untrusted."""
     setup: SetupResult | None = None

@@ -113,19 +113,27 @@ _PIP = tuple(
     f"{start} install" for start in ("pip", "pip3", "uv pip", "python pip", "python3 pip")
 )  # the `-m` of the last ones is an option
 _OF_BUNDLER = "`bundle update --conservative {package}`"
-_OF_NPM = "`npm update {package}`"
-_OF_BUN = "`bun update {package}`"
+_OF_NPM = "`npm update {package}` (`npm install {package}{at}` where a `package.json` pins it)"
+_OF_BUN = "`bun update {package}` (`bun add {package}{at}` where a `package.json` pins it)"
 _OF_GRADLE = "`gradle dependencies --update-locks '*:*'` after setting the version of {package}"
 
 LOCKS = {
     "yarn.lock": ProvingTool(
-        "npm", (_YARN,), "`yarn up -R {package}` (with yarn 1 `yarn upgrade {package}`)"
+        "npm",
+        (_YARN,),
+        "`yarn up -R {package}` (with yarn 1 `yarn upgrade {package}`; where a `package.json` pins"
+        " it `yarn up {package}{at}` or `yarn upgrade {package}{at}`)",
     ),
     "bun.lock": ProvingTool("npm", _BUN, _OF_BUN),
     "bun.lockb": ProvingTool("npm", _BUN, _OF_BUN),
     "package-lock.json": ProvingTool("npm", (_NPM,), _OF_NPM),
     "npm-shrinkwrap.json": ProvingTool("npm", (_NPM,), _OF_NPM),
-    "pnpm-lock.yaml": ProvingTool("npm", (_PNPM,), "`pnpm update {package}`"),
+    "pnpm-lock.yaml": ProvingTool(
+        "npm",
+        (_PNPM,),
+        "`pnpm update -r {package}` (`pnpm update -r {package}{at}` where a `package.json` pins"
+        " it)",
+    ),
     "go.sum": ProvingTool("go", (_GO,), "`go get {package}{at_v}` and `go mod tidy`"),
     "go.work.sum": ProvingTool("go", (_GO,), "`go get {package}{at_v}` and `go work sync`"),
     "Pipfile.lock": ProvingTool(
@@ -136,10 +144,12 @@ LOCKS = {
     "pdm.lock": ProvingTool(
         "pip",
         (_form("pdm sync"), _form("pdm install", needs="--frozen-lockfile --no-lock")),
-        "`pdm update {package}`",
+        "`pdm update {package}`, after setting its version where `pyproject.toml` pins it",
     ),
     "poetry.lock": ProvingTool(
-        "pip", (_form("poetry install", "poetry sync"),), "`poetry update {package}`"
+        "pip",
+        (_form("poetry install", "poetry sync"),),
+        "`poetry update {package}`, after setting its version where `pyproject.toml` pins it",
     ),
     "uv.lock": ProvingTool(
         "pip", (_form("uv sync", needs="--frozen --locked"),), "`uv lock -P {package}{equals}`"

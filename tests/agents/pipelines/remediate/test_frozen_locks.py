@@ -58,7 +58,7 @@ async def test_where_no_tool_runs_no_model_is_asked_and_people_get_the_recipe(ya
     outcome = await place.run(ecosystem="npm")
 
     assert result_of(outcome.rule) != "fixed"
-    by_hand = "`yarn up -R jinja2` (with yarn 1 `yarn upgrade jinja2`) in the repository's root"
+    by_hand = "run `yarn up -R jinja2` (with yarn 1 `yarn upgrade jinja2`; where a `package.json`"
     assert by_hand in outcome.text
     assert "its tool did not run here" in outcome.text
     assert place.world.model.asked == []

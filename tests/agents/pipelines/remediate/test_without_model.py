@@ -52,6 +52,8 @@ async def test_what_only_an_engineer_could_do_ends_in_words(alone):
 
     assert result_of(outcome.rule) == "fix_failed"
     assert "FETTLE_MODELS=none" in outcome.text
+    assert "No model looked for another way: This Fettle asks no model" in outcome.report
+    assert "ngineer" not in outcome.text + outcome.report, "none looked"
     assert not place.pushed
 
 
@@ -61,7 +63,11 @@ async def test_what_only_an_engineer_could_do_ends_in_words(alone):
         ("maven", "pom.xml", "-Dincludes=jinja2 -DdepVersion=3.1.4"),
         ("maven", "build.gradle", "run `gradle build` after setting the version of jinja2"),
         ("nuget", "packages.lock.json", "run `dotnet add package jinja2 --version 3.1.4`"),
-        ("npm", "bun.lock", "run `bun update jinja2` in the repository's root"),  # its tool's way
+        (
+            "npm",
+            "bun.lock",
+            "run `bun update jinja2` (`bun add jinja2@3.1.4` where a `package.json` pins it) in",
+        ),  # its tool's way
     ],
 )
 async def test_what_no_rule_mends_is_said_before_a_rung_is_tried(alone, ecosystem, manifest, said):
