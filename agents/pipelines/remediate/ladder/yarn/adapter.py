@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -47,6 +48,11 @@ _LOCK, _SETTINGS, _SERVER = "yarn.lock", ".yarnrc.yml", "npmRegistryServer"
 _NAMES = {_LOCK, "package.json"}
 _DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes", "catalog", "catalogs")
 """Settings that decide what is locked, by programs or from elsewhere."""
+_PLAIN = re.compile(
+    r"(?:.*/)?@yarnpkg/plugin-"
+    r"(?:constraints|interactive-tools|stage|typescript|version|workspace-tools)(?:\.cjs)?"
+)
+"""Yarn's own plugins that add commands alone: Yarn 3 has them as files, Yarn 4 within itself."""
 
 _YARN = """\
 server=${{npm_config_registry:-$(npm config get registry)}}
@@ -303,6 +309,8 @@ class Yarn(NpmIndex):
             files = {self._lock: (await read_text(tree, self._lock, LOCK_LIMIT)).encode()}
             for file in self._members:
                 files[file] = harmless(await read_json(tree, file))
+            for file in locks.patches_of(await self._read_lock(tree), self._directory, self._lock):
+                files[file] = (await read_text(tree, file)).encode()
             staged = Staged(self._directory, files)
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
 
@@ -319,7 +327,7 @@ class Yarn(NpmIndex):
         """Raise Unfit for settings that decide what is locked."""
         said = await self._read_settings(tree, self._directory)
         for name in _DECIDING:
-            if said.get(name):
+            if said.get(name) and not (name == "plugins" and _are_plain(said[name])):
                 file = posixpath.join(self._directory, _SETTINGS)
                 raise Unfit("unsupported", _SETTING.format(file=file, name=name))
 
@@ -331,3 +339,10 @@ class Yarn(NpmIndex):
         except ToolError:
             return {}
         return await asyncio.to_thread(load_yaml, text, file) if text.strip() else {}
+
+
+def _are_plain(plugins: object) -> bool:
+    """Return whether what is locked is the same without these plugins."""
+    listed = plugins if isinstance(plugins, list) else [plugins]
+    named = (each.get("spec") if isinstance(each, dict) else each for each in listed)
+    return all(isinstance(each, str) and _PLAIN.fullmatch(each) for each in named)

@@ -27,6 +27,10 @@ _CACHE = re.compile(r"[0-9]{1,3}(?:c(0|[1-9]|mixed))?")
 _DESCRIPTOR = re.compile(r"((?:@[^/@]+/)?[^@]+)@(.+)", re.DOTALL)
 _RESOLUTION = re.compile(r"((?:@[^/@]+/)?[^@]+)@(npm|workspace|patch):(.*)", re.DOTALL)
 _BUILT_IN = "#~builtin<"
+_PATCHED = "patched by the repository"
+_PATCH = re.compile(r"(?:optional!)?(~|\.{1,2})/([^:&#!]+)")
+_MEMBER = re.compile(r"(?:.*&)?locator=[^&]*%40workspace%3A([^&]+)(?:&.*)?")
+_MOST_PATCHES = 200
 _ARCHIVE = "::__archiveUrl="
 _MOST_MEMBERS = 500
 _NEEDED = ("dependencies", "optionalDependencies")
@@ -96,6 +100,18 @@ def members_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((root, *(posixpath.join(f, "package.json") for f in folders))))
 
 
+def patches_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
+    """Return the patches that are laid on packages. Raises Unfit for what leaves the repository.
+
+    https://yarnpkg.com/protocol/patch
+    """
+    stated = (str(table(entry).get("resolution")) for entry in lock.values())
+    files = {file: None for each in stated for file in _list_patches(each)}
+    if len(files) > _MOST_PATCHES:
+        raise Unfit("unsafe", f"`{path}` has more than {_MOST_PATCHES} patches.")
+    return tuple(resolve_inside(directory, file, path) for file in files)
+
+
 def list_asked(lock: Table) -> Iterator[tuple[str, str]]:
     """Yield what each entry asks for: the package, and the range as it is written there."""
     for entry in lock.values():
@@ -119,7 +135,8 @@ def entries_of(
 def _entry(key: str, entry: Table, follow: _Follow, path: str) -> Entry:
     resolution = str(entry.get("resolution"))
     found = _RESOLUTION.fullmatch(resolution)
-    if found is None or (found[2] == "patch" and _BUILT_IN not in found[3]):
+    patched = _list_patches(resolution)
+    if found is None or (found[2] == "patch" and _BUILT_IN not in found[3] and not patched):
         raise Unfit("unsupported", _PLACE.format(path=path, resolution=resolution[:120]))
     asks = {name: asked for section in _NEEDED for name, asked in pairs(entry.get(section))}
     here = (found[1], f"{found[2]}:{found[3]}")
@@ -133,12 +150,29 @@ def _entry(key: str, entry: Table, follow: _Follow, path: str) -> Entry:
         key=key,
         name=name,
         version=version,
-        source=source_of(name, version, archive) if archive else OMITTED,
+        source=_PATCHED if patched else source_of(name, version, archive) if archive else OMITTED,
         hosts=(host(archive),) if archive else (),
         hashes=(checksum,) if isinstance(checksum, str) else (),
         needs=needs,
         asks={name: asked.removeprefix("npm:") for name, asked in asks.items()},
     )
+
+
+def _list_patches(resolution: str) -> list[str]:
+    """Return the files of a resolution's patches, from the root; none where one is elsewhere."""
+    found = _RESOLUTION.fullmatch(resolution)
+    if found is None or found[2] != "patch":
+        return []
+    named, _, bound = found[3].partition("#")[2].partition("::")
+    member = _MEMBER.fullmatch(bound)
+    files = []
+    for each in named.split("&"):
+        patch = _PATCH.fullmatch(each)
+        if patch is None or (patch[1] != "~" and member is None):
+            return []
+        above = "" if patch[1] == "~" or member is None else f"{unquote(member[1])}/{patch[1]}"
+        files.append(posixpath.join(above, patch[2]))
+    return files
 
 
 @dataclass(frozen=True)

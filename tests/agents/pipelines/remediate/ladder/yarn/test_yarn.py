@@ -103,6 +103,37 @@ async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
     assert fix.moves[0].new == ("1.2.6",)
 
 
+PATCH = """\
+--- a/package.json
++++ b/package.json
+@@ -1,1 +1,2 @@
++
+ {
+"""
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_beside_a_patched_package_and_plugins_that_add_commands_another_moves(real, release):
+    root = "~" if release.startswith("4") else "."
+    patched = f"patch:semver@npm%3A7.5.1#{root}/.yarn/patches/semver.patch"
+    spec = "@yarnpkg/plugin-typescript"
+    plugins = f"plugins:\n  - path: .yarn/plugins/{spec}.cjs\n    spec: '{spec}'\n"
+    real.lay({".yarn/patches/semver.patch": PATCH})
+    await lock(real, release, {"mkdirp": "0.5.5", "semver": patched})
+    body = 'cd "$tree" && yarn set resolution "minimist@npm:^1.2.5" npm:1.2.5 >&2; rm -f .pnp.*'
+    await run_yarn(real, release, body)
+    real.lay({".yarnrc.yml": plugins})
+    start = await real.snapshot()
+
+    fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.FLOAT, ("yarn.lock",))
+    assert len(lines(real, start, fix)) == 6
+
+    refused = await climb_from(real, alerts("semver", "< 7.5.2", file="yarn.lock"))
+    assert refused.cause == "no_rung", "what is patched is people's to move"
+
+
 async def test_what_asks_for_another_line_is_left_to_people(real):
     await lock(real, "4.12.0", {"mkdirp": "0.5.1"})
 
@@ -180,6 +211,7 @@ __metadata:
         ({"yarn.lock": LOCK.replace("version: 8", "version: 99")}, "format"),
         ({"yarn.lock": LOCK.format(place="https://example.com/left.tgz")}, "elsewhere"),
         ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#./left.patch")}, "elsewhere"),
+        ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#~/a&./b")}, "elsewhere"),
         ({".yarnrc.yml": "plugins: [./evil.cjs]\n"}, "`plugins`"),
         ({".yarnrc.yml": "npmScopes: {acme: {npmRegistryServer: x}}\n"}, "`npmScopes`"),
         ({"yarn.lock": LOCK.replace('"shop@workspace:."', '"shop@workspace:../../etc"')}, "etc"),
