@@ -19,8 +19,10 @@ from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     find_nearest_lock,
     flags,
+    npm_name,
     parse_json,
     read_json,
+    table,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
@@ -39,6 +41,12 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     run_npm,
     to_json,
 )
+from agents.pipelines.remediate.ladder.npm.unmet import (
+    Unmet,
+    list_overruled,
+    list_unmet,
+    remove_for_another,
+)
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target
 from agents.ports import WorkTree
@@ -50,6 +58,9 @@ _PLACE = ("overrides",)
 _WHOLE, _PROOF = "whole", "proof"
 """Folders in which npm runs, as it finds them: of the whole project, and of what moved alone."""
 _HELD = "{above.name} {above.version} asks for {name} {asked}, which no newer release is."
+_UNMET = (
+    "npm does not look below members of a workspace, and leaves there what does not fit: {words}"
+)
 _ADDRESSES = (
     "The new entries of {names} name the host that their neighbours name. Fettle fetched them from "
     "the index that it is configured for; the hashes are the same or an installation fails."
@@ -131,6 +142,9 @@ class Npm(NpmIndex):
             wanted = copy.deepcopy(old)
             packages = locks.packages_of(wanted, self._lock)
             self._renamed = locks.replace_releases(packages, moving, releases)
+            for each in await self._list_unmet(tree, old, wanted):
+                if locks.is_installed(each.above) and each.place in moving:
+                    remove_for_another(packages, each)
             anew = names | self._find_override_holds(locked)
             locks.remove_copies(packages, anew - {name for name, _ in moving.values()})
             await self._keep(tree, old, (wanted, await self._read_manifests(tree)))
@@ -198,10 +212,25 @@ class Npm(NpmIndex):
             **{f"{_PROOF}/{path}": data for path, data in proof.files.items()},
         }
         await self._run(tree, (frozen, *fetch), files)
+        old = parse_json(self._start[self._lock], self._lock) if self._start else lock
+        if unmet := await self._list_unmet(tree, old, lock):
+            raise Stuck(_UNMET.format(words=" ".join(each.words for each in unmet[:3])))
         names = ", ".join(sorted(set(self._renamed)))
         notes = [*proof.notes, *([_ADDRESSES.format(names=names)] if names else [])]
         ran = shlex.join(("npm", *frozen.arguments))
         return Accepted(commands=(ran,), fetched=proof.fetched, notes=tuple(notes))
+
+    async def _list_unmet(self, tree: WorkTree, old: Table, new: Table) -> list[Unmet]:
+        """Return what npm would leave unmet below members; elsewhere it looks itself."""
+        if len(self._members) == 1:
+            return []
+        found = list_unmet(
+            table(old.get("packages")),
+            table(new.get("packages")),
+            overruled=list_overruled(await read_json(tree, self._root)),
+            peers="--legacy-peer-deps=true" not in await flags(tree, self._directory),
+        )
+        return await asyncio.to_thread(list, found)
 
     def _find_override_holds(self, locked: Locked) -> frozenset[str]:
         """Return what only an override held where it is: npm leaves it there, whoever refuses."""
@@ -225,12 +254,18 @@ class Npm(NpmIndex):
             self._base, new = await self._resolve(tree, (old, start), wanted)
         else:
             [new] = await self._resolve(tree, wanted)
+        if unmet := {each.name for each in await self._list_unmet(tree, old, new)}:
+            update = ("update", "--package-lock-only", "--no-save", *sorted(map(npm_name, unmet)))
+            [new] = await self._resolve(tree, (new, wanted[1]), command=update)
         lock = merge_values(old, self._base, new)
         self._renamed += locks.restore_sources(old, lock)
         await tree.write(self._lock, dump_like(lock, start[self._lock]))
 
     async def _resolve(
-        self, tree: WorkTree, *projects: tuple[Table, Mapping[str, str]]
+        self,
+        tree: WorkTree,
+        *projects: tuple[Table, Mapping[str, str]],
+        command: Sequence[str] = ("install", "--package-lock-only"),
     ) -> list[Table]:
         """Return what npm makes of each of these lock files with its manifests."""
         options = await flags(tree, self._directory)
@@ -238,7 +273,7 @@ class Npm(NpmIndex):
         files: dict[str, bytes] = {}
         for name, (lock, manifests) in zip(names, projects, strict=True):
             files |= self._stage(name, lock, manifests)
-        arguments = ("install", "--package-lock-only", *options)
+        arguments = (*command, *options)
         made = {self._lock: [posixpath.join(name, self._lock) for name in names]}
         commands = [NpmCommand(arguments, self._place(name)) for name in names]
         commands[-1] = replace(commands[-1], gather=made)

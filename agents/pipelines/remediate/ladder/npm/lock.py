@@ -48,7 +48,7 @@ def manifests_of(packages: Mapping[str, Table], directory: str, path: str) -> tu
     folders = [
         resolve_inside(directory, place or ".", path)
         for place in packages
-        if not _is_installed(place)
+        if not is_installed(place)
     ]
     if len(folders) > _MOST_MEMBERS:
         raise Unfit("unsafe", f"`{path}` has more than {_MOST_MEMBERS} members.")
@@ -79,7 +79,7 @@ def neighbours_of(packages: Mapping[str, Table]) -> Neighbours:
     return Neighbours(
         (name_at(place, each), str(each["version"]), str(each.get("resolved") or ""))
         for place, each in packages.items()
-        if _is_installed(place) and not each.get("link") and from_index(each)
+        if is_installed(place) and not each.get("link") and from_index(each)
     )
 
 
@@ -109,7 +109,7 @@ def replace_releases(
 def remove_copies(packages: dict[str, Table], names: Collection[str]) -> None:
     """Take all copies of these packages out, so that npm chooses anew."""
     for place in [
-        p for p, each in packages.items() if _is_installed(p) and name_at(p, each) in names
+        p for p, each in packages.items() if is_installed(p) and name_at(p, each) in names
     ]:
         if place in packages and from_index(packages[place]):
             _remove(packages, place, bundled=False)
@@ -124,7 +124,7 @@ def restore_sources(old: Table, new: Table) -> list[str]:
     before, moved, changed = table(old.get("packages")), {}, []
     neighbours = neighbours_of(before)
     for place, package in table(new.get("packages")).items():
-        if not _is_installed(place) or package.get("link") or not from_index(package):
+        if not is_installed(place) or package.get("link") or not from_index(package):
             continue
         if all(package.get(key) == before.get(place, {}).get(key) for key in _STATED):
             continue
@@ -136,6 +136,13 @@ def restore_sources(old: Table, new: Table) -> list[str]:
             changed += [name] if _has_moved_host(package, was) else []
     _rename(table(new.get("dependencies")), moved)
     return changed
+
+
+def remove_at(packages: dict[str, Table], places: Collection[str]) -> None:
+    """Take what is at these places out, with all below it, so that npm chooses anew."""
+    for place in places:
+        if packages.pop(place, None) is not None:
+            _remove(packages, place, bundled=False)
 
 
 def _has_moved_host(package: Table, was: str) -> bool:
@@ -160,7 +167,7 @@ def _rename(dependencies: Table, moved: Mapping[str, str]) -> None:
 
 
 def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str) -> Entry:
-    own = not _is_installed(place)
+    own = not is_installed(place)
     name = _name_member(place, package) if own else name_at(place, package)
     name, version = check_entry(name, package.get("version"), path)
     resolved = str(package.get("resolved") or "")
@@ -186,12 +193,12 @@ def _name_member(place: str, package: Table) -> str:
 def _needs(place: str, package: Table, packages: Mapping[str, Table]) -> Iterator[str]:
     for section in SECTIONS:
         for name in table(package.get(section)):
-            found = _resolve_place(place, name, packages)
+            found = resolve_place(place, name, packages)
             if found is not None:
                 yield found
 
 
-def _resolve_place(place: str, name: str, packages: Mapping[str, Table]) -> str | None:
+def resolve_place(place: str, name: str, packages: Mapping[str, Table]) -> str | None:
     """Return what a package gets when it asks for this name: the nearest, as Node.js looks."""
     while True:
         at = posixpath.join(place, _MODULES, name)
@@ -202,10 +209,11 @@ def _resolve_place(place: str, name: str, packages: Mapping[str, Table]) -> str 
         if not place:
             return None
         outer = place.rpartition(f"{_MODULES}/")[0]
-        place = outer.rstrip("/") if _is_installed(place) else posixpath.dirname(place)
+        place = outer.rstrip("/") if is_installed(place) else posixpath.dirname(place)
 
 
-def _is_installed(place: str) -> bool:
+def is_installed(place: str) -> bool:
+    """Return whether a package lies there, and not the root or a member."""
     return _MODULES in place.split("/")
 
 
