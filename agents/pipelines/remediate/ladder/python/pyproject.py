@@ -13,6 +13,7 @@ import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import String
 
 from agents.pipelines.remediate.ladder.files import Table, host, read_text, tables, texts
 from agents.pipelines.remediate.ladder.locked import Own
@@ -188,7 +189,7 @@ class Editing:
             if found and self._is_target(re.split(r"[\s\[(]", found[1].strip())[0]):
                 spec = self._move_spec(found[2], self._pep440)
                 if spec is not None:
-                    listed[at] = f"{found[1]}{spec}{found[3]}"
+                    listed[at] = _quote_alike(text, f"{found[1]}{spec}{found[3]}")
 
     def table(self, table: MutableMapping[str, Any]) -> None:
         """Change the values of a table, as Poetry writes them."""
@@ -198,12 +199,12 @@ class Editing:
             if isinstance(value, str):
                 spec = self._move_spec(value, POETRY)
                 if spec is not None:
-                    table[name] = spec
+                    table[name] = _quote_alike(value, spec)
             for each in [value, *tables(value)]:
                 if isinstance(each, MutableMapping) and isinstance(each.get("version"), str):
                     spec = self._move_spec(each["version"], POETRY)
                     if spec is not None:
-                        each["version"] = spec
+                        each["version"] = _quote_alike(each["version"], spec)
 
     def _is_target(self, name: str) -> bool:
         return str(canonicalize_name(name)) == self._package
@@ -221,6 +222,12 @@ class Editing:
         line = f"`{self.file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
         self.changes.append(line)
         return moved
+
+
+def _quote_alike(old: str, new: str) -> String:
+    """Return a text as TOML writes it: between single quotes where the old one is."""
+    single = isinstance(old, String) and old.as_string().startswith("'")
+    return tomlkit.string(new, literal=single and not re.search(r"['\x00-\x1f\x7f]", new))
 
 
 def _lists(project: Any) -> Iterator[Any]:
