@@ -271,7 +271,8 @@ def _format_companions(work: Work, repository_url: str) -> str:
 
 
 def _format_left_out(work: Work, repository_url: str) -> str:
-    return "\n".join(_safe([f"- {each}" for each in work.left_out], repository_url))
+    left = [*filter(None, [work.found.left]), *work.left_out]
+    return "\n".join(_safe([f"- {each}" for each in left], repository_url))
 
 
 def _format_retirement(work: Work) -> str:

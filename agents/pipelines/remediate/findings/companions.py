@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.dependabot_config import read_groups
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.locate import (
+    keep_to_one_tool,
     known_ecosystem,
     measure_reach,
     read_copies,
@@ -105,6 +106,7 @@ def _rank(group: Group) -> int:
 
 async def _locate(run: StageContext, own: Ecosystem, group: Group) -> AlertGroup | None:
     """Return the package with its copies; None where it is in another lock file, or safe."""
+    group, _ = await keep_to_one_tool(run, group)
     other = await known_ecosystem(run, group)
     if other is None or other.tool != own.tool or other.files.isdisjoint(own.files):
         return None

@@ -49,6 +49,8 @@ class AlertGroup(Frozen):
     triage: tuple[TriageResult, ...] = ()
     note: str = ""
     """What could not be found out, and why."""
+    left: str = ""
+    """Which files with alerts about the package are for other runs, and why; empty: none."""
     over: str = ""
     """Why nothing is to be done; empty: something is."""
     by_hand: str = ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Collection, Sequence
 
 from agents.errors import FettleError, ModelRefused
+from agents.pipelines.remediate.accepted.tools import LOCKS
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
@@ -18,11 +20,13 @@ from agents.pipelines.remediate.ladder import (
     ecosystem_of,
 )
 from agents.run import StageContext
+from agents.text import code_span, one_line
 
 MOST_FILES = 600  # that are searched for imports
 
 _SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
 NOT_KNOWN = "Fettle does not know the lock file of these manifests, so an engineer has to find it."
+_OTHERS = "{files}: another tool's, so {package} is mended there in a run of its own, after this."
 _PARTLY = "Only the first {most} of {count} source files were searched for imports."
 
 
@@ -30,6 +34,36 @@ async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
     """Return what knows the files that the alerts are about; None: an engineer has to."""
     paths = frozenset(await run.ports.source.files(run.base))
     return ecosystem_of(paths, group, run.ports.actions)
+
+
+async def keep_to_one_tool(
+    run: StageContext, group: Group, asked: Collection[int] = ()
+) -> tuple[Group, str]:
+    """Return the alerts about the files of one tool, and what is said of the others.
+
+    A folder may have files of several, as `uv.lock` and the `requirements.txt` that is exported
+    from it. Each is mended by itself: the one that was asked for by number, else a lock file first.
+    """
+    if len(group.manifests) < 2 or await known_ecosystem(run, group) is not None:
+        return group, ""
+    numbers = {each.manifest.strip("/"): each.alert in asked for each in group.advisories}
+    files = sorted(
+        group.manifests,
+        key=lambda each: (not numbers.get(each), posixpath.basename(each) not in LOCKS),
+    )
+    tools = {each: await known_ecosystem(run, _narrow(group, [each])) for each in files}
+    known = [each for each in files if tools[each] is not None]
+    mine = [each for each in known if type(tools[each]) is type(tools[known[0]])]
+    narrow = _narrow(group, mine)
+    if not mine or await known_ecosystem(run, narrow) is None:
+        return group, ""
+    others = ", ".join(code_span(one_line(each, 80)) for each in files if each not in mine)
+    return narrow, _OTHERS.format(package=one_line(group.package, 100), files=others)
+
+
+def _narrow(group: Group, manifests: Sequence[str]) -> Group:
+    mine = [each for each in group.advisories if each.manifest.strip("/") in manifests]
+    return group.model_copy(update={"manifests": tuple(manifests), "advisories": tuple(mine)})
 
 
 async def locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:

@@ -10,6 +10,7 @@ from agents.pipelines.remediate.findings.companions import gather_companions, ke
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.locate import (
     NOT_KNOWN,
+    keep_to_one_tool,
     known_ecosystem,
     locate_copies,
     read_copies,
@@ -53,7 +54,8 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
         group = await _group(alerts_of(run), request)
         none = _NONE.format(package=request.package)
         over = await explain_unwanted(run, request, group) if _has_asked(request, group) else none
-        found = AlertGroup(commit=run.base, group=group, over=over)
+        mine, left = await keep_to_one_tool(run, group, request.alerts)
+        found = AlertGroup(commit=run.base, group=mine, left=left, over=over)
         wanted = (await run.policy()).remediation.assess
         wanted = "unclear" if request.assess and wanted == "never" else wanted
         found = found.model_copy(update={"assess": wanted})

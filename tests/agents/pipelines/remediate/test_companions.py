@@ -5,9 +5,10 @@ import json
 import pytest
 
 from agents.loop.no_model import NoModel
+from agents.pipelines.remediate.ladder import finders
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import URL, alert, lock, make_other_pull
-from tests.agents.pipelines.remediate.ladder.conftest import advisory
+from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem, advisory
 
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"],
@@ -358,3 +359,24 @@ async def test_a_cooldown_of_dependabots_holds_for_no_security_fix(several):
     place = several(FLASK, files=FILES | {".github/dependabot.yml": config})
     await place.run()
     assert versions(place) == ALONE | {"flask": "3.0.4"}
+
+
+@pytest.mark.parametrize(("asked", "mended"), [((), "lock.json"), ((9,), "wants.json")])
+async def test_files_of_several_tools_in_one_folder_are_mended_one_after_the_other(
+    scene, monkeypatch, asked, mended
+):
+    class Other(MadeUpEcosystem):
+        """Another tool, with a file of its own in the same folder."""
+
+    place = scene(advisories=[alert(), alert(number=9, manifest="wants.json")])
+    found = {("lock.json",): MadeUpEcosystem(RELEASES), ("wants.json",): Other(RELEASES)}
+    one_tool = (lambda paths, group: found.get(group.manifests),)
+    monkeypatch.setattr(finders, "FINDERS", one_tool)
+
+    await place.run(alerts=asked)
+
+    [left] = {"lock.json", "wants.json"} - {mended}
+    assert f"- `{left}`: another tool's, so jinja2 is mended there in a run" in place.pull.body
+    numbers = {"lock.json": 5, "wants.json": 9}
+    assert f"[Alert {numbers[mended]}]" in place.pull.body
+    assert f"[Alert {numbers[left]}]" not in place.pull.body
