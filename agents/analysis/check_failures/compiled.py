@@ -13,11 +13,15 @@ from agents.analysis.check_failures.reported import (
     count_each_once,
     report_failures,
 )
+from agents.analysis.check_failures.told_tests import (
+    CARGO_TARGET,
+    add_test_names,
+    list_cargo_tests,
+)
 
 _GO_TEST = re.compile(r" *--- FAIL: (\S+)")
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S+)(.*)$")
 
-_CARGO_TARGET = re.compile(r" +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
 _CARGO_RESULT = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 _CARGO_BUILD = re.compile(r"error: could not compile `([^`]+)`")
 _CARGO_EARLY = re.compile(r"error: (?:test|doctest) failed, to rerun")
@@ -82,6 +86,7 @@ def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
     result = count_each_once(
         report_failures(names, said=said, sessions=len(counts) if stops else 0, ran=ran)
     )
+    result = add_test_names(result, [*list_cargo_tests(lines)])
     # What was not built was not run either, so nothing is known of its tests.
     return result and result.model_copy(update={"whole": result.whole and not builds})
 
@@ -90,7 +95,7 @@ def _cargo_names(lines: Sequence[str]) -> Iterator[str]:
     """Yield what stands in the lists below `failures:`, of which the second has the names."""
     target, inside = "", False
     for line in lines:
-        if found := _CARGO_TARGET.match(line):
+        if found := CARGO_TARGET.match(line):
             target = normalize_name(found[1] or f"doc {found[2]}")
         if line == "failures:":
             inside = True
@@ -116,6 +121,7 @@ def _nextest(lines: Sequence[str]) -> ReportedFailures | None:
     result = count_each_once(
         report_failures(names, said=said, early=stopped, sessions=len(ends), ran=ran)
     )
+    result = add_test_names(result, [*tried])
     return result and result.model_copy(update={"whole": not stopped and said <= result.total})
 
 

@@ -13,6 +13,13 @@ from agents.analysis.check_failures.reported import (
     count_each_once,
     report_failures,
 )
+from agents.analysis.check_failures.told_tests import (
+    TAP_POINT,
+    TAP_SKIP,
+    add_test_names,
+    list_bun_tests,
+    list_tap_tests,
+)
 
 _NOT_RUN = "Test suite failed to run"
 _JEST_FILE = re.compile(r"(?:FAIL|PASS) (\S.*)$")
@@ -37,9 +44,7 @@ _NODEJS_CANCELLED = re.compile(rf"(?:{_INFO}|#) cancelled (\d+)$")
 _NODEJS_AT = re.compile(r"test at (\S.*?):\d+:\d+$")
 _NODEJS_BAD = re.compile(r" *✖ (\S.*)$")
 _TODO = re.compile(r" # (?:TODO|SKIP)\b", re.IGNORECASE)
-_SKIP = re.compile(r" # SKIP", re.IGNORECASE)
 
-_TAP_POINT = re.compile(r"( *)(not )?ok\b(?: \d+)?(?: -)?(.*)$")
 _TEST_FILE = re.compile(r"\S*\w\.[cm]?[jt]sx?$")
 """What Node calls a file that it could not load, of which no test ran."""
 _TAP_PLAN = re.compile(r"1\.\.(\d+)")
@@ -152,10 +157,10 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
         if found := _TAP_GROUP.match(line):
             groups = {at: name for at, name in groups.items() if at < len(found[1])}
             groups[len(found[1])] = found[2]
-        elif found := _TAP_POINT.match(line):
+        elif found := TAP_POINT.match(line):
             depth = len(found[1])
             points += not depth
-            skipped += not depth and bool(_SKIP.search(f" {found[3]}"))
+            skipped += not depth and bool(TAP_SKIP.search(f" {found[3]}"))
             if found[2] and not _TODO.search(f" {found[3]}"):
                 above = [name for at, name in groups.items() if at < depth]
                 name = normalize_name(" > ".join((*above, found[3].strip() or "(no name)")))
@@ -164,6 +169,7 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
     early = points < sum(plans) or any(line.startswith("Bail out!") for line in lines)
     ran = points - skipped
     result = report_failures(names, said=len(names), early=early, sessions=len(plans), ran=ran)
+    result = add_test_names(result, [*list_tap_tests(lines)])
     return result and result.model_copy(update={"ended": not early})
 
 
@@ -174,7 +180,8 @@ def _bun(lines: Sequence[str]) -> ReportedFailures | None:
     names = [normalize_name(found[1]) for line in lines if (found := _BUN_BAD.match(line))]
     passed = sum(int(found[1]) for line in lines if (found := _BUN_PASSED.match(line)))
     ran = passed + sum(counts)
-    return report_failures(names, said=sum(counts), sessions=len(counts), ran=ran)
+    result = report_failures(names, said=sum(counts), sessions=len(counts), ran=ran)
+    return add_test_names(result, [*list_bun_tests(lines)])
 
 
 FORMATS = (

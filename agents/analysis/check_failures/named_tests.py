@@ -5,11 +5,15 @@ from __future__ import annotations
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.analysis.check_failures.members import list_programs
+
 LONGEST = 1_000_000  # characters of all names; of runs with more, tests are only counted
+TAP = "TAP"
+"""What it reports may be a test, or each assertion of one."""
 
 
 class RemovedNames(Protocol):
@@ -20,10 +24,13 @@ class RemovedNames(Protocol):
         """Return how many tests it removes, or moves to other files."""
         ...
 
-    def list_unexplained(self, gone: Sequence[str], came: Sequence[str]) -> Sequence[str]:
+    def list_unexplained(
+        self, gone: Sequence[str], came: Sequence[str], messages: Collection[str] = ()
+    ) -> Sequence[str]:
         """Return the tests that no longer run for no reason that is known.
 
         `gone`: the names of tests that run no more; `came`: of those that ran never before.
+        `messages`: those that may be no tests' but what an assertion writes.
         """
         ...
 
@@ -63,5 +70,11 @@ def find_lost(
     ran = sum((unpack_names(before[name]) for name in both), Counter[str]())
     runs = sum((unpack_names(now[name]) for name in both), Counter[str]())
     gone, came = [*(ran - runs).elements()], [*(runs - ran).elements()]
-    lost = removed.list_unexplained(gone, came) if removed else gone
+    messages = {
+        each
+        for name in both
+        if TAP in list_programs((name,))
+        for each in unpack_names(before[name])
+    }
+    lost = removed.list_unexplained(gone, came, messages) if removed else gone
     return LostTests(lost, ran.total()) if lost else None

@@ -12,6 +12,7 @@ from agents.analysis.check_failures.reported import (
     count_each_once,
     report_failures,
 )
+from agents.analysis.check_failures.told_tests import add_test_names, list_exunit_tests
 
 _RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
 _RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")
@@ -105,9 +106,10 @@ def _exunit(lines: Sequence[str]) -> ReportedFailures | None:
     skipped = sum(int(n) for found in ends for n in _EX_NOT_RUN.findall(found[3]))
     invalid = any(" invalid" in found[3] for found in ends)  # what comes before them failed
     said = sum(int(found[2]) for found in ends)
-    return report_failures(
+    result = report_failures(
         names, said=said, early=invalid, sessions=len(ends), ran=counted - skipped
     )
+    return add_test_names(result, [*list_exunit_tests(lines)])
 
 
 def _read_maven(lines: Sequence[str]) -> ReportedFailures | None:

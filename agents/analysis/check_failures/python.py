@@ -14,6 +14,7 @@ from agents.analysis.check_failures.reported import (
     count_each_once,
     report_failures,
 )
+from agents.analysis.check_failures.told_tests import add_test_names, list_unittest_tests
 
 _COUNT = (
     r"\d+ (?:subtests )?"
@@ -102,7 +103,7 @@ def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
     said = sum(int(n) for found in results if found for n in _RESULTS.findall(found[1] or ""))
     skipped = sum(int(n) for found in results if found for n in _SKIPPED.findall(found[1] or ""))
     ended = all(results)
-    return count_each_once(
+    result = count_each_once(
         report_failures(
             names,
             said=said if ended else None,
@@ -111,6 +112,7 @@ def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
             ran=sum(ran.values()) - skipped - sum(name.endswith(ALL_OF_IT) for name in names),
         )
     )
+    return add_test_names(result, [*list_unittest_tests(lines)])
 
 
 def _of_case(case: str) -> str:

@@ -1,4 +1,4 @@
-"""pytest: told by a variable, so that it hears through whatever calls it.
+"""pytest, told by a variable, so that it hears through whatever calls it, and unittest.
 
 https://docs.pytest.org/en/stable/reference/customize.html. unittest says all that it has to say in
 its output for people, and takes no single tests but as arguments of a call of its own.
@@ -35,6 +35,10 @@ def _select(names: Sequence[str]) -> Additions | None:
     return Additions(variables={_OPTIONS: shlex.join(names)})
 
 
+def _select_none(_names: Sequence[str]) -> None:
+    return None
+
+
 PYTEST = TestRunner(
     "pytest",
     _select,
@@ -45,3 +49,14 @@ PYTEST = TestRunner(
         through_others=True,
     ),
 )
+UNITTEST = TestRunner(
+    "unittest",
+    _select_none,
+    (
+        ("python", "-m", "unittest"),
+        ("python3", "-m", "unittest"),
+        ("coverage", "run", "-m", "unittest"),
+    ),
+    verbose=Additions(("-v",)),
+)
+"""Of `-q` and `-v`, the last one counts."""

@@ -24,7 +24,7 @@ from agents.analysis.test_runners.go import GO
 from agents.analysis.test_runners.javascript import BUN, JEST, MOCHA, NODEJS, VITEST
 from agents.analysis.test_runners.jvm import GRADLE, MAVEN
 from agents.analysis.test_runners.php import PHPUNIT
-from agents.analysis.test_runners.python import PYTEST
+from agents.analysis.test_runners.python import PYTEST, UNITTEST
 from agents.analysis.test_runners.ruby import RSPEC
 from agents.analysis.test_runners.runner import NOTHING, Additions, TestRunner
 from agents.analysis.test_runners.rust import CARGO
@@ -34,6 +34,7 @@ LONGEST_NAMES = 8_000  # characters of all names: lines of arguments have an end
 
 RUNNERS: tuple[TestRunner, ...] = (
     PYTEST,
+    UNITTEST,
     JEST,
     VITEST,
     MOCHA,

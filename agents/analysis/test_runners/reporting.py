@@ -23,6 +23,7 @@ def make_argv(
     """
     kind = _find_kind(call) if asking else None
     asked = _ask_all().join(kind.asked if kind else NOTHING)
+    asked = asked.join(call.runner.verbose if call and asking else NOTHING)
     arguments = call.pass_on((*asked.arguments, *given.arguments)) if call else ()
     before = len(call.before) if call and arguments else 0
     return [

@@ -77,5 +77,7 @@ class TestRunner:
     report: ReportKind | None = None
     afresh: Additions = NOTHING
     """What has it run tests again that passed before, where it would not."""
+    verbose: Additions = NOTHING
+    """What has it name each test in its output for people, where it writes no report."""
     options_first: bool = False
     """Whether arguments stand behind the program's name, not at the end."""

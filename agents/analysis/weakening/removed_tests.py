@@ -22,6 +22,7 @@ _REPEATS = re.compile(
 MOST_PAIRS = 4_000_000  # of names and titles that are compared
 _PLACEHOLDER = re.compile(r"[$#]?\{[^}]{0,80}\}|%\w")
 """What a title has in it for the values of a row."""
+NOWHERE = (-1, 0)
 _ROW = re.compile(r"^\s*(?:[(\[{\"'\d-]|pytest\.param\()")
 
 
@@ -40,20 +41,34 @@ class RemovedTests:
     """What tests are called that it adds."""
     renamed: frozenset[str] = frozenset()
     """What tests were called that have other names now, or are in other files."""
+    kept: frozenset[str] = frozenset()
+    """What these are called now."""
+    lines: str = ""
+    """The lines that it takes out of files with tests."""
 
-    def list_unexplained(self, gone: Sequence[str], came: Sequence[str]) -> Sequence[str]:
+    def list_unexplained(
+        self, gone: Sequence[str], came: Sequence[str], messages: Collection[str] = ()
+    ) -> Sequence[str]:
         """Return the tests that no longer run for no reason that is known.
 
         Others that run in their place explain as many, unless the change adds them: tests with
         other names do, and rows with other values. So do removed tests that runs call otherwise.
+        `messages`: names that may be no tests' but what an assertion writes. Where the change takes
+        out a line that writes one, any other explains it: other rules look at what a line demands.
         """
-        if (len(gone) + len(came)) * (len(self.removed) + len(self.added)) > MOST_PAIRS:
+        known = len(self.removed) + len(self.added) + len(self.renamed)
+        if (len(gone) + len(came)) * known > MOST_PAIRS:
             return gone[: max(len(gone) - len(came) - self.count, 0)]  # so their number has to do
-        removed, added, renamed = map(_list_titles, (self.removed, self.added, self.renamed))
+        titles = (self.removed, self.added, self.renamed, self.kept)
+        removed, added, renamed, kept = map(_list_titles, titles)
         lost = [name for name in gone if not _is_called(name, removed)]
-        instead = sum(not _is_called(name, added) for name in came)
+        instead = sum(_find_title(name, kept) >= _find_title(name, added) for name in came)
         unnamed = sum(not any(_holds(name, each) for name in gone) for each in removed)
-        lost.sort(key=lambda name: _is_called(name, renamed))  # others run in their place
+        moved = {name for name in lost if _is_called(name, renamed)}
+        shown = {name for name in lost if name in messages and name in self.lines} - moved
+        instead += min(sum(name in shown for name in lost), len(came) - instead)
+        # Others run in the place of these, so they are the last to be missed.
+        lost.sort(key=lambda name: name in moved or name in shown)
         return lost[: max(len(lost) - instead - unnamed, 0)]
 
     def join(self, other: RemovedTests) -> RemovedTests:
@@ -64,6 +79,8 @@ class RemovedTests:
             self.removed | other.removed,
             self.added | other.added,
             self.renamed | other.renamed,
+            self.kept | other.kept,
+            f"{self.lines}\n{other.lines}",
         )
 
 
@@ -80,20 +97,29 @@ def count_removed_tests(diff: str) -> RemovedTests:
     removed = {case.name for suite in suites for case in (*suite.gone, *suite.merged)}
     kept = {id(new) for suite in suites for _, new in suite.pairs}
     every = [case for suite in suites for case in select_tests(suite.after)]
+    moved = [pair for suite in suites for pair in _list_renamed(suite)]
     return RemovedTests(
         count,
         tuple(dict.fromkeys((*rows, *data))),
         frozenset(removed),
         frozenset(case.name for case in every if id(case) not in kept),
-        frozenset(name for suite in suites for name in _list_renamed(suite)),
+        frozenset(old for old, _ in moved),
+        frozenset(new for _, new in moved),
+        "\n".join(line for suite in suites for line in _list_lost_lines(suite)),
     )
 
 
-def _list_renamed(suite: ParsedSuite) -> Iterator[str]:
+def _list_renamed(suite: ParsedSuite) -> Iterator[tuple[str, str]]:
     here = {id(case) for case in suite.after}
+    other = suite.change.old != suite.change.new
     for old, new in suite.pairs:
-        if old.line and (old.name != new.name or id(new) not in here):
-            yield old.name
+        if old.line and (other or old.name != new.name or id(new) not in here):
+            yield old.name, new.name
+
+
+def _list_lost_lines(suite: ParsedSuite) -> list[str]:
+    before, after = (_list_texts(each) for each in (suite.change.before, suite.change.after))
+    return [*(Counter(before) - Counter(after))]
 
 
 def _list_gone(suite: ParsedSuite) -> Iterator[ParsedTest]:
@@ -142,6 +168,20 @@ def _is_called(name: str, titles: Collection[str]) -> bool:
 
 def _holds(name: str, title: str) -> bool:
     """Return whether a title stands in the name of a test that ran, as a word of its own."""
+    return _find_title(name, (title,)) > NOWHERE
+
+
+def _find_title(name: str, titles: Collection[str]) -> tuple[int, int]:
+    """Return where the title ends that says most of a name, and its length.
+
+    A test is called by what stands last in its name: in front of it are those of files and modules,
+    which may be called as a test is. Rows of a table stand behind it.
+    """
+    return max((_find_end(name, title) for title in titles), default=NOWHERE)
+
+
+def _find_end(name: str, title: str) -> tuple[int, int]:
     if title not in name:  # which is quick, and mostly so
-        return False
-    return re.search(rf"(?<!\w){re.escape(title)}(?!\w)", name) is not None
+        return NOWHERE
+    found = re.finditer(rf"(?<!\w){re.escape(title)}(?!\w|\.\w|::\w+::)", name)
+    return max(((each.end(), len(title)) for each in found), default=NOWHERE)

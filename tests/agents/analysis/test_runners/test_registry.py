@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from agents.analysis.check_failures import FailuresByProgram, compare
+from agents.analysis.check_failures import FailuresByProgram, compare, read_failures
+from agents.analysis.check_failures.named_tests import unpack_names
 from agents.analysis.check_failures.reported import ReportedFailures
 from agents.analysis.test_runners import (
     NOTHING,
@@ -119,6 +120,7 @@ def test_a_cut_collection_holds_no_report():
     assert split_files('\nm .\n/w\nm a.json\n{"/w/x": 1}', "m") == [("a.json", '{"x": 1}')]
 
 
+UNITTEST = "import unittest\nclass T(unittest.TestCase):\n    def test_two(self): pass\n"
 HOSTILE = (
     "-rf",
     "--config=evil.js",
@@ -174,6 +176,20 @@ def test_no_shell_reads_what_is_given(tmp_path, name):
 
     assert done.stdout == f"{name}|-t|{name}|"
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("command", ["python3 -m unittest -q", "cd a && python3 -m unittest -q"])
+def test_unittest_names_what_it_runs(tmp_path, command):
+    (tmp_path / ".git").mkdir()
+    for folder in (tmp_path, tmp_path / "a"):
+        folder.mkdir(exist_ok=True)
+        (folder / "test_a.py").write_text(UNITTEST)
+
+    argv = make_argv(command, find_runner_call(command), NOTHING)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    told = read_failures(done.stderr, command, exited=True).told["unittest"]
+    assert [*unpack_names(told.tests)] == ["test_a.T.test_two test_two"]
 
 
 def test_too_many_tests_are_run_with_all_others():

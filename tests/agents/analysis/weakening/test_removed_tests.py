@@ -90,6 +90,8 @@ def test_a_diff_that_cannot_be_read_explains_nothing():
 
 
 ALL = ["t.py::test_all[1-2]", "t.py::test_all[2-3]"]
+RUST = "#[rstest]\n#[case(1)]\nfn adds(#[case] one: i32) {\n    assert_eq!(one, 1);\n}\n"
+OTHER = "#[test]\nfn other() {\n    assert!(true);\n}\n"
 TITLE = "it('adds ${a}', () => {\n  expect(add(1)).toBe(2);\n});\n"
 
 
@@ -137,6 +139,20 @@ TITLE = "it('adds ${a}', () => {\n  expect(add(1)).toBe(2);\n});\n"
 def test_names_that_no_longer_run_are_explained_by_what_is_removed(before, after, gone, came, lost):
     removed = count_removed_tests(diff_of(before, after))
     assert removed.list_unexplained(gone, came) == lost
+
+
+def test_a_new_test_that_is_called_as_its_file_leaves_the_others_theirs():
+    old, new = "tests/test_sum.py", "tests/test_zero.py"
+    removed = count_removed_tests(diff_of({old: SUM}, {new: SUM + ZERO}))
+    came = [f"{new}::test_sum", f"{new}::test_zero"]
+    assert removed.list_unexplained([f"{old}::test_sum"], came) == []
+
+
+def test_a_test_that_is_gone_beside_a_file_that_moved_is_missed():
+    removed = count_removed_tests(diff_of({"tests/a.rs": RUST}, {"tests/b.rs": RUST + OTHER}))
+    came = ["tests/b.rs adds::case_1", "tests/b.rs other"]
+    gone = ["tests/a.rs adds::case_1", "src/lib.rs tests::lost"]
+    assert removed.list_unexplained(gone, came) == gone[1:]
 
 
 def test_many_names_take_no_time():
