@@ -55,7 +55,8 @@ def list_unittest_tests(lines: Sequence[str]) -> Iterator[str]:
         found = _UNITTEST_CASE.match(line)
         whole = found and line[found.end() :]
         if found and not _UNITTEST_SKIPPED.match(line if whole else below):
-            yield normalize_name(f"{found[2]} {found[1]}")
+            test, place = found.groups()  # of which newer versions write both in the second
+            yield normalize_name(f"{place.removesuffix(f'.{test}')}.{test}")
 
 
 def list_exunit_tests(lines: Sequence[str]) -> Iterator[str]:

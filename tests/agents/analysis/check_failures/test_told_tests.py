@@ -39,7 +39,7 @@ ok
 test_c (tests.test_x.T.test_c) ... skipped 'why'
 test_d (tests.test_x.T.test_d)
 Left out for now. ... skipped 'why'
-test_e (tests.test_x.T.test_e) ... expected failure
+test_e (tests.test_x.T) ... expected failure
 
 ----------------------------------------------------------------------
 Ran 5 tests in 0.001s
@@ -102,7 +102,7 @@ ok
             ],
         ),
         (NEXTEST, ["things tests::good", "things::more tests::other"]),
-        (UNITTEST, [f"tests.test_x.T.test_{name} test_{name}" for name in "abe"]),
+        (UNITTEST, [f"tests.test_x.T.test_{name}" for name in "abe"]),
         (
             EXUNIT,
             ["test adds (MoreTest)", "test adds (SumTest)", "test group inner (x) (MoreTest)"],
