@@ -90,6 +90,12 @@ def _find_ends(line: str) -> set[str]:
     return {words[0], words[-1]} if words else set()
 
 
+def list_other_lines(before: str, now: str) -> list[str]:
+    """Return the lines that stand in one of two outputs alone, whatever numbers are in them."""
+    said, says = ({*map(_settle, each.splitlines())} for each in (before, now))
+    return sorted(said ^ says)
+
+
 def list_new_lines(before: Sequence[str], now: Sequence[str]) -> list[str]:
     """Return those lines that were not written before."""
     known = {*before}
@@ -105,12 +111,21 @@ def _speaks_of_failure(text: str) -> bool:
     return bool(_FAILURE.search(_NO_FAILURE.sub("", text)))
 
 
+def _settle(line: str) -> str:
+    """Return a line without numbers and what else differs from run to run."""
+    return _NUMBER.sub("…", _leave_out(line.strip()[:LONGEST_LINE]))
+
+
+def _leave_out(text: str) -> str:
+    return _TIMES.sub("…", _PLACES.sub("…", text))
+
+
 def _find(output: str, speaks: Callable[[str], bool]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for line in output.splitlines()[-LINES_READ:]:
         text = line.strip()[:LONGEST_LINE]
         if speaks(text):
-            found[_TIMES.sub("…", _PLACES.sub("…", text))] = None
+            found[_leave_out(text)] = None
         if len(found) == MOST_LINES:
             break
     return tuple(found)

@@ -19,7 +19,11 @@ from agents.analysis.test_runners.steps import (
     list_touched_steps,
     runs_several,
 )
-from agents.analysis.test_runners.unheard_steps import find_unheard, list_script_files
+from agents.analysis.test_runners.unheard_steps import (
+    find_unheard,
+    list_program_files,
+    list_script_files,
+)
 
 __all__ = [
     "ARGUMENTS",
@@ -31,6 +35,7 @@ __all__ = [
     "find_unheard",
     "join_reports",
     "list_left",
+    "list_program_files",
     "list_script_files",
     "list_step_files",
     "list_touched_steps",

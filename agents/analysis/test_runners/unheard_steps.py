@@ -35,16 +35,30 @@ _RUNS = re.compile(r"(?:\"?\$|(?:\"?\$\w*/)?\w[\w.-]*/)[^\s=]*(?:\s|$)")
 def list_script_files(command: str, texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return the shell scripts that the command runs, by itself or by what its manifests say.
 
-    `texts`: those of the files that `list_step_files` names.
+    `texts`: those of the files that `list_step_files` names. Scripts apart that are told to stop.
     """
+    shell = (".sh", ".bash")
+    found = [
+        path
+        for path, call in _list_files(command, texts)
+        if path.endswith(shell) and not _STOPS.search(call)
+    ]
+    return tuple(sorted({*found}))
+
+
+def list_program_files(command: str, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return all files that the command runs as programs; `texts`: as for scripts."""
+    return tuple(sorted({path for path, _ in _list_files(command, texts)}))
+
+
+def _list_files(command: str, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the files that a command runs, each with the words of its call."""
     folder = read_folder(command)
-    named = {
-        posixpath.normpath(posixpath.join(folder, found[1]))
-        for text in (command, *list_scripts(command, texts))
-        for found in PROGRAM.finditer(text)
-        if found[1].endswith((".sh", ".bash")) and not _STOPS.search(found[0])
-    }
-    return tuple(sorted(each for each in named if not each.startswith(("/", ".."))))
+    for text in (command, *list_scripts(command, texts)):
+        for found in PROGRAM.finditer(text):
+            path = posixpath.normpath(posixpath.join(folder, found[1]))
+            if not path.startswith(("/", "..")):
+                yield path, found[0]
 
 
 def find_unheard(command: str, texts: Mapping[str, str]) -> str:

@@ -11,15 +11,22 @@ import asyncio
 from collections.abc import Sequence
 
 from agents.analysis.check_failures import NEVER_COUNTED
-from agents.analysis.outcome_lines import list_new_lines, list_strange_lines, says_not_built
+from agents.analysis.outcome_lines import (
+    list_new_lines,
+    list_other_lines,
+    list_strange_lines,
+    says_not_built,
+)
 from agents.analysis.test_runners import (
     find_unheard,
     list_script_files,
     list_step_files,
     list_touched_steps,
 )
+from agents.analysis.weakening import FileDiff
 from agents.errors import ToolError
 from agents.pipelines.stages.quality.changed_tests import ChangedTests, read_changed_tests
+from agents.pipelines.stages.quality.documentation import find_reader, is_documentation
 from agents.pipelines.stages.quality.results import (
     Baseline,
     CheckComparison,
@@ -38,6 +45,10 @@ _BY_EXIT_STATUS = (
     "**Told by the exit status alone:** {checks} names no test that ran. It fails on the files from"
     " before the change with the change's tests among them, and passes with the change."
 )
+_OF_DOCUMENTS = (
+    "**Told by the exit status alone:** {checks} names no test that ran. The change is"
+    " documentation alone, and with it the check passes and writes the same as before."
+)
 _TOUCHED = "the change touches {path}, which decides what it runs"
 _UNREADABLE = "the change's diff cannot be read, so nobody can tell what its tests lose"
 _LOST = "the change takes {line} out of the tests, and what that demanded nobody can tell"
@@ -48,6 +59,11 @@ _UNHEARD = (
 _SPEAKS = "with the change it writes {line}, and it did not before"
 _SILENT = "with the change it no longer writes {line}"
 _PASSES = "it passes on the files from before with the tests of the change, too"
+_OTHER = "it writes {line} only before the change, or only with it"
+_READ = (
+    "{path} may read the documentation that the change is, and whether anything fails by that, its"
+    " exit status alone does not tell"
+)
 _NOT_LAID = "the tests of the change could not be put onto the files from before"
 _NO_TEST = "on the files from before, with the tests of the change, it fails before a test runs"
 
@@ -65,8 +81,11 @@ async def ask_exit_status(
     """
     tests = await read_changed_tests(await run.tree(), run.base, commit)
     failed = any(each.exit_code or each.stopped for each in before)
-    if not tests.paths or failed or run.merging:
+    documents = is_documentation(tests.changes)
+    if not (tests.paths or documents) or failed or run.merging:
         return now
+    if documents:
+        return await _ask_about_documents(run, before, now, tests.changes, commit)
     if not tests.changes:
         return _explain(now, _UNREADABLE)
     if line := await asyncio.to_thread(tests.find_lost_line):
@@ -76,6 +95,22 @@ async def ask_exit_status(
     if fault:
         return _explain(now, fault)
     return now.model_copy(update={"verdict": "no worse", "why": "", "by_exit_status": True})
+
+
+async def _ask_about_documents(
+    run: StageContext,
+    before: Sequence[CheckResult],
+    now: CheckResult,
+    changes: Sequence[FileDiff],
+    commit: str,
+) -> CheckResult:
+    """Return a check with what it says of documentation, which nothing that runs reads."""
+    fault = await _find_unheard(run, now, commit) or _find_other_words(before, now, exactly=True)
+    if not fault and (reader := await find_reader(run, now.command, changes, commit)):
+        fault = _READ.format(path=_code(reader))
+    if fault:
+        return _explain(now, fault)
+    return now.model_copy(update={"verdict": "no worse", "why": "", "of_documents": True})
 
 
 def _explain(check: CheckResult, fault: str) -> CheckResult:
@@ -99,8 +134,13 @@ async def _find_unheard(run: StageContext, check: CheckResult, commit: str) -> s
     return _UNHEARD.format(program=_code(lost)) if lost else ""
 
 
-def _find_other_words(before: Sequence[CheckResult], now: CheckResult) -> str:
-    """Return what it says that may not reach its exit status: a failure, or a success less."""
+def _find_other_words(
+    before: Sequence[CheckResult], now: CheckResult, *, exactly: bool = False
+) -> str:
+    """Return what it says that may not reach its exit status: a failure, or a success less.
+
+    `exactly`: or anything else that it did not say before, or says no more.
+    """
     for each in before:
         if new := list_new_lines(each.failure_lines, now.failure_lines):
             return _SPEAKS.format(line=_code(new[0]))
@@ -109,6 +149,8 @@ def _find_other_words(before: Sequence[CheckResult], now: CheckResult) -> str:
         whole = max(len(each.output), len(now.output)) < OUTPUT_KEPT
         if strange := list_strange_lines(each.output, now.output) if whole else []:
             return _SPEAKS.format(line=_code(strange[0]))
+        if exactly and whole and (other := list_other_lines(each.output, now.output)):
+            return _OTHER.format(line=_code(other[0]))
     return ""
 
 
@@ -135,8 +177,12 @@ async def _try_without(
 
 def format_by_exit_status(quality: CheckComparison) -> str:
     """Return which checks of a change only their exit status told of, as Markdown; else nothing."""
-    checks = ", ".join(_code(each.name) for each in quality.runs if each.by_exit_status)
-    return _BY_EXIT_STATUS.format(checks=checks) if checks else ""
+    kinds = (
+        (_BY_EXIT_STATUS, [each for each in quality.runs if each.by_exit_status]),
+        (_OF_DOCUMENTS, [each for each in quality.runs if each.of_documents]),
+    )
+    named = [(text, ", ".join(_code(each.name) for each in runs)) for text, runs in kinds]
+    return "\n\n".join(text.format(checks=checks) for text, checks in named if checks)
 
 
 def _code(text: str) -> str:

@@ -93,6 +93,9 @@ class CheckResult(Frozen):
     by_exit_status: bool = False
     """Whether its exit status tells so: it fails where the change's tests run without the rest."""
 
+    of_documents: bool = False
+    """Whether documentation alone changed, and it ends and says what it did before."""
+
     @property
     def failed(self) -> bool:
         """Return whether it failed, by its exit code or by the report of its tests."""

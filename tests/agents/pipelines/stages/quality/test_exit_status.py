@@ -132,3 +132,64 @@ async def test_a_script_that_goes_on_after_a_failure_tells_of_its_last_program_a
 
     assert quality.verdict == "unknown"
     assert "does not tell whether `node tests/a.js` fails" in quality.untold[0]
+
+
+GUIDE = {**BASE, "README.md": "# Sums\n", "docs/guide.md": "Add.\n"}
+EDITED = {"README.md": "# All sums\n", "docs/guide.md": None, "CHANGELOG": "More.\n"}
+
+
+def counts_words(files):
+    return 0, f"{len(files.get('README.md', ''))} words in {files['lib.js'].count('=')} ms\nok all"
+
+
+@pytest.mark.parametrize("does", [passes, counts_words])
+async def test_documentation_alone_needs_no_more_than_what_passes_as_before(compared, does):
+    quality = await compared(EDITED, does, GUIDE)
+
+    assert quality.verdict == "no worse"
+    assert "The change is documentation alone" in checks_table(quality)
+
+
+def quotes(files):
+    return 0, files["README.md"].replace("#", "ok")
+
+
+def falls_silent(files):
+    return 0, "it adds\n" * ("Sums" in files["README.md"])
+
+
+def fails(files):
+    return 0, "FAIL" * ("A" in files["README.md"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "does", "why"),
+    [
+        ({"README.md": "A\n", "lib.js": NEW}, {}, passes, "nobody named it"),
+        ({"templates/mail.md": "A\n"}, {}, passes, "nobody named it"),
+        ({"tests/data/README2.md": "A\n"}, {}, passes, "it passes on the files from before"),
+        ({"README.md": "All\n"}, {}, quotes, "with the change it no longer writes `ok Sums`"),
+        ({"README.md": "A\n"}, {}, falls_silent, "it writes `it adds` only before the change, or"),
+        ({"README.md": "A\n"}, {"tests/a.js": "read('README.md')"}, passes, "`tests/a.js` may"),
+        ({"README.md": "A\n"}, {"run.js": "glob('**/*.md')"}, passes, "`run.js` may read"),
+        ({"docs/guide.md": "A\n"}, {"tests/a.js": "list('docs')"}, passes, "`tests/a.js` may"),
+        (
+            {"README.md": "A\n"},
+            {"package.json": json.dumps({"scripts": {"test": "sh t.sh"}}), "t.sh": "node a\n" * 2},
+            passes,
+            "does not tell whether `node a` fails",
+        ),
+        ({"README.md": "A\n"}, {}, fails, "with the change it writes `FAIL`"),
+    ],
+    ids=[
+        *("code", "template", "data of tests", "other words", "fewer", "test", "program", "folder"),
+        *("unheard", "failure"),
+    ],
+)
+async def test_documents_that_something_reads_leave_the_verdict_open(
+    compared, changes, more, does, why
+):
+    quality = await compared(changes, does, {**GUIDE, **more})
+
+    assert quality.verdict == "unknown"
+    assert why in quality.untold[0]
