@@ -15,7 +15,8 @@ from agents.analysis.test_runners.call import (
 from agents.analysis.test_runners.runner import Words
 from agents.analysis.which_are_tests import is_test
 
-MAKEFILE = "Makefile"
+MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
+"""In the order of their precedence, the lowest first."""
 
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _STOPS = re.compile(r"^\s*set\s+-\w*e")
@@ -25,6 +26,9 @@ _SERIAL = frozenset(("run-s", "run-p", "npm-run-all"))
 _MAKE = frozenset(("make", "gmake", "$(MAKE)", "${MAKE}"))
 _OF_MAKE = "make "  # begins the name of a target, which a script of a manifest cannot have
 _AND = " && "
+_IGNORED = ("||", ":")
+"""Ends what make runs by a line that begins with a dash."""
+_BETWEEN = re.compile(r"&&|\|\||[;|&\n(){}]")
 _DECIDES = re.compile(
     r"(?:GNUm|[Mm])akefile(?:\.(?:am|in))?|.*\.mk|\.npmrc|\.yarnrc(?:\.yml)?|[Jj]ustfile|Taskfile\.ya?ml"
     r"|Rakefile|build\.xml|configure(?:\.ac)?"
@@ -34,14 +38,17 @@ PROGRAM = re.compile(
     r"(?:\s+-\S+){0,9}\s+|(?<![\w/])\./)[\"']?([^\s\"';&|]{1,300})"
 )
 """A file that a command runs, rather than one that it builds or reads."""
+_PREFIX = re.compile(r"[\s@+-]*")
+_ONE_SHELL = re.compile(r"(?m)^\.ONESHELL\s*:")
 _RULE = re.compile(r"([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*:(?![:=])([^#;]*)")
 
 
 def list_step_files(command: str) -> tuple[str, ...]:
     """Return the files that may say what the command runs."""
     by_make = _MAKE & {*_plain(command)}
-    makefile = posixpath.join(read_folder(command), MAKEFILE) if by_make else ""
-    found = (find_manifest(command), makefile)
+    folder = read_folder(command)
+    makefiles = [posixpath.join(folder, name) for name in MAKEFILES] if by_make else []
+    found = (find_manifest(command), *makefiles)
     return tuple(each for each in found if each and not each.startswith(("/", "..")))
 
 
@@ -63,22 +70,41 @@ def runs_several(command: str, texts: Mapping[str, str]) -> bool:
 
 
 def list_scripts(command: str, texts: Mapping[str, str]) -> list[str]:
-    """Return what the manifests say that the command runs, each part by itself."""
-    scripts, found, left = _read_all(texts), dict[str, str](), [command]
+    """Return what the manifests say that the command runs, each shell's script by itself."""
+    called = _list_called(command, texts)
+    return list(dict.fromkeys(script for _, scripts in called for script in scripts))
+
+
+def list_calls(command: str, texts: Mapping[str, str]) -> set[str]:
+    """Return the commands by which the command, and what it runs, call scripts with programs."""
+    run = {script for script in list_scripts(command, texts) if PROGRAM.search(script)}
+    return {call for call, scripts in _list_called(command, texts) if not run.isdisjoint(scripts)}
+
+
+def _list_called(command: str, texts: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Return each call of a script of the manifests, with what the script runs."""
+    known, found, left = _read_all(texts), dict[str, list[str]](), [command]
+    followed = set[str]()
     while left:
-        for words in _list_steps(left.pop()):
-            names = [each for each in _name_scripts(words) if each in scripts]
-            fresh = [each for each in names if each not in found]
-            found |= {each: scripts[each] for each in fresh}
-            left.extend(scripts[each] for each in fresh)
-    return [part for script in found.values() for part in script.split(_AND)]
+        text = _QUOTED.sub("_", left.pop().replace("\\\n", " "))
+        parts = (strip_variables(tuple(part.split())) for part in _BETWEEN.split(text))
+        for words in filter(None, parts):
+            names = [name for name in _name_scripts(words) if name in known]
+            scripts = [each for name in names for each in known[name]]
+            if scripts:
+                found[" ".join(words)] = scripts
+            left.extend(each for name in names if name not in followed for each in known[name])
+            followed.update(names)
+    return list(found.items())
 
 
-def _read_all(texts: Mapping[str, str]) -> dict[str, str]:
-    scripts = dict[str, str]()
+def _read_all(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the scripts of shells that each name stands for."""
+    scripts = dict[str, list[str]]()
     for path, text in texts.items():
-        of_make = posixpath.basename(path) == MAKEFILE
-        scripts |= _read_targets(text) if of_make else read_scripts(text)
+        of_make = text and posixpath.basename(path) in MAKEFILES
+        told = {name: [script] for name, script in read_scripts(text).items()}
+        scripts |= _read_targets(text) if of_make else told
     return scripts
 
 
@@ -102,12 +128,12 @@ def _decides(
     path: str, before: Mapping[str, str], after: Mapping[str, str], run: Collection[str]
 ) -> bool:
     name = posixpath.basename(path)
-    if path in before and name != MAKEFILE:
+    if path in before and name not in MAKEFILES:
         return read_scripts(before[path]) != read_scripts(after.get(path, ""))
     return bool(_DECIDES.fullmatch(name)) or (name in run and not is_test(path))
 
 
-def _count_steps(command: str, scripts: Mapping[str, str], seen: set[str]) -> int:
+def _count_steps(command: str, scripts: Mapping[str, Sequence[str]], seen: set[str]) -> int:
     """Return how many programs a command runs, up to two; `seen`: scripts that were followed."""
     count = 0
     for words in _list_steps(command):
@@ -117,7 +143,8 @@ def _count_steps(command: str, scripts: Mapping[str, str], seen: set[str]) -> in
         for name in names:
             fresh = name not in seen
             seen.add(name)
-            count += _count_steps(scripts[name], scripts, seen) if fresh else 1
+            script = _AND.join(scripts[name])
+            count += _count_steps(script, scripts, seen) if fresh else 1
         count += not names
         if count > 1:
             break
@@ -137,7 +164,7 @@ def _list_steps(command: str) -> Iterator[Words]:
     between = r"&&|[;\n]" if _STOPS.match(text) else r"&&"
     for part in re.split(between, text):
         words = strip_variables(tuple(part.split()))
-        if words and words[0] not in _QUIET:
+        if words and words[0] not in _QUIET and words[-2:] != _IGNORED:
             yield words
 
 
@@ -145,18 +172,28 @@ def _plain(command: str) -> Sequence[str]:
     return command.replace("'", "").replace('"', "").replace("&&", " ").split()
 
 
-def _read_targets(makefile: str) -> dict[str, str]:
-    """Return what each target runs as a command; the first one goes without a name, too."""
+def _read_targets(makefile: str) -> dict[str, list[str]]:
+    """Return the shells' scripts of each target; the first one goes without a name, too."""
     steps, names = dict[str, list[str]](), list[str]()
     for line in makefile.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
-            recipe = line.strip().lstrip("@+")
-            for name in names if recipe and not recipe.startswith(("-", "#")) else ():
+            recipe = _read_recipe(line)
+            for name in names if recipe else ():
                 steps[name].append(recipe)
         elif found := _RULE.match(line):
             names = [f"{_OF_MAKE}{each}" for each in found[1].split() if each[0] != "."]
             for name in names:
                 needs = [f"make {each}" for each in found[2].split()]
                 steps.setdefault(name, []).extend(needs)
-    made = {name: _AND.join(each) for name, each in steps.items()}
-    return {_OF_MAKE: next(iter(made.values()), ""), **made}
+    if _ONE_SHELL.search(makefile):
+        steps = {name: ["\n".join(each)] for name, each in steps.items()}
+    return {_OF_MAKE: next(iter(steps.values()), []), **steps}
+
+
+def _read_recipe(line: str) -> str:
+    """Return what a line has the shell run; empty where that is nothing."""
+    found = _PREFIX.match(line)
+    recipe = line[found.end() :].strip().replace("$$", "$") if found else ""
+    if not recipe or recipe.startswith("#"):
+        return ""
+    return f"{recipe} {' '.join(_IGNORED)}" if found and "-" in found[0] else recipe

@@ -6,42 +6,39 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from agents.analysis.test_runners.steps import PROGRAM, list_scripts, list_step_files, read_folder
-
-LONGEST = 100_000  # characters of a script that are read
-
-_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#(?!!).*$")
-_TEXTS = re.compile(r"'[^']*+'")
-_HEEDS = re.compile(
-    r"\|\||\$\?|PIPESTATUS|\b(?:exit|return|errexit)\b|\btrap\b.*\bERR\b|\bset\s+-\w*e|^\#!.*\s-\w*e"
-    r"|\bif\s+(?!\[|test\b|command\b|which\b)"
+from agents.analysis.test_runners.lost_status import LONGEST_COMMAND, find_lost_status
+from agents.analysis.test_runners.steps import (
+    MAKEFILES,
+    PROGRAM,
+    list_calls,
+    list_scripts,
+    list_step_files,
+    read_folder,
 )
-"""The script itself sees to what fails: how well is not asked."""
-_HEEDS_LAST = re.compile(
-    r"\b(?:exit|return)\s+\"?\$\?|\|\|\s*(?:true|:)(?!\w)"
-    r"|\b(?:cd|pushd)\b[^;\n|&]*+\|\|\s*(?:exit|return)(?:\s+\d+)?"
-)
-"""And what looks so, and asks of the last program alone, or of none."""
+
+_SHELL = (".sh", ".bash")
 _STOPS = re.compile(r"\b\w{0,2}sh\s+-(?:\w*e|o errexit)")
-_LOOPS = re.compile(r"(?:^|[;\n])\s*(?:for|while|until)\b")
-_LEADS = re.compile(
-    r"^(?:(?:do|then|time|exec|env|command|valgrind(?:\s+-\S+){0,9}|timeout\s+\S+|[({@!+])\s*)+"
-)
+_STOPS_ITSELF = re.compile(r"\#!.*\s-\w*e")
+_IS_SHELL = re.compile(r"\#!.*\b(?:ba|da|z|k)?sh\b")
 _MAKE_STOPS = re.compile(r"(?m)^\.SHELLFLAGS\s*[:?]?=.*-\w*e")
-_RUNS = re.compile(r"(?:\"?\$|(?:\"?\$\w*/)?\w[\w.-]*/)[^\s=]*(?:\s|$)")
-"""A program by its path, or one that a variable names."""
+_MAKE_PIPES = re.compile(r"(?m)^(?:\.SHELLFLAGS|SHELL)\s*[:?]?=.*\bpipefail\b")
+_MAKE_IGNORES = re.compile(
+    r"(?m)^\.IGNORE\s*:|^(?:export\s+)?MAKEFLAGS\s*[:+?]?=.*(?:\s|=)(?:-\w*i|--ignore-errors)"
+)
+_IGNORES = re.compile(r"\bmake\s(?:\S+\s)*?(?:-[a-hj-z]*i|--ignore-errors)\b")
 
 
 def list_script_files(command: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the shell scripts that the command runs, by itself or by what its manifests say.
+    """Return what may be shell scripts that the command runs, by itself or by what files say.
 
-    `texts`: those of the files that `list_step_files` names. Scripts apart that are told to stop.
+    `texts`: those of the files that `list_step_files` names, and of scripts that are known so far.
+    Scripts apart that are told to stop.
     """
-    shell = (".sh", ".bash")
     found = [
         path
         for path, call in _list_files(command, texts)
-        if path.endswith(shell) and not _STOPS.search(call)
+        if (path.endswith(_SHELL) or "." not in posixpath.basename(path))
+        and not _STOPS.search(call)
     ]
     return tuple(sorted({*found}))
 
@@ -54,7 +51,9 @@ def list_program_files(command: str, texts: Mapping[str, str]) -> tuple[str, ...
 def _list_files(command: str, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the files that a command runs, each with the words of its call."""
     folder = read_folder(command)
-    for text in (command, *list_scripts(command, texts)):
+    steps = list_step_files(command)
+    scripts = [text for path, text in texts.items() if path not in steps]
+    for text in (command, *list_scripts(command, texts), *scripts):
         for found in PROGRAM.finditer(text):
             path = posixpath.normpath(posixpath.join(folder, found[1]))
             if not path.startswith(("/", "..")):
@@ -68,23 +67,21 @@ def find_unheard(command: str, texts: Mapping[str, str]) -> str:
     `list_step_files` and `list_script_files` name, which others wrote.
     """
     of_manifests = {path: texts.get(path, "") for path in list_step_files(command)}
-    if any(map(_MAKE_STOPS.search, of_manifests.values())):
-        return ""
-    files = [text for path, text in texts.items() if path not in of_manifests]
-    for text in (command, *list_scripts(command, of_manifests), *files):
-        script = _TEXTS.sub("_", _COMMENT.sub("", text[:LONGEST].replace("\\\n", " ")))
-        script = _HEEDS_LAST.sub("", script)
-        programs = [] if _HEEDS.search(script) else [*_list_programs(script)]
-        if len(programs) > 1 or (programs and _LOOPS.search(script)):
-            return programs[0]
+    makefiles = [text for path, text in of_manifests.items() if path.endswith(MAKEFILES)]
+    if _IGNORES.search(command[:LONGEST_COMMAND]) or any(map(_MAKE_IGNORES.search, makefiles)):
+        return command
+    scripts = list_scripts(command, of_manifests)
+    names = list_calls(command, of_manifests)
+    stops = any(map(_MAKE_STOPS.search, makefiles))
+    pipes = "set -o pipefail\n" if any(map(_MAKE_PIPES.search, makefiles)) else ""
+    for text in (command, *scripts):
+        lost = find_lost_status(pipes + text, stops=stops, scripts=names)
+        if lost != "":
+            return lost or command
+    for path, text in texts.items():
+        if path in of_manifests or not (path.endswith(_SHELL) or _IS_SHELL.match(text)):
+            continue
+        lost = find_lost_status(text, stops=bool(_STOPS_ITSELF.match(text)))
+        if lost != "":
+            return lost or path
     return ""
-
-
-def _list_programs(script: str) -> Iterator[str]:
-    """Yield the commands of a script that run a file: what builds it says itself what fails."""
-    waits = re.search(r"\bwait\b", script)
-    for part in re.findall(r"[^;\n&]+(?:&&[^;\n&]+)*+&?", script):
-        text = _LEADS.sub("", part.strip())
-        in_background = text.endswith("&")
-        if (PROGRAM.match(text) or _RUNS.match(text)) and (waits or not in_background):
-            yield text

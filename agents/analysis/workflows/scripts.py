@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+from agents.analysis.bash import parse_bash, text_of
 
-LONGEST = 20_000  # characters of a script
-MOST_SIGNS = 400  # `|` and `(`: the time that the grammar takes grows with their square
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
 DEEPEST = 12  # parts within parts
 
 _EXPRESSION = re.compile(r"\$\{\{[^{}\n]{0,400}\}\}")  # GitHub fills them in before bash reads it
@@ -51,21 +50,13 @@ class ScriptCommand:
     """Whether it can be run by itself, and stands for what the script does."""
 
 
-@cache
-def _parser() -> Parser:
-    import tree_sitter_bash  # noqa: PLC0415 - megabytes that a server takes up with its first run
-    from tree_sitter import Language, Parser  # noqa: PLC0415 - as above
-
-    return Parser(Language(tree_sitter_bash.language()))
-
-
 def list_script_commands(script: str) -> list[ScriptCommand]:
     """Return the commands of a script; none of one that is too long to be read."""
-    text = _EXPRESSION.sub(_UNKNOWN, script.replace("\\\n", " ").replace("\0", ""))
-    if len(text) > LONGEST or text.count("|") + text.count("(") > MOST_SIGNS:
+    tree = parse_bash(_EXPRESSION.sub(_UNKNOWN, script.replace("\\\n", " ")))
+    if tree is None:
         return []
     reader = _ScriptWalk()
-    reader.visit(_parser().parse(text.encode("utf-8", "replace")).root_node, plain=True)
+    reader.visit(tree, plain=True)
     return reader.found
 
 
@@ -81,7 +72,7 @@ class _ScriptWalk:
         if depth > DEEPEST:
             return
         if part.type == "command":
-            self._add(_text_of(part), plain=plain)
+            self._add(text_of(part), plain=plain)
             return
         outside = self._folder
         for child, always in _list_children(part):
@@ -115,7 +106,7 @@ def _list_children(part: Node) -> Iterator[tuple[Node, bool]]:
 
 
 def _is_quiet(part: Node) -> bool:
-    return not _QUIET.isdisjoint(_text_of(part).split()[:1])
+    return not _QUIET.isdisjoint(text_of(part).split()[:1])
 
 
 def _strip_others(command: str) -> str:
@@ -125,7 +116,3 @@ def _strip_others(command: str) -> str:
     """
     plain = _BEFORE.sub("", command)
     return _FILLED_IN.sub(lambda found: found[0] if _CHOOSES.match(found[0]) else "", plain)
-
-
-def _text_of(part: Node) -> str:
-    return (part.text or b"").decode("utf-8", "replace")

@@ -37,6 +37,7 @@ from agents.pipelines.stages.quality.run_check import OUTPUT_KEPT, run_check
 from agents.run import StageContext
 from agents.text import code_span, one_line
 
+LEVELS = 3  # scripts that run each other
 TIMES = 2  # runs on the files from before: a test may fail now and then
 _NOT_STARTED = (126, 127)  # bash(1), EXIT STATUS
 _SHOWN = 120  # characters of a line or a path
@@ -129,7 +130,9 @@ async def _find_touched(run: StageContext, check: CheckResult, commit: str) -> s
 async def _find_unheard(run: StageContext, check: CheckResult, commit: str) -> str:
     """Return which of its programs its exit status says nothing of; empty where none is known."""
     texts = await run.read_texts(commit, list_step_files(check.command))
-    texts |= await run.read_texts(commit, list_script_files(check.command, texts))
+    for _ in range(LEVELS):
+        known = await asyncio.to_thread(list_script_files, check.command, texts)
+        texts |= await run.read_texts(commit, [each for each in known if each not in texts])
     lost = await asyncio.to_thread(find_unheard, check.command, texts)
     return _UNHEARD.format(program=_code(lost)) if lost else ""
 
