@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
@@ -54,7 +55,7 @@ class FileDiff:
         """Return the path under which people find it."""
         return self.new or self.old or ""
 
-    @property
+    @cached_property
     def language(self) -> str:
         """Return the family of languages that it is written in."""
         return find_language(self.path)
