@@ -73,7 +73,17 @@ _EXCEPTIONS = re.compile(
       [(<\s]*(?P<what>[\\\w.:]*)""",
     re.VERBOSE,
 )
-_WORDED = re.compile(r"match=|Regex|expected=|withMessage|,\"|\(\"|\(/|_with_message|Message")
+_WORDED = re.compile(
+    r"match=|Regex|expected=|withMessage|,\"|\(\"|[(,]/|_with_message|Message|\bmessage:"
+)
+_CODE = re.compile(
+    r"(?:\)|(?<=[(,])\w{1,60})[=-]>\{?|(?<=[)\w>])\{|\blambda\b[^:]{0,80}:|\(try[!?]? |_THROW\w*\("
+    r"|\bexpect\("
+    r"|(?:\b[rR]aises|assertRaises)\((?:[\w.]{1,120}|\([\w.,]{1,200}\)),(?=[\w.]{1,120}[,)])"
+)
+"""Begins the code that is to fail: a function, a block, or what is called with its arguments."""
+_WHOLE = ("{", ",")
+_SIGN = re.compile(r"\"(?:\\.|[^\"\\])*+\"|[][(){},]")
 _TOLERANCE = re.compile(
     r"\b(?P<name>places|rel|abs|atol|rtol|delta|rel_tol|abs_tol|tolerance|eps(?:ilon)?|accuracy)"
     r"\s*[=:]\s*(?P<value>[\d.]+(?:[eE][+-]?\d+)?)"
@@ -107,7 +117,29 @@ def is_broader(gone: str, new: str) -> bool:
     before, after = _exception(gone), _exception(new)
     if after in _BROAD and before not in _BROAD:
         return True
-    return bool(_WORDED.search(gone)) and not _WORDED.search(new)
+    worded = _WORDED.search(_leave_out_code(gone))
+    return bool(worded) and not _WORDED.search(_leave_out_code(new))
+
+
+def _leave_out_code(text: str) -> str:
+    """Return what raises demand without the code that is to fail: its own texts demand nothing."""
+    kept, at = list[str](), 0
+    for found in _CODE.finditer(text):
+        if found.start() >= at:
+            kept.append(text[at : found.end()])
+            at = _find_end(text, found.end(), to_end=found[0][-1:] in _WHOLE)
+    return "".join((*kept, text[at:]))
+
+
+def _find_end(text: str, start: int, *, to_end: bool) -> int:
+    """Return where an argument is over, or, to the end, a block or all arguments."""
+    depth = 0
+    for found in _SIGN.finditer(text, start):
+        sign = found[0]
+        if depth == 0 and (sign in ")]}" or (sign == "," and not to_end)):
+            return found.start()
+        depth += (sign in "([{") - (sign in ")]}")
+    return len(text)
 
 
 def is_looser(gone: str, new: str) -> bool:

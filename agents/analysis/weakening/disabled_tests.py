@@ -16,8 +16,9 @@ def find_disabled(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield the marks that are new: on tests that were there, or that leave out all others."""
     names = _names(suites)
     before = Counter((m.word, m.case) for suite in suites for m in find_marks(suite.before))
-    known = {case.name for suite in suites for case in suite.before if case.name}
+    paired = {id(after) for suite in suites for _, after in suite.pairs}
     for suite in suites:
+        old = {case.name for case in suite.after if id(case) in paired}
         # What a new conftest.py switches off was there before it.
         new_file = suite.change.old is None and not suite.change.path.endswith("conftest.py")
         for mark in find_marks(suite.after):
@@ -25,7 +26,7 @@ def find_disabled(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
             if before[mark.word, was]:
                 before[mark.word, was] -= 1
                 continue
-            new = new_file if mark.case == FILE else was not in known
+            new = new_file if mark.case == FILE else mark.case not in old
             yield from _report_marker(suite.change.path, mark, new=new)
 
 

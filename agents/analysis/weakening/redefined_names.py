@@ -73,11 +73,24 @@ _MOCKS = re.compile(
     r"|\bsys\.modules\[\s*['\"]([\w.]+)['\"]\s*\]\s*="
 )
 """Puts something in the place of a whole module, for all tests of a file."""
+_PACKAGE = re.compile(r"(?!src/)(?:node:)?(?:@[\w.-]+/)?[A-Za-z][\w.-]*(?:/|$)")
+"""What a file of JavaScript imports from elsewhere: neither a path nor an alias of one."""
 _OF_TESTS = re.compile(
     r"[Tt]ests?|\w*TestCase|ParameterizedTest|it|describe|context|suite|expect|assert\w*|vi|jest"
     r"|(?i:before|after|setup|teardown)\w*|(?:Fake|Mock|Stub|Dummy)\w*"
 )
 """Names of frameworks for tests, and of stand-ins: tests are not about them."""
+_CALLS = re.compile(r"\b(\w+)\s*(?::[^=]{0,80})?:?=(?![=>])[^=]*\(")
+"""A name that takes what a call returns."""
+_SIGNS = re.compile(
+    r"(?P<word>(?<![\w.$])[A-Za-z_$][\w$]*+(?![!(]))|(?P<called>(?<![\w$])[A-Za-z_$][\w$]*+!?)?(?P<sign>[()])"
+)
+_LOOKS = re.compile(
+    r"(?i:\w*(?:assert|expect|verify|refute|should|equal|same|that|check|require)\w*!?)"
+    r"|to(?:[A-Z_]\w*)?|(?:be|is|has|have|eql?|not|contains?|match|includes?|deep)(?:[A-Z_]\w*)?"
+    r"|len|int|str|float|bool|list|tuple|set|dict|sorted|repr|abs|round|sum|type|isinstance|String"
+    r"|Number|Boolean|BigInt|Array|Object|and|or|in|if|return|await"
+)
 _CALLED = re.compile(r"\b(\w+)\(")
 _REPLACES = re.compile(
     r"^\s*\w+(?:\.\w+){0,6}\.(\w+)\s*=\s*(?:lambda\b|function\b|async\b|\w*Mock\b|\([\w,\s.]*\)\s*=>|\w+\s*=>)"
@@ -100,7 +113,8 @@ def find_redefined_names(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
         known = Counter(one.text for case in suite.before for one in case.asserted)
         kept = [one for case in suite.after for one in case.asserted if known[one.text]]
         found = [*_list_definitions(suite, fresh), *_list_exchanged(suite, fresh, places)]
-        found += [*_list_overwritten(fresh, kept), *_list_replaced(fresh, kept)]
+        results = {name for each in suite.change.before for name in _CALLS.findall(each.text)}
+        found += [*_list_overwritten(fresh, kept, results), *_list_replaced(fresh, kept)]
         for line in dict.fromkeys(found):
             yield make_finding(suite.change.path, line.number, "around", line.text)
 
@@ -192,6 +206,9 @@ def _list_exchanged(
         if taken and any((each.module, name) not in there for name in each.names & about):
             yield each.line
     modules = {each.module for each in theirs if each.names & used}
+    own = {module for module in modules if not _PACKAGE.match(module)}
+    if change.language == "script" and own:  # what tests are about, they import as a file
+        modules = own
     for line in fresh:
         found = _MOCKS.search(line.text)
         if found and (found[1] or found[2]) in modules:
@@ -233,8 +250,13 @@ def _list_names(lines: Sequence[ViewLine], family: str) -> set[str]:
     }
 
 
-def _list_overwritten(fresh: Sequence[ViewLine], kept: Sequence[Assertion]) -> Iterator[ViewLine]:
-    """Yield the new lines that give a name the value which an old assertion wants of it."""
+def _list_overwritten(
+    fresh: Sequence[ViewLine], kept: Sequence[Assertion], results: Collection[str]
+) -> Iterator[ViewLine]:
+    """Yield the new lines that give a name the value which an old assertion wants of it.
+
+    `results`: names that took what a call returned. Others may be what a call is given.
+    """
     at: dict[int, list[str]] = {}
     for one in kept:
         at.setdefault(one.line, []).append(one.text)
@@ -244,8 +266,28 @@ def _list_overwritten(fresh: Sequence[ViewLine], kept: Sequence[Assertion]) -> I
         if found is None or not value or value == found["name"]:
             continue
         behind = (text for number in range(1, BETWEEN) for text in at.get(line.number + number, ()))
-        if any(_holds(text, found["name"]) and _holds(text, value) for text in behind):
+        name = found["name"]
+        if any(
+            _holds(text, name)
+            and _holds(text, value)
+            and (name in results or not _is_given(text, name))
+            for text in behind
+        ):
             yield line
+
+
+def _is_given(text: str, name: str) -> bool:
+    """Return whether an assertion only gives a name to what it calls, and asks what comes back."""
+    within, places = list[bool](), list[bool]()
+    for found in _SIGNS.finditer(text):
+        if found["sign"] == "(":
+            called = found["called"] or ""
+            within.append(bool(called) and not _LOOKS.fullmatch(called))
+        elif found["sign"]:
+            within = within[:-1]
+        elif found["word"] == name:
+            places.append(any(within))
+    return bool(places) and all(places)
 
 
 def _list_replaced(fresh: Sequence[ViewLine], kept: Sequence[Assertion]) -> Iterator[ViewLine]:

@@ -57,6 +57,8 @@ _FUNCTIONS: dict[str, re.Pattern[str]] = {
     "swift": re.compile(r"\bfunc\s+(?P<name>`[^`]+`|\w+)\s*\("),
 }
 _ANNOTATION = re.compile(r"^\s*[@\[#]")
+_TEXT = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|#.*$")
+LONGEST_DECORATION = 60  # lines
 NEAR = 8  # lines between an attribute and its function
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -76,8 +78,10 @@ class ParsedTest:
 
     @cached_property
     def tokens(self) -> Counter[str]:
-        """Return the words and signs of its code."""
-        return Counter(token for line in self.lines for token in _TOKEN.findall(line.text))
+        """Return the words and signs of its code, without the rows that decorate it."""
+        first = self.head.number if self.head else 0
+        own = (ln for ln in self.lines if ln.number >= first or _ANNOTATION.match(ln.text))
+        return Counter(token for line in own for token in _TOKEN.findall(line.text))
 
     @cached_property
     def asserted(self) -> list[Assertion]:
@@ -98,18 +102,19 @@ def list_cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
     """
     made = [make_nameless_test(family)]
     waiting: list[ViewLine] = []  # decorations of the test that comes next
-    marked = 0
+    marked = depth = 0
     for line in list_code(lines, family):
         if not line.number:
-            waiting, marked = [], 0
+            waiting, marked, depth = [], 0, 0
             made.append(_gap(line, family))
             continue
         name, marked = _parse_test_name(line.text, family, marked)
         if name:
             made.append(ParsedTest(name, line.number, waiting, line, family))
-            waiting = []
-        elif _ANNOTATION.match(line.text) and family in ("python", *_MARKED):
+            waiting, depth = [], 0
+        elif depth > 0 or (_ANNOTATION.match(line.text) and family in ("python", *_MARKED)):
             waiting.append(line)
+            depth += _count_open(line.text) if len(waiting) < LONGEST_DECORATION else -depth
         else:
             made[-1].lines += [*waiting, line]
             waiting = []
@@ -159,6 +164,12 @@ def _function(text: str, family: str) -> str:
     else:
         found = None if _ANNOTATION.match(text) else re.search(_METHOD, text)
     return found["name"] if found else ""
+
+
+def _count_open(text: str) -> int:
+    """Return how many more brackets a line of a decoration opens than it closes."""
+    plain = _TEXT.sub("", text)
+    return sum(map(plain.count, "([{")) - sum(map(plain.count, ")]}"))
 
 
 def _gap(line: ViewLine, family: str) -> ParsedTest:

@@ -24,6 +24,7 @@ from tests.agents.analysis.weakening.samples import (
 )
 
 MORE = "\n\ndef test_more():\n    assert add(4, 4) == 8\n"
+HERE_ALONE = "\n\n@pytest.mark.skipif(sys.platform == 'win32', reason='no')\n"
 SKIPPED_BEFORE = "@pytest.mark.skip\n" + SUM
 LOOP = (
     "def test_sum():\n    for a, b, c in [(1, 2, 3), (0, 0, 0), (0, 5, 5)]:\n"
@@ -171,6 +172,20 @@ HONEST = [
             "\n\n@pytest.mark.skipif(sys.platform == 'win32', reason='no')\n"
             "def test_posix():\n    assert parse('/') == '/'\n"
         ),
+    ),
+    py(
+        "new test for one system, in several lines",
+        SUM,
+        SUM
+        + (
+            "\n\n@pytest.mark.skipif(\n    sys.platform == 'win32',\n    reason='no (yet)',\n)\n"
+            "def test_posix():\n    assert parse('/') == '/'\n"
+        ),
+    ),
+    EditCase(
+        "new test of a name that another file has",
+        {P: HEAD + SUM, "tests/test_b.py": HEAD + ZERO},
+        {P: HEAD + SUM + HERE_ALONE + ZERO, "tests/test_b.py": HEAD + ZERO + MORE},
     ),
     py("docstring", SUM, SUM.replace("():\n", '():\n    """It adds."""\n')),
     py(

@@ -240,6 +240,12 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
             "import",
             "jest.mock('../mail');\nimport { mail } from '../mail';\nimport",
         ),
+        ("test/a.test.js", "import", "jest.mock('axios');\nimport axios from 'axios';\nimport"),
+        (
+            "test/a.test.js",
+            "  const got",
+            "  const n = 4;\n  expect(twice(n)).toBe(8);\n  const got",
+        ),
         ("test/a.test.js", "it('adds", "let app;\nbeforeEach(() => { app = make(); });\nit('adds"),
         ("tests/b.sh", "$(twice 2)", "$(twice 1 | twice)"),
         ("tests/b.sh", "out=", "check() { twice 3; }\nout="),
@@ -262,6 +268,58 @@ def test_what_tests_are_about_and_is_defined_anew_is_for_people_to_agree_to(path
 )
 def test_honest_names_ask_nobody(path, old, new):
     assert find(path, old, new) == []
+
+
+CALLS = """import axios from 'axios';
+import { sum } from 'sums';
+import { load } from '@/load';
+
+it('loads', async () => {
+  axios.get.mockResolvedValue({ data: 4 });
+  expect(await load(sum)).toBe(4);
+});
+"""
+ALONE = "import { sum } from 'sums';\n\nit('adds', () => {\n  expect(sum(1, 2)).toBe(3);\n});\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "asked"),
+    [
+        (CALLS, "axios", False),
+        (CALLS, "sums", False),
+        (CALLS, "@/load", True),
+        (CALLS.replace("@/load", "src/load"), "src/load", True),
+        (ALONE, "sums", True),
+    ],
+)
+def test_a_package_may_be_mocked_beside_what_tests_are_about(text, module, asked):
+    path = "test/a.test.js"
+    found = find_weakening(diff_of({path: text}, {path: f"jest.mock('{module}');\n{text}"}))
+
+    assert [each.kind for each in found] == ["around"] * asked
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "assertion", "new", "asked"),
+    [
+        ("tests/test_a.py", "n = 3", "assert clamp(n, 4) == 4", "n = 4", False),
+        ("tests/test_a.py", "n = 3", "self.assertEqual(clamp(n), 4)", "n = 4", False),
+        ("tests/test_a.py", "n = clamp(3)", "assert round(n) == 4", "n = 4", True),
+        ("tests/test_a.py", "n = 3", "assert round(n) == 4", "n = 4", True),
+        ("tests/test_a.py", "n = clamp(3)", "assert as_text(n) == 4", "n = 4", True),
+        ("tests/test_a.py", "n = make()", "assert n.grow(1) == 4", "n = 4", True),
+        ("test/a.test.js", "let n = 3;", "expect(clamp(n)).toBe(4);", "let n = 4;", False),
+        ("test/a.test.js", "let n = clamp(3);", "expect(n).toBe(4);", "let n = 4;", True),
+        ("test/a.test.js", "let n = clamp(3);", "expect(4).toBe(n);", "let n = 4;", True),
+    ],
+)
+def test_a_value_that_a_call_is_given_may_be_that_of_its_result(
+    path, before, assertion, new, asked
+):
+    head = "def test_a():\n    " if path.endswith(".py") else "it('a', () => {\n    "
+    files = [{path: f"{head}{line}\n    {assertion}\n"} for line in (before, new)]
+
+    assert ("around" in [each.kind for each in find_weakening(diff_of(*files))]) == asked
 
 
 @pytest.mark.parametrize(

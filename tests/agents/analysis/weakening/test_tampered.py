@@ -140,6 +140,20 @@ TAMPERED = [
     swap(
         "skipif", "def test_zero", "@pytest.mark.skipif(True, reason='')\ndef test_zero", "skipped"
     ),
+    swap(
+        "skip in several lines",
+        "def test_zero",
+        "@pytest.mark.skip(\n    reason='later',\n)\ndef test_zero",
+        "skipped",
+    ),
+    py(
+        "another table with another test",
+        TABLE + "\n\n" + SUM,
+        TABLE.replace("test_next", "test_all").replace("add(a, 1) == b", "a < b <= 8")
+        + "\n\n"
+        + SUM,
+        "weaker",
+    ),
     swap("xfail", "def test_zero", "@pytest.mark.xfail\ndef test_zero", "skipped"),
     swap(
         "skip inside",
