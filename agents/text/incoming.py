@@ -7,8 +7,9 @@ import html
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.markdown import parse_blocks
@@ -51,12 +52,13 @@ def clean(text: str) -> Cleaned:
     hygiene: what an agent may do does not rest on it.
     """
     removed: Counter[str] = Counter()
+    find = lru_cache(1)(_find_blocks)  # most steps change nothing, and reading is what takes long
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _outside_code(text, _decode_prose)
+    text = _outside_code(text, find(text), _decode_prose)
     text, hidden = without_hidden(text)
-    text = _outside_code(text, lambda prose: _without_comments(prose, removed))
-    text = _without_definitions(text, removed)
-    text = _outside_code(text, _mark_unseen)
+    text = _outside_code(text, find(text), lambda prose: _without_comments(prose, removed))
+    text = _without_definitions(text, find(text), removed)
+    text = _outside_code(text, find(text), _mark_unseen)
     return Cleaned(text.strip("\n"), dict(sorted((removed + hidden).items())))
 
 
@@ -89,12 +91,30 @@ def _shorten_output(text: str, limit: int) -> str:
 # --- what is code -------------------------------------------------------------------------------
 
 
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
+@dataclass(frozen=True)
+class _Blocks:
+    """The lines of a text's blocks that are not read as prose: first one, and one behind."""
+
+    code: Sequence[tuple[int, int]]
+    definitions: Sequence[tuple[int, int]]
+
+
+def _find_blocks(text: str) -> _Blocks:
+    code, definitions = [], []
+    for token in parse_blocks(text):
+        first, last = token.map or (0, 0)
+        if last and token.type in ("fence", "code_block"):
+            code.append((first, last))
+        elif last and token.type == "definition" and not token.meta["label"].startswith("^"):
+            definitions.append((first, last))
+    return _Blocks(code, definitions)
+
+
+def _outside_code(text: str, blocks: _Blocks, change: Callable[[str], str]) -> str:
     """Return the text with its parts outside code blocks changed."""
     lines = text.split("\n")
-    code = [token.map for token in parse_blocks(text) if token.type in ("fence", "code_block")]
     out, at = [], 0
-    for first, last in (block for block in code if block):
+    for first, last in blocks.code:
         out += _change_lines(lines[at:first], change)
         out += lines[first:last]
         at = last
@@ -137,13 +157,12 @@ def _without_comments(prose: str, removed: Counter[str]) -> str:
     return visible
 
 
-def _without_definitions(text: str, removed: Counter[str]) -> str:
+def _without_definitions(text: str, blocks: _Blocks, removed: Counter[str]) -> str:
     """Leave out lines like `[//]: # (...)`, which GitHub never shows; footnotes it does show."""
     lines = text.split("\n")
-    for token in reversed(parse_blocks(text)):
-        if token.type == "definition" and token.map and not token.meta["label"].startswith("^"):
-            del lines[slice(*token.map)]
-            removed[DEFINITIONS] += 1
+    for first, last in reversed(blocks.definitions):
+        del lines[first:last]
+        removed[DEFINITIONS] += 1
     return "\n".join(lines)
 
 
