@@ -1,11 +1,13 @@
 """Toolchains that package indexes serve: real ones, through the set-up proxy of this machine."""
 
 import shutil
+import subprocess
 
 import pytest
 
 from agents.policy import Policy
 from app.demo.package_index.releases import Release
+from app.sandbox.path_permissions import make_passable
 from app.sandbox.port import Mount, SandboxCommand
 from app.toolchains.probe import see_kit
 from app.toolchains.recipes import UV, list_recipes
@@ -23,6 +25,16 @@ OTHER_NODE = "22"
 async def open_index(index, online):
     """An index of Python's that holds nothing but what a test puts there."""
     return await index("localhost", tls=False)
+
+
+async def bring_uv(ground, kits_folder):
+    """Copy uv, which several tests of a session need, among the kits: fetching it takes seconds."""
+    ground.kits = kits_folder
+    entry = await ground.set_ups().kits.provide(UV)
+    ground.kits = None
+    folder = ground.place / "setups" / "kits"
+    make_passable(folder)
+    subprocess.run(["cp", "-a", entry.folder, folder], check=True)
 
 
 @has_npm
@@ -62,8 +74,9 @@ async def test_two_repositories_share_what_was_fetched(online):
     assert len(ground.ways) == made + 1  # its own set-up's, and none for a kit
 
 
-async def test_go_comes_from_pythons_index(online):
+async def test_go_comes_from_pythons_index(online, kits_folder):
     ground = await online()
+    await bring_uv(ground, kits_folder)
     ground.commit({"go.mod": "module a\n\ngo 1.25\n", "a.go": "package a\n"})
 
     result, tree = await ground.run("go version")
@@ -73,8 +86,11 @@ async def test_go_comes_from_pythons_index(online):
     assert (await bash(tree, "go tool compile -p a -o /dev/null a.go")).exit_code == 0
 
 
-async def test_without_npm_node_comes_from_pythons_index_with_an_npm_of_its_own(online):
+async def test_without_npm_node_comes_from_pythons_index_with_an_npm_of_its_own(
+    online, kits_folder
+):
     ground = await online()
+    await bring_uv(ground, kits_folder)
     recipe = next(each for each in list_recipes("node", OTHER_NODE) if UV in each.kit.needs)
 
     entry = await ground.set_ups().kits.provide(recipe.kit)
