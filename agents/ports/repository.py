@@ -69,7 +69,7 @@ class WorkTree(Protocol):
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
-        after: str = "",
+        shared_home: str = "",
     ) -> CommandResult:
         """Run a command of Fettle's own that reads from package indexes; nothing of it is kept.
 
@@ -77,9 +77,9 @@ class WorkTree(Protocol):
         repository. A kit that cannot be made is missing, and the output begins with why. Raises
         ToolError where no sandbox can give a command that network.
 
-        `after`: a name for a script of bash that runs nothing of strangers, like all of that name
-        before it: it may find what they left in their home folder a moment ago, such as caches.
-        They use the same tools.
+        `shared_home`: the name of a home folder that scripts of bash share which run nothing of
+        strangers, one after the other: each finds what those of a moment ago left there, such as
+        caches. They use the same tools.
         """
         ...
 

@@ -105,7 +105,7 @@ class MemoryTree:
         said, why = done[1], done[2] if len(done) > 2 else "exit"
         return CommandResult(done[0], why, said, 0.01)
 
-    async def ask(self, argv, *, timeout, kits=(), max_output=64_000, after=""):
+    async def ask(self, argv, *, timeout, kits=(), max_output=64_000, shared_home=""):
         return await self.run(argv, timeout=timeout)
 
     async def converse(self, argv, line, *, timeout, kits=()):

@@ -78,16 +78,16 @@ class SandboxCommands:
         timeout: float,
         kits: Sequence[Kit],
         max_output: int,
-        after: str = "",
+        shared_home: str = "",
     ) -> CommandResult:
         """Run a command that reads from package indexes with these kits; its files are dropped.
 
-        `after`: it may find what those of that name have left at home.
+        `shared_home`: its home folder is that of those with this name before it.
         """
-        if after:
+        if shared_home:
             run = self.residents.run
             result = await run(
-                argv[-1], named=after, timeout=timeout, kits=kits, max_output=max_output
+                argv[-1], named=shared_home, timeout=timeout, kits=kits, max_output=max_output
             )
             if result is not None:
                 self.on_command(result.seconds)

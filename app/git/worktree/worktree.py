@@ -148,12 +148,12 @@ class GitWorkTree:
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
-        after: str = "",
+        shared_home: str = "",
     ) -> CommandResult:
         """Run a command of Fettle's that reads from package indexes; its files are dropped."""
         self._files.forget()
         return await self._commands.ask(
-            argv, timeout=timeout, kits=kits, max_output=max_output, after=after
+            argv, timeout=timeout, kits=kits, max_output=max_output, shared_home=shared_home
         )
 
     async def converse(

@@ -70,7 +70,7 @@ class Committed:
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
-        after: str = "",
+        shared_home: str = "",
     ) -> CommandResult:
         """Refuse."""
         _refuse()

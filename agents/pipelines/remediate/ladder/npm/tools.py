@@ -105,8 +105,8 @@ class NpmTool:
         return (Kit(name=f"{self.program}-{self.release}-{made}", script=script),)
 
     @property
-    def after(self) -> str:
-        """Return after which commands it may run: pnpm makes a store first, which takes a while."""
+    def shared_home(self) -> str:
+        """Return the home folder that its scripts share: pnpm makes a store in it, in a while."""
         return self.program if self.program == "pnpm" else ""
 
     def script(self, body: str) -> str:
@@ -245,7 +245,7 @@ async def attempt(
     argv = ["bash", "-c", tool.script(body)]
     try:
         result = await tree.ask(
-            argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT, after=tool.after
+            argv, timeout=seconds, kits=tool.kits, max_output=_LIMIT, shared_home=tool.shared_home
         )
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error

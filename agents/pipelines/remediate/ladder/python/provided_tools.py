@@ -111,10 +111,10 @@ async def _attempt(
     needed = {need for kit in kits for need in kit.needs}
     kits = [kit for kit in kits if kit not in needed]
     program = scripts[0][0].program
-    after = program if all(tool.program in _BUILD_NOTHING for tool, _ in scripts) else ""
+    home = program if all(tool.program in _BUILD_NOTHING for tool, _ in scripts) else ""
     try:
         result = await tree.ask(
-            ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT, after=after
+            ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT, shared_home=home
         )
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=program, error=error)) from error

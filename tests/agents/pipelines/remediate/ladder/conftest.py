@@ -95,7 +95,7 @@ class DiskTree:
             output, _ = await process.communicate()
         return CommandResult(process.returncode, "exit", output.decode(), 1.0)
 
-    async def ask(self, argv, *, timeout, kits=(), max_output=64_000, after=""):
+    async def ask(self, argv, *, timeout, kits=(), max_output=64_000, shared_home=""):
         """Run it with kits that all tests of this checkout share."""
         if self.answers is not None:
             return await self.run(argv, timeout=timeout)
