@@ -115,15 +115,16 @@ class MeteredTree:
         timeout: float,
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
-        after: str = "",
+        shared_home: str = "",
     ) -> CommandResult:
         """Run a script as the work tree does, and take the time out of what it wrote.
 
         Of what runs in a sandbox that stays, `_count_staying` tells it.
         """
         self.meter.questions += 1
-        ask = partial(self.tree.ask, timeout=timeout, kits=kits, max_output=max_output, after=after)
-        if after and os.getuid() == 0:
+        how = {"timeout": timeout, "max_output": max_output, "shared_home": shared_home}
+        ask = partial(self.tree.ask, kits=kits, **how)
+        if shared_home and os.getuid() == 0:
             return await ask(argv)
         script = f"(\n{argv[-1]}\n)\ncode=$?\necho FETTLE-TIMES\ntimes\nexit $code"
         result = await ask([*argv[:-1], script])

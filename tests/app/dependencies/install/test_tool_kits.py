@@ -63,7 +63,7 @@ async def test_what_stays_ends_when_the_files_of_its_run_go(ground, served):
     await source.set_up(ground.base, MODULES)
     tree = await source.open(ground.base, MODULES)
     before = _list_children()
-    await tree.ask(["bash", "-c", "true"], timeout=20, kits=[BASE], after="tool")
+    await tree.ask(["bash", "-c", "true"], timeout=20, kits=[BASE], shared_home="tool")
     assert _list_children() > before
 
     await source.discard(forget=False)

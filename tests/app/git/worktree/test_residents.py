@@ -118,7 +118,7 @@ async def test_where_none_can_stay_nothing_is_started(estate):
 
 
 def ask(tree, script, **more):
-    return tree.ask(["bash", "-c", script], **{"timeout": 20, "after": "tool", **more})
+    return tree.ask(["bash", "-c", script], **{"timeout": 20, "shared_home": "tool", **more})
 
 
 async def test_scripts_of_one_name_share_a_home_and_see_the_files(estate):
@@ -128,8 +128,8 @@ async def test_scripts_of_one_name_share_a_home_and_see_the_files(estate):
     first = await ask(tree, "mkdir -p ~/x && echo cached >~/x/y; ls -A; exit 3")
     await tree.write("src/new.py", b"N = 1\n")
     second = await ask(tree, "cat ~/x/y src/new.py; echo two >src/two.py; echo complaint >&2")
-    other = await ask(tree, "cat ~/x/y", after="another")
-    alone = await ask(tree, "cat ~/x/y", after="")
+    other = await ask(tree, "cat ~/x/y", shared_home="another")
+    alone = await ask(tree, "cat ~/x/y", shared_home="")
 
     assert (first.exit_code, first.output) == (3, ".git\n.gitignore\nREADME.md\nsrc\n")
     assert (second.exit_code, second.output) == (0, "cached\nN = 1\ncomplaint\n")
