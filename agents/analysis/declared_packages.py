@@ -48,8 +48,30 @@ _DECLARES = re.compile(
     r"^\s*(?:apply|classpath|id|alias|includeBuild|implementation|api|kapt|ksp|annotationProcessor)\b"
     r"|\w(?:Implementation|Api|Only|Processor)\b|[dD]ependenc|[rR]epositor|(?i:plugin)"
 )
-_ACCESSORS = ("libs.", "projects.")
-"""Names of what a catalog declares, or of the build's own projects."""
+_ACCESSORS = (
+    *("libs.", "projects.", "sourceSets.", "configurations.", "project.configurations.", "tasks."),
+    "project.sourceSets.",
+)
+"""Names of what a catalog declares, or of the build's own parts."""
+_OWN_PARTS = re.compile(r"\b(?:val|def)\s+(\w+)\s*(?:by|=)\s*(?:configurations|sourceSets|tasks)\b")
+_WORDS = frozenset(
+    (
+        *("apply", "false", "true", "it", "this", "isTransitive", "isChanging"),
+        *("output", "runtimeClasspath", "compileClasspath"),
+    )
+)
+"""What builds say of dependencies and of their own parts, and no package is called."""
+_PROJECTS = re.compile(
+    r"(?m)^\s*include\b\s*+(?:\((?:[\s,]|\"[^\"\n]*+\"|'[^'\n]*+')*+\)"
+    r"|(?:[\t ]|,\s*+|\"[^\"\n]*+\"|'[^'\n]*+')++$)"
+)
+"""The projects of a build, which lie in its folder."""
+_PLUGIN = re.compile(r"\s*(?:id\b|apply\b.*\bplugin\b|(?:\w+\.)*(?:pluginManager|plugins)\.\w+\b)")
+_SHORT = re.compile(r"[\w-]+")
+"""The id of a plugin of Gradle's own, or of the build's: others have a namespace.
+
+https://docs.gradle.org/current/userguide/plugin_basics.html"""
+_OF_CATALOG = re.compile(r"\$\{libs\.[\w.()]+\}")
 _EXCLUDES = re.compile(r"\s*(?:exclude|import)\b")
 _OPENS = re.compile(r"\s*(?:[\w.]+\s*\{)?[{}()\[\],\s]*")
 _GRADLE_NAME = re.compile(r"[\w.${}-]+:[\w.${}-]+(?::[\w.${}+@-]*)*")
@@ -212,14 +234,15 @@ def _read_gradle(text: str) -> Iterator[str]:
     what a name holds that stands in another text.
     """
     held = {name for found in _HELD.findall(text) for name in found.split(".")}
+    parts = {*_OWN_PARTS.findall(text), *_WORDS}
     depth, inside = 0, 0
-    for line in text.splitlines():
+    for line in _PROJECTS.sub("", text).splitlines():
         if _COMMENT.match(line) or _EXCLUDES.match(line):
             continue
         bare = _QUOTED.sub('""', line[:LONGEST_LINE])
         opens = _BLOCK.search(bare)
         if inside or opens or _DECLARES.search(bare) or len(line) > LONGEST_LINE:
-            yield from _list_declared(line, bare)
+            yield from (each for each in _list_declared(line, bare) if each not in parts)
         else:
             assigned = _ASSIGNED.match(line)
             for each in map(_unquote, _QUOTED.findall(line)):
@@ -233,8 +256,9 @@ def _read_gradle(text: str) -> Iterator[str]:
 def _list_declared(line: str, bare: str) -> Iterator[str]:
     """Yield the texts of a line; where there are none, its words but the first."""
     quoted = _QUOTED.findall(line)
+    of_plugin = _PLUGIN.match(bare)
     for each in map(_unquote, quoted):
-        yield from _plain_names(each)
+        yield from () if of_plugin and _SHORT.fullmatch(each) else _plain_names(each)
     words = _WORD.findall(bare)
     if not quoted and not _OPENS.fullmatch(bare):
         named = words[1:] or (words if "(" in bare else [])
@@ -243,7 +267,9 @@ def _list_declared(line: str, bare: str) -> Iterator[str]:
 
 def _plain_names(text: str) -> Iterator[str]:
     """Yield the name of a package without its release; nothing for a project or a release."""
-    if text.startswith(":") or not any(map(str.isalpha, text)) or text[:1].isdigit():
+    if text.startswith((":", "-")) or not any(map(str.isalpha, text)) or text[:1].isdigit():
+        return
+    if _OF_CATALOG.fullmatch(text):
         return
     yield text if "://" in text else ":".join(text.split(":")[:2])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from agents.analysis.declared_packages import list_new_packages
 from agents.analysis.known_packages import list_known_paths, read_known_packages
@@ -23,6 +23,7 @@ from agents.pipelines.stages.quality.results import OwnSetup
 from agents.run import StageContext
 from agents.text import code_span, one_line
 
+_OWN_PLUGIN = re.compile(r"/src/main/(?:kotlin|groovy)/(?:.*/)?([\w.-]+)\.gradle(?:\.kts)?$")
 _COMPILED = re.compile(
     r".+\.(?:c|cc|cpp|cxx|h|hh|hpp|m|mm|pyx|pxd|pxi|rs|go|f|f90|cu|S|asm|y|l|cmake|in)"
     r"|(?:.*/)?(?:CMakeLists\.txt|meson\.build|build\.rs|[Mm]akefile)"
@@ -158,4 +159,13 @@ async def _find_new_packages(
         texts = await run.read_texts(run.foundation, (path, *sorted(alike)[:_MOST]))
         now = await run.read_texts(commit, (path,))
         new += await asyncio.to_thread(list_new_packages, path, [*texts.values()], now[path])
-    return list(dict.fromkeys(new))[:_MOST]
+    own = _list_own_plugins(await source.files(commit)) if unread else set()
+    return [each for each in dict.fromkeys(new) if each not in own][:_MOST]
+
+
+def _list_own_plugins(paths: Iterable[str]) -> set[str]:
+    """Return the ids of the plugins of Gradle that are scripts of the repository's own builds.
+
+    https://docs.gradle.org/current/userguide/implementing_gradle_plugins_precompiled.html
+    """
+    return {found[1] for path in paths if (found := _OWN_PLUGIN.search(path))}

@@ -168,3 +168,16 @@ async def test_of_manifests_that_nobody_reads_each_new_word_is_asked_for(changed
     people = talk.Approvals([YES])
     await changed({more: "other 'one'\n"}, base=base, approvals=people)
     assert people.askings[0].arguments["install"] == ["other", "one"]
+
+
+async def test_plugins_that_are_scripts_of_the_repositorys_own_builds_take_no_yes(changed, talk):
+    own = "build-logic/src/main/kotlin/acme.base.gradle.kts"
+    base = FILES | {"build.gradle.kts": "plugins {\n}\n", own: "", "acme.other.gradle.kts": ""}
+    wanted = {"build.gradle.kts": 'plugins {\n  id("acme.base")\n}\n'}
+    quality, seen, _ = await changed(wanted, base=base)
+    assert (quality.verdict, seen) == ("no worse", ["base", "head"])
+
+    people = talk.Approvals([YES])
+    other = {"build.gradle.kts": 'plugins {\n  id("acme.base")\n  id("acme.other")\n}\n'}
+    await changed(other, base=base, approvals=people)
+    assert people.askings[0].arguments["install"] == ["acme.other"]
