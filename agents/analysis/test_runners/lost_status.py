@@ -135,7 +135,10 @@ class _StatusWalk:
         return called or text in self.scripts or bool(PROGRAM.match(text) or _RUNS.match(text))
 
     def _follow_body(self, part: Node, to: _Hearing, depth: int) -> None:
+        before = self.stops, self.pipefail
         self._follow([*_list_statements(part)], to, depth)
+        if part.type == "subshell":
+            self.stops, self.pipefail = before
 
     def _repeat(self, part: Node, to: _Hearing, depth: int) -> None:
         """Read a loop, whose own status is that of its last round alone."""
@@ -210,8 +213,10 @@ class _StatusWalk:
         runs = any(self._is_program(_LEADS.sub("", text)) for text in inside)
         if runs and not _ASKS.search(text_of(part)) and "||" not in text_of(part):
             self.functions.add(text_of(name))
+        before = self.stops, self.pipefail
         for body in part.named_children[1:]:
             self.visit(body, _Hearing(asked=True), depth)
+        self.stops, self.pipefail = before  # what it sets, it sets where it is called
 
 
 def find_lost_status(

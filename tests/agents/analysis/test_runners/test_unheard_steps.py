@@ -149,6 +149,8 @@ def test_what_drops_a_failure_is_heard_of_however_it_does(found, program):
         runs("set -e\nif ./bad; then echo should fail; exit 1; fi\n"),
         runs("set -e\n./a || rc=$?\n[ $rc = 3 ]\n"),
         runs("set -e\n./bad && exit 1\n./a\n"),
+        runs("set -e\nend() { set +e; kill $pid; }\ntrap end EXIT\n./a\n./b\n"),
+        runs("set -e\n(set +e; kill $pid)\n./a\n./b\n"),
         runs("./a &\none=$!\n./b &\nwait $one || exit 1\nwait $! || exit 1\n"),
         runs('check() { "$@" || bad=1; }\ncheck ./a\ncheck ./b\nexit $bad\n'),
         runs("for t in a b; do ./$t && ok=$((ok+1)); done\n[ $ok = 2 ]\n"),
