@@ -44,7 +44,20 @@ _OFF = re.compile(r"set\s+\+(?:\w*e|\w*o\s+errexit)")
 _PIPES = re.compile(r"\bpipefail\b")
 _SAYS = frozenset(
     (
-        *("echo", "printf", "true", ":", "cat", "tail", "head", "sleep", "rm", "date", "sed"),
+        *(
+            "echo",
+            "printf",
+            "read",
+            "true",
+            ":",
+            "cat",
+            "tail",
+            "head",
+            "sleep",
+            "rm",
+            "date",
+            "sed",
+        ),
         *("tee", "sort", "tr", "cut", "less", "more", "wc", "nl", "ts", "column", "uniq", "clear"),
     )
 )
@@ -83,6 +96,8 @@ class _StatusWalk:
     pipefail: bool = False
     waits: bool = False
     functions: set[str] = field(default_factory=set)
+    noting: set[str] = field(default_factory=set)
+    """Functions that end the script, or keep something in mind."""
     lost: list[str] = field(default_factory=list)
 
     def visit(self, part: Node, to: _Hearing, depth: int = 0) -> None:
@@ -179,10 +194,17 @@ class _StatusWalk:
             deaf = all(map(_ends_well, others))
             self.visit(one, _Hearing(asked=not deaf, stops=False), depth)
         else:
-            asked = to.asked or any(map(_notes, others))
+            asked = to.asked or any(map(self._notes, others))
             self.visit(one, _Hearing(asked=asked, stops=False), depth)
         for other in others:
             self.visit(other, to, depth)
+
+    def _notes(self, part: Node) -> bool:
+        """Return whether a part keeps in mind that it was come to, or ends the script by it."""
+        commands = _list_commands(part)
+        return any(
+            _NOTES.match(each) or not self.noting.isdisjoint(each.split()[:1]) for each in commands
+        )
 
     def _pipe(self, part: Node, to: _Hearing, depth: int) -> None:
         *sources, end = part.named_children
@@ -213,6 +235,8 @@ class _StatusWalk:
         runs = any(self._is_program(_LEADS.sub("", text)) for text in inside)
         if runs and not _ASKS.search(text_of(part)) and "||" not in text_of(part):
             self.functions.add(text_of(name))
+        if any(map(self._notes, part.named_children[1:])):
+            self.noting.add(text_of(name))
         before = self.stops, self.pipefail
         for body in part.named_children[1:]:
             self.visit(body, _Hearing(asked=True), depth)
@@ -266,11 +290,6 @@ def _ends_well(part: Node) -> bool:
     return all(
         word in _SAYS or _ZERO.fullmatch(each) for word, each in zip(words, commands, strict=True)
     )
-
-
-def _notes(part: Node) -> bool:
-    """Return whether a part keeps in mind that it was come to, or ends the script by it."""
-    return any(_NOTES.match(each) for each in _list_commands(part))
 
 
 def _is_in_background(part: Node) -> bool:

@@ -151,6 +151,7 @@ def test_what_drops_a_failure_is_heard_of_however_it_does(found, program):
         runs("set -e\n./bad && exit 1\n./a\n"),
         runs("set -e\nend() { set +e; kill $pid; }\ntrap end EXIT\n./a\n./b\n"),
         runs("set -e\n(set +e; kill $pid)\n./a\n./b\n"),
+        runs('fail() { echo "$1"; exit 1; }\n./a || fail a\n./bad && fail bad\necho ok\n'),
         runs("./a &\none=$!\n./b &\nwait $one || exit 1\nwait $! || exit 1\n"),
         runs('check() { "$@" || bad=1; }\ncheck ./a\ncheck ./b\nexit $bad\n'),
         runs("for t in a b; do ./$t && ok=$((ok+1)); done\n[ $ok = 2 ]\n"),
