@@ -47,7 +47,7 @@ async def test_a_kit_is_made_once_and_lent_with_what_it_needs(ground, served):
 
 async def test_what_is_lent_stays_while_other_commands_of_the_run_begin_and_end(ground, served):
     _, tree = await ground.run(policy=MODULES)
-    stays = {"timeout": 20, "kits": [BASE], "after": "tool"}
+    stays = {"timeout": 20, "kits": [BASE], "shared_home": "tool"}
 
     await tree.ask(["bash", "-c", 'echo kept >"$TMPDIR/kept"'], **stays)
     await ask(tree, "true", TOOL)
