@@ -37,6 +37,7 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     NpmAnswer,
     NpmCommand,
     Staged,
+    explain_refusal,
     harmless,
     run_npm,
     to_json,
@@ -95,6 +96,8 @@ class Npm(NpmIndex):
         self._start: dict[str, str] | None = None
         self._base: Table | None = None
         self._renamed: list[str] = []
+        self._refused: str | None = None
+        """Why npm refuses the files as they were; empty: it does not, None: nobody has asked."""
 
     @property
     def files(self) -> frozenset[str]:
@@ -205,14 +208,13 @@ class Npm(NpmIndex):
         lock = await read_json(tree, self._lock, LOCK_LIMIT)
         proof = MovedPackages.from_locks(before, after)
         fetch = [NpmCommand(FETCH, _PROOF)] if proof.files else []
-        options = await flags(tree, self._directory)
-        frozen = NpmCommand(("ci", "--dry-run", *options), self._place(_WHOLE))
+        frozen = await self._make_frozen(tree)
         files = {
             **self._stage(_WHOLE, lock, await self._read_manifests(tree)),
             **{f"{_PROOF}/{path}": data for path, data in proof.files.items()},
         }
         await self._run(tree, (frozen, *fetch), files)
-        old = parse_json(self._start[self._lock], self._lock) if self._start else lock
+        old, _ = await self._read_start(tree)
         if unmet := await self._list_unmet(tree, old, lock):
             raise Stuck(_UNMET.format(words=" ".join(each.words for each in unmet[:3])))
         names = ", ".join(sorted(set(self._renamed)))
@@ -292,7 +294,31 @@ class Npm(NpmIndex):
     async def _run(
         self, tree: WorkTree, commands: Sequence[NpmCommand], files: Mapping[str, bytes]
     ) -> NpmAnswer:
-        return await run_npm(tree, *commands, seconds=self._seconds, staged=Staged(files=files))
+        """Run these commands. Raises Stuck, of what was wrong before the change if that is it."""
+        ask = partial(run_npm, tree, seconds=self._seconds)
+        try:
+            return await ask(*commands, staged=Staged(files=files))
+        except Stuck as stuck:
+            if self._refused is None:
+                lock, start = await self._read_start(tree)
+                frozen = await self._make_frozen(tree)
+                staged = Staged(files=self._stage(_WHOLE, lock, start))
+                self._refused = ""
+                try:
+                    await ask(frozen, staged=staged)
+                except Stuck as before:
+                    self._refused = explain_refusal(self._lock, str(before))
+            if self._refused:
+                raise Stuck(self._refused) from stuck
+            raise
+
+    async def _read_start(self, tree: WorkTree) -> tuple[Table, Mapping[str, str]]:
+        start = self._start or {self._lock: "{}", **await self._read_manifests(tree)}
+        return parse_json(start[self._lock], self._lock), start
+
+    async def _make_frozen(self, tree: WorkTree) -> NpmCommand:
+        options = await flags(tree, self._directory)
+        return NpmCommand(("ci", "--dry-run", *options), self._place(_WHOLE))
 
     async def _read_manifests(self, tree: WorkTree) -> dict[str, str]:
         return {file: await read_text(tree, file) for file in self._members}

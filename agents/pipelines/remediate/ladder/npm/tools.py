@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import json
 import posixpath
+import re
 import secrets
 import shlex
 from collections.abc import Awaitable, Mapping, Sequence
@@ -79,6 +80,14 @@ _NO_TOOL = (
     "with npm 7 or newer where the sandbox sees it, or put both into FETTLE_TOOLCHAINS."
 )
 _NO_WAY = "{program} needs the package indexes, and no way leads to them: {error}"
+
+_REFUSED = "npm refuses `{lock}` as it is, before any change ({why}). {cure}, then ask again."
+_CURES = {
+    " in sync": "Lock it anew with `npm install --package-lock-only`",
+    "Could not resolve": "Have these fit together, or write `legacy-peer-deps=true` into `.npmrc`",
+}
+"""What to do about each way in which npm says that a lock file and its manifests do not fit."""
+_CLASHES = re.compile(r"(?:(?:Missing|Invalid): |peer )[^\n]{3,100}?(?=\s*(?:\n|npm error|$))")
 
 _DROPPED = ("scripts", "packageManager", "devEngines", "engines")
 """Members of a package.json that run something or refuse to; they decide nothing that is locked."""
@@ -254,6 +263,13 @@ async def attempt(
             "no_tool", _NO_TOOL.format(program=tool.program, said=tail_output(result.output))
         )
     return result
+
+
+def explain_refusal(lock: str, said: str) -> str:
+    """Return why npm refuses a lock file that nobody has changed yet; empty for passing trouble."""
+    cure = next((cure for words, cure in _CURES.items() if words in said), "")
+    found = "; ".join(each.strip() for each in dict.fromkeys(_CLASHES.findall(said)))
+    return _REFUSED.format(lock=lock, why=found[:300] or "npm ci", cure=cure) if cure else ""
 
 
 def harmless(manifest: Table) -> bytes:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.npm.tools import explain_refusal
 from agents.pipelines.remediate.ladder.npm.unmet import (
     list_overruled,
     list_unmet,
@@ -117,3 +118,35 @@ def test_overrides_are_read_at_any_depth():
     overrides = {"a@^1": {"b": {".": "2", "c": "$c"}}, "d": "1"}
     assert {"a", "b", "c", "d"} <= list_overruled({"overrides": overrides})
     assert list_overruled({"overrides": "none"}) == set()
+
+
+async def test_a_lock_file_that_npm_refuses_before_any_change_is_told_with_its_cure(tree, index):
+    lay_workspace(tree, {"evil": "1.0.0"}, {"evil": entry("evil", "1.0.0")})
+    asked = {"evil": "1.0.0", "old": "1.0.0"}  # which the lock file does not hold
+    manifest = {"name": "a", "version": "1.0.0", "dependencies": asked}
+    tree.lay({"packages/a/package.json": json.dumps(manifest)})
+
+    refused = await climb_from(tree, "evil", "< 1.0.1")
+
+    assert isinstance(refused, Refusal), refused
+    assert refused.steps[1].why == (
+        "npm refuses `package-lock.json` as it is, before any change (Missing: old@1.0.0 from lock"
+        " file). Lock it anew with `npm install --package-lock-only`, then ask again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "npm error Could not resolve dependency:\nnpm error peer a@^1 from b@2\n",
+            "(peer a@^1 from",
+        ),
+        ("npm error network timeout", ""),
+        ("npm error Could not resolve " + "peer a" * 200, "(peer a"),
+    ],
+)
+def test_only_what_npm_says_of_the_files_is_made_a_reason(said, words):
+    found = explain_refusal("package-lock.json", said)
+    assert (words in found, bool(found)) == (True, bool(words))
+    assert len(found) < 600
