@@ -271,7 +271,8 @@ def _format_companions(work: Work, repository_url: str) -> str:
 
 
 def _format_left_out(work: Work, repository_url: str) -> str:
-    left = [*filter(None, [work.found.left]), *work.left_out]
+    every = (work.found, *(each.found for each in work.companions))
+    left = [*(each.left for each in every if each.left), *work.left_out]
     return "\n".join(_safe([f"- {each}" for each in left], repository_url))
 
 

@@ -106,14 +106,15 @@ def _rank(group: Group) -> int:
 
 async def _locate(run: StageContext, own: Ecosystem, group: Group) -> AlertGroup | None:
     """Return the package with its copies; None where it is in another lock file, or safe."""
-    group, _ = await keep_to_one_tool(run, group)
+    group, left = await keep_to_one_tool(run, group)
     other = await known_ecosystem(run, group)
     if other is None or other.tool != own.tool or other.files.isdisjoint(own.files):
         return None
     copies, note = await read_copies(run, other, group)
     if not any(copy.vulnerable for copy in copies):
         return None
-    return AlertGroup(commit=run.base, group=group, tool=other.tool, copies=copies, note=note)
+    about = {"tool": other.tool, "copies": copies, "note": note, "left": left}
+    return AlertGroup(commit=run.base, group=group, **about)
 
 
 async def _with_reach(run: StageContext, groups: Sequence[AlertGroup]) -> tuple[AlertGroup, ...]:

@@ -26,7 +26,7 @@ MOST_FILES = 600  # that are searched for imports
 
 _SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
 NOT_KNOWN = "Fettle does not know the lock file of these manifests, so an engineer has to find it."
-_OTHERS = "{files}: another tool's, so {package} is mended there in a run of its own, after this."
+_OTHERS = "{files}: of another tool, so {package} there is left for a run of its own, after this."
 _PARTLY = "Only the first {most} of {count} source files were searched for imports."
 
 

@@ -376,7 +376,19 @@ async def test_files_of_several_tools_in_one_folder_are_mended_one_after_the_oth
     await place.run(alerts=asked)
 
     [left] = {"lock.json", "wants.json"} - {mended}
-    assert f"- `{left}`: another tool's, so jinja2 is mended there in a run" in place.pull.body
+    assert f"- `{left}`: of another tool, so jinja2 there is left for a run" in place.pull.body
     numbers = {"lock.json": 5, "wants.json": 9}
     assert f"[Alert {numbers[mended]}]" in place.pull.body
     assert f"[Alert {numbers[left]}]" not in place.pull.body
+
+
+async def test_of_what_goes_along_the_other_tools_file_is_told_as_well(several, monkeypatch):
+    place = several(FLASK, FLASK.model_copy(update={"alert": 9, "manifest": "other.txt"}))
+    one_tool = MadeUpEcosystem(RELEASES)
+    found = {("lock.json",): one_tool}
+    monkeypatch.setattr(finders, "FINDERS", (lambda paths, group: found.get(group.manifests),))
+
+    await place.run()
+
+    assert versions(place) == {"flask": "3.0.4", "jinja2": "3.1.4", "click": "8.1.0"}
+    assert "- `other.txt`: of another tool, so flask there is left" in place.pull.body
