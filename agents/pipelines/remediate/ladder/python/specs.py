@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+_ABOVE = re.compile(r">(?!=)")
 _BELOW = ("==", "===", "~=", ">=", ">")
 
 Admits = Callable[[str, str], bool]
@@ -69,8 +70,13 @@ def bump_pin(spec: str, version: str) -> str | None:
 
 
 def raise_floor(spec: str, version: str) -> str | None:
-    """Return the requirement with pin or floor at the version; upper bounds stay."""
-    return _map_clauses(spec, version, _floor)
+    """Return the requirement with pin or floor at the version; upper bounds stay.
+
+    A pin to a line of versions, as `==1.26.*`, stays, and gets a floor beside it.
+    """
+    moved = _map_clauses(_ABOVE.sub(">=", spec), version, _floor)
+    is_low = moved is not None and "*" in moved and not begins_at(moved, version)
+    return f"{moved},>={version}" if is_low else moved
 
 
 def widen_range(spec: str, version: str) -> str | None:
