@@ -145,7 +145,8 @@ def _is_part(name: str, meant: Collection[str], both: Collection[Locked]) -> boo
 def _evidence(
     context: ClimbContext, after: Locked, changed: Collection[str], moves: Collection[Move]
 ) -> tuple[str, ...]:
-    versions = _join_names([copy.version for copy in after.copies(context.name)]) or "gone"
+    copies = dict.fromkeys(copy.version for copy in after.copies(context.name))
+    versions = _join_names([*copies]) or "gone"
     others, locks = [move.name for move in moves if move.forced], context.ecosystem.locks
     within = _WITHIN if locks and after.own == context.before.own else ""
     alerts = f"{len(context.ranges.ranges)} alert{'s' * (len(context.ranges.ranges) != 1)}"

@@ -313,7 +313,7 @@ async def prove(
     known = {(entry.name, entry.version) for entry in before.entries}
     moved = [e for e in after.entries if not e.own and (e.name, e.version) not in known]
     hashed = [entry for entry in moved if any(map(_HASH.fullmatch, entry.hashes))][:_MOST_PROVED]
-    bare = [entry.name for entry in moved if not entry.hashes]
+    bare = dict.fromkeys(entry.name for entry in moved if not entry.hashes)
     left = [entry.name for entry in moved if entry.hashes and entry not in hashed]
     scripts = [first] if first else []
     if hashed:
