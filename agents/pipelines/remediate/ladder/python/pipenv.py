@@ -42,7 +42,8 @@ from agents.ports import WorkTree
 
 MOST_NAMED = 5
 TOOL = Tool("pipenv", ("pipenv>=2026", "plette>=2.4,<3"))
-"""plette computes the hash of a Pipfile as Pipenv's own copy of it does."""
+"""plette computes the hash of a Pipfile as older Pipenvs do; newer ones write the
+names of packages their canonical way first."""
 
 _SECTIONS = {"packages": "default", "dev-packages": "develop"}
 """Pipfile.lock's names of those groups; any other has one name in both files."""
@@ -69,7 +70,7 @@ test ! -e "$tool/ready" || { unset PIPENV_IGNORE_VIRTUALENVS; export VIRTUAL_ENV
 """Where no Python is asked for, Pipenv locks for its own, and needs no new environment of it."""
 
 _HASH = """\
-cp -- Pipfile "$work" && cd "$work" || exit 98
+mv -f -- {scratch} "$work/Pipfile" && cd "$work" || exit 98
 python -c 'import plette; print(plette.Pipfile.load(open("Pipfile")).get_hash().value)'
 """
 _CHECK = """\
@@ -112,6 +113,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
         self._seconds = seconds
         self._lock = posixpath.join(directory, "Pipfile.lock")
         self._manifest = posixpath.join(directory, "Pipfile")
+        self._first: tuple[Table, str] | None = None
+        """The manifest as it was, and the hash of it that the lock file had."""
 
     @property
     def files(self) -> frozenset[str]:
@@ -123,6 +126,8 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
         lock = await self._read_lock(tree)
         entries = await asyncio.to_thread(_entries, lock, self._lock)
         manifest = await read_toml(tree, self._manifest)
+        if self._first is None:
+            self._first = manifest, _hash_in(lock)
         own = tuple(_list_own(manifest, self._manifest))
         return Locked(entries=entries, own=own, tells_needs=False)
 
@@ -142,7 +147,7 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
         except Stuck:
             new = await self._resolve(tree, _hold(manifest, lock, pins, free, all_of_it=False))
         moved = _take_moved(lock, new)
-        moved["_meta"]["hash"] = {"sha256": (await self._call(tree, _HASH)).split()[-1]}
+        moved["_meta"]["hash"] = {"sha256": await self._hash_alike(tree, manifest)}
         text = json.dumps(moved, indent=4, separators=(",", ": "), sort_keys=True)
         await tree.write(self._lock, f"{text}\n".encode())
 
@@ -160,11 +165,37 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
-        await self._call(tree, _CHECK)
+        verified = await self._verify_hash(tree)
         untold = await self._require_whole(tree)
         proved = await index.prove(tree, before, after, self._seconds)
         proved = proved.model_copy(update={"notes": (*untold, *proved.notes)})
-        return proved.with_commands("pipenv verify", *(() if untold else ("uv pip compile",)))
+        return proved.with_commands(*verified, *(() if untold else ("uv pip compile",)))
+
+    async def _verify_hash(self, tree: WorkTree) -> tuple[str, ...]:
+        """Raise Stuck where the lock file is not of this manifest; return what Pipenv was asked."""
+        manifest, lock = await read_toml(tree, self._manifest), await self._read_lock(tree)
+        if await self._is_hashed_as_written(tree):
+            if _hash_in(lock) != await self._hash(tree, manifest):
+                raise Stuck(f"`{self._lock}` is not of `{self._manifest}` as it is.")
+            return ()
+        await self._call(tree, _CHECK)
+        return ("pipenv verify",)
+
+    async def _hash_alike(self, tree: WorkTree, manifest: Table) -> str:
+        """Return the hash of a manifest as the Pipenv that wrote the lock file computes it."""
+        written = await self._is_hashed_as_written(tree)
+        return await self._hash(tree, manifest if written else _with_canonical_names(manifest))
+
+    async def _is_hashed_as_written(self, tree: WorkTree) -> bool:
+        """Return whether the names count as people wrote them, and are not canonical."""
+        manifest, found = self._first or ({}, "")
+        same = manifest == _with_canonical_names(manifest)
+        return not same and await self._hash(tree, manifest) == found
+
+    async def _hash(self, tree: WorkTree, manifest: Table) -> str:
+        path = posixpath.join(self._directory, _SCRATCH)
+        await tree.write(path, tomlkit.dumps(manifest).encode())
+        return (await self._call(tree, _HASH)).split()[-1]
 
     async def _require_whole(self, tree: WorkTree) -> Sequence[str]:
         """Raise Stuck where something is needed that is not locked; return what is not told."""
@@ -207,6 +238,21 @@ class Pipenv(index.PythonIndex, WithoutOverrides):
         script = (_COPY + script).replace("{scratch}", _SCRATCH)
         body = script.replace("{directory}", shlex.quote(self._directory or "."))
         return await call(tree, TOOL, body, seconds=self._seconds)
+
+
+def _hash_in(lock: Table) -> str:
+    found = lock["_meta"].get("hash")
+    return str(found.get("sha256")) if isinstance(found, dict) else ""
+
+
+def _with_canonical_names(manifest: Table) -> Table:
+    groups = {id(table) for _, table in _list_groups(manifest)}
+    return {
+        name: {index.python_name(each): value for each, value in table.items()}
+        if id(table) in groups
+        else table
+        for name, table in manifest.items()
+    }
 
 
 def _parse_lock(text: str, path: str) -> Table:

@@ -1,5 +1,6 @@
 """Lock files of PDM and Pipenv: which are left alone, and what their tools are given."""
 
+import hashlib
 import json
 import tomllib
 
@@ -151,3 +152,41 @@ async def test_pipenv_is_given_nothing_of_what_comes_from_elsewhere_and_no_line_
         {"sqlparse": {"version": "==0.5.0"}, "six": {"version": "==1.16.0"}},
         {"sqlparse": {"version": "==0.5.0"}},
     ]
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+async def test_the_hash_is_that_of_the_pipenv_that_wrote_the_lock_file(tree, canonical):
+    """Newer ones write the names their canonical way before they hash; `pipenv verify` is one."""
+    pipfile = '[packages]\nSQL_Parse = "==0.4.4"\n[docs]\n"Other.One" = "*"\n'
+
+    def digest(text):
+        return hashlib.sha256(json.dumps(tomllib.loads(text)).encode()).hexdigest()
+
+    def write(text):
+        named = text.replace("SQL_Parse", "sql-parse").replace("Other.One", "other-one")
+        return named if canonical else text
+
+    lock = json.loads(json.dumps(PIPENV))
+    lock["_meta"]["hash"]["sha256"] = digest(write(pipfile))
+    verified = []
+
+    def answer(tree, script):
+        if "plette" in script:
+            return 0, f"{digest((tree.folder / '.fettle-Pipfile').read_text())}\n"
+        if "pipenv verify" in script:
+            verified.append(script)
+        return (0, "") if "pipenv lock" in script or "uv pip compile" not in script else (1, "")
+
+    tree.lay({"Pipfile.lock": json.dumps(lock), "Pipfile": pipfile})
+    tree.answers = answer
+    pipenv = ecosystem_of(tree.paths, group("sql-parse", "< 1", manifests=["Pipfile.lock"]))
+    locked = await pipenv.read(tree)
+    changed = pipfile.replace("0.4.4", "0.5.0")
+    tree.lay({"Pipfile": changed})
+
+    await pipenv.relock(tree, {"sql-parse": "0.5.0"})
+
+    after = json.loads((tree.folder / "Pipfile.lock").read_text())
+    assert after["_meta"]["hash"]["sha256"] == digest(write(changed))
+    accepted = await pipenv.verify_lock(tree, locked, locked)
+    assert ("pipenv verify" in accepted.commands, bool(verified)) == (canonical, canonical)
