@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from contextlib import chdir
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -29,11 +30,7 @@ class ForkedServer(ServerProcess):
     """
 
     async def _spawn(self, environment, log):
-        process = _forking.Process(
-            target=_run, args=(("serve",), environment, log.name, log.name), daemon=True
-        )
-        process.start()
-        return Forked(process)
+        return _fork(("serve",), environment, log.name, log.name)
 
 
 @dataclass
@@ -62,13 +59,13 @@ class Forked:
         return self.returncode
 
 
-async def call_fettle(*arguments, environment):
+async def call_fettle(*arguments, environment, folder=ROOT, seconds=PATIENCE):
     """Run a command to its end; return its exit code, what it printed, and what it said."""
-    with TemporaryDirectory(prefix="fettle-call-") as folder:
-        out, said = Path(folder, "out"), Path(folder, "said")
-        called = _fork(arguments, environment, str(out), str(said))
+    with TemporaryDirectory(prefix="fettle-call-") as written:
+        out, said = Path(written, "out"), Path(written, "said")
+        called = _fork(arguments, environment, str(out), str(said), str(folder))
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(seconds):
                 code = await called.wait()
         finally:
             called.kill()
@@ -91,16 +88,17 @@ def _limit(seconds, work, *given):
 
 def _fork(*given):
     process = _forking.Process(target=_run, args=given, daemon=True)
-    process.start()
+    with chdir(ROOT):  # the first one starts whoever forks, who finds the code from here alone
+        process.start()
     return Forked(process)
 
 
-def _run(arguments, environment, out, said):
+def _run(arguments, environment, out, said, folder=ROOT):
     os.environ.clear()
     os.environ.update(environment)
-    os.chdir(ROOT)
+    os.chdir(folder)
     for number, path, how in ((0, os.devnull, "rb"), (1, out, "ab"), (2, said, "ab")):
         with Path(path).open(how) as file:
             os.dup2(file.fileno(), number)
-    sys.argv = ["fettle", *arguments]
+    sys.argv = ["fettle", *map(str, arguments)]
     main()

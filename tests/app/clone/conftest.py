@@ -28,6 +28,7 @@ from app.secrets.redaction import Redactor
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
 from tests.app.git.conftest import git
+from tests.flows.forked import call_fettle
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -181,6 +182,11 @@ class Bench:
 
     async def run(self, *args, **more):
         return await self.end(await self.start(*args, **more))
+
+    async def call(self, folder, *args, **more):
+        """Run a command in a folder where nothing but its output is looked at: it is forked."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}
+        return Done(*await call_fettle(*args, environment=environment, folder=folder))
 
     async def end(self, process):
         try:

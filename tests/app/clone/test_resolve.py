@@ -407,7 +407,8 @@ def test_nobody_says_what_to_do(calc, bench, mistaken):
 
 async def test_the_wish_in_words(bench, calc):
     await bench.play(GOOD)
-    done = await bench.run(calc, "It adds one too many\n\nIt gives 3.", "--json")
+    wish = "It adds one too many\n\nIt gives 3."
+    done = await bench.call(bench.place, "resolve", calc, wish, "--json")
     assert done.code == 0, done.err
     assert done.json["outcome"] == "pull_request"
     assert bench.list_folders() == []

@@ -86,7 +86,7 @@ async def test_a_run_that_was_cut_short_can_be_left_for_a_new_one(bench, calc):
 
 async def test_runs_retry_takes_up_a_run_on_a_clone_from_a_stage_on(bench, calc):
     async def retry(folder, *more):
-        return await bench.end(await bench.start_at(folder, "runs", "retry", *more))
+        return await bench.call(folder, "runs", "retry", *more)
 
     await bench.play((TRIAGE, PLAN, STEP, DOCS))  # the judge's server answers with an error
     failed = await bench.resolve(calc)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from app.evaluation.run_hidden_tests import CommitJudge
 from app.evaluation.sources import fetch
 from app.sandbox.select import choose
 from tests.app.clone.conftest import GOOD, STEP, part
+from tests.flows.forked import call_fettle
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -117,17 +117,8 @@ def fettle_eval(place, *args, **settings):
         **{name: os.environ[name] for name in os.environ if name.startswith("PIP_")},
         **settings,
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "app", "eval", *map(str, args)],
-        env=environment,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=10 * PATIENCE,
-    )
-    return done.returncode, done.stdout, done.stderr
+    called = call_fettle("eval", *args, environment=environment, seconds=10 * PATIENCE)
+    return asyncio.run(called)
 
 
 def results(out):

@@ -14,7 +14,6 @@ import structlog
 
 from app.cli.resolve.work_on_issue import work_on
 from app.config.settings import load_settings
-from app.demo.server_process import ServerProcess
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted
 from app.registration.manifest import app_manifest
@@ -25,6 +24,7 @@ from app.simulator.model.script import Script
 from app.store.database import Database
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
+from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
 FILES = {
@@ -71,7 +71,7 @@ class OperatorPlace:
 
     github: LocalGitHub
     model: LocalModel
-    server: ServerProcess
+    server: ForkedServer
     app: object
     repository: object
     issue: object
@@ -157,7 +157,7 @@ async def place():
         (source / path).write_text(text)
     github = await LocalGitHub.start(root / "github")
     model = await LocalModel.start(Script.model_validate(GOOD))
-    server = ServerProcess(root / "fettle", github.url, model.url)
+    server = ForkedServer(root / "fettle", github.url, model.url)
     made = await _settle(github, model, server, source)
     handlers = logging.getLogger().handlers[:]
     yield made

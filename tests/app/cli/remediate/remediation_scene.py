@@ -16,7 +16,6 @@ from agents.pipelines.remediate.ladder import finders
 from app.cli.remediate.commands import RemediationArguments
 from app.cli.remediate.execute import run
 from app.config.settings import load_settings
-from app.demo.server_process import ServerProcess
 from app.operator.open_alerts import open_alerts
 from app.operator.remediation_requests import RemediationOptions
 from app.operator.repositories import repository_at
@@ -32,6 +31,7 @@ from app.wiring.serve import open_github
 from tests.agents.pipelines.remediate.conftest import lock
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.clone import conftest as clone
+from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
 RELEASES = {
@@ -65,7 +65,7 @@ class Shop:
 
     root: Path
     github: LocalGitHub
-    server: ServerProcess
+    server: ForkedServer
     app: object
     owner: object
     capsys: object
@@ -195,7 +195,7 @@ async def shop(capsys, monkeypatch):
     (root / "here").mkdir()
     monkeypatch.chdir(root / "here")
     github = await LocalGitHub.start(root / "github")
-    server = ServerProcess(root / "fettle", github.url, "http://127.0.0.1:9")
+    server = ForkedServer(root / "fettle", github.url, "http://127.0.0.1:9")
     app = github.create_app("fettle", permissions={**PERMISSIONS, "vulnerability_alerts": "read"})
     owner = github.create_organization("octo-org")
     made = Shop(root, github, server, app, owner, capsys, monkeypatch)
