@@ -13,9 +13,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from app.demo.server_process import ServerProcess
 from app.store.runs import StoredJournal
 from tests.flows.conftest import CALC
+from tests.flows.forked import ForkedServer
 from tests.flows.resolve.test_tools_flow import PROGRAM
 from tests.flows.scripted import CURE, SHORT_PARTS, plan, step, usual
 
@@ -53,12 +53,14 @@ def write_code(folder):
     return folder
 
 
-class Upgraded(ServerProcess):
+class Upgraded(ForkedServer):
     """A server whose code can be another's."""
 
-    code = ROOT
+    code = None
 
     async def _spawn(self, environment, log):
+        if self.code is None:
+            return await super()._spawn(environment, log)
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "app", "serve"),
             env=environment,
