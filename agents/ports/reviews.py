@@ -60,7 +60,7 @@ class ThreadComment(Frozen):
     url: str
 
 
-STILL_WAITING = frozenset(("kept_back", "not_done"))
+STILL_WAITING = frozenset(("kept_back", "not_done", "later"))
 """Verdicts of answers that leave the thread waiting for the next run."""
 
 

@@ -10,11 +10,11 @@ from agents.pipelines.address.suggestions.suggestion import stand
 from agents.pipelines.address.wording.wording import Wording
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.ports import Thread
+from agents.ports import STILL_WAITING, Thread
 from agents.run import StageContext
 from agents.text.apart import Exhausted, run_apart
 
-_LATER = "somebody has written there since it was read, and `/bot address` reads that"
+_LATER = "somebody has written there since it was read; the next run reads that"
 
 
 async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledger:
@@ -53,8 +53,8 @@ async def _answer_thread(
     if now is None:  # people have closed it, or we have before this process died
         unanswered = not await reviewing_port(run).has_answered(thread)
         return entry.model_copy(update={"resolved": True, "unanswered": unanswered})
-    if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
-        return entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
+    if now.newest_word > thread.newest_word and entry.verdict not in STILL_WAITING:
+        return await _answer_what_was_read(run, work, thread, entry)
     asked_before = thread.ours_is_last and now.said[-1].id == thread.said[-1].id
     if asked_before or not now.ours_is_last:  # an earlier run may have come as far as that
         wording = work.wording_of(entry.about)
@@ -70,6 +70,26 @@ async def _answer_thread(
     except RunError as error:
         why_not = str(error)
     return entry.model_copy(update={"resolved": not why_not, "note": why_not})
+
+
+async def _answer_what_was_read(
+    run: StageContext, work: FeedbackWork, thread: Thread, entry: LedgerEntry
+) -> LedgerEntry:
+    """Say which commit answers the words that were read, and that newer ones are not.
+
+    The thread waits on: a reply is passed over where Fettle has said nothing, and would be lost.
+    """
+    later = entry.model_copy(update={"verdict": "later", "note": _LATER, "unanswered": True})
+    wording = work.wording_of(entry.about)
+    told = (entry if entry.commit else later.model_copy(update={"words": ""})).model_copy(
+        update={"note": wording.newer}
+    )
+    said = await _word(told, run.request.repository_url, wording)
+    try:
+        await reviewing_port(run).reply(thread, later.verdict, said)
+    except RunError as error:  # somebody removed it, or locked the conversation: others wait
+        return later.model_copy(update={"note": str(error)})
+    return later
 
 
 async def _judge_fix(

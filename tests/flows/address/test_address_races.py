@@ -16,6 +16,7 @@ ONE = script(
     make_changes(edit("range(len(prices))", "range(0, len(prices))")),
     word_update(("t1", "fixed", 1)),
 )
+NEXT = script(sort((), [("t1", "question")]))
 THEIRS = "UNITS = ['euro', 'ct']\n"
 
 
@@ -77,3 +78,28 @@ async def test_a_pull_request_that_ends_ends_the_run(make_place):
         assert at.pull.head_sha == before
         assert at.verdicts()["calc.py:11"] == ([], False)
         assert at.ledgers() == []
+
+
+async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(make_place):
+    """Until then Fettle had said nothing there, and replies between people are passed over."""
+    async with open_reviewed(make_place, ONE) as at:
+
+        async def say_more():
+            thread = at.thread("calc.py", 11)
+            await at.github.reply(thread, at.people["mara"], "And call it price.")
+
+        async def play_next(asked):
+            if asked.part == "# Write the update":
+                at.place.model.play(NEXT)
+
+        at.place.model.on_answered(play_next)
+        await act_meanwhile(at, say_more)
+        assert await at.all_over() == ["comment", "comment"]
+
+        assert at.verdicts()["calc.py:11"] == (["later", "answered"], False)
+        first, _ = at.answers(at.thread("calc.py", 11))
+        assert f"**Fixed** in [`{at.pull.head_sha[:10]}`]" in first
+        assert "stays open: somebody has written here since it was read" in first
+        one, two = at.ledgers()
+        assert "1 thread: 1 has newer words; 0 % answered." in one
+        assert "1 thread: 1 answered; 100 % answered." in two

@@ -30,6 +30,7 @@ class Wording(Frozen):
     elsewhere: Sentence
     undone: Sentence
     not_ours: Sentence
+    newer: Sentence
     not_pushed: Sentence
     not_done: Sentence
     settled: Sentence

@@ -96,17 +96,22 @@ def change_feedback(world, *threads, **more):
 async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_batch(
     make, acts, wish
 ):
-    """An answer would stand below words that nobody has read, and close the thread over them."""
-    world = make(straight(acts), feedback(thread("T1", "Turn it.")))
-    change_feedback(world, thread("T1", "Turn it.", "Stop, rather leave it."))
+    """What was read is answered; nothing is closed over words that nobody has read."""
+    told = feedback(thread("T1", "Turn it."), thread("T2", "Why?", line=6))
+    world = make([acts.analyse(["t1"], [("t2", "disagree")]), *straight(acts)[1:]], told)
+    more = thread("T2", "Why?", "Rather leave it.", line=6)
+    change_feedback(world, thread("T1", "Turn it.", "Stop, rather leave it."), more)
 
     await world.resolve(wish)
 
-    assert world.reviewing.replies == {}
+    assert [verdict for verdict, _ in world.reviewing.replies.values()] == ["later", "later"]
+    first, second = (said for _, said in world.reviewing.replies.values())
+    assert first.startswith("**Fixed** in ")
+    assert second.startswith("**Not answered yet**.\n\nThis thread stays open: ")
     assert world.reviewing.resolved == []
     table = world.publisher.comments["ledger"]
-    assert "`/bot address`" in table
-    assert "1 thread: 1 has newer words; 0 % answered." in table
+    assert "the next run reads that" in table
+    assert "2 threads: 2 have newer words; 0 % answered." in table
 
 
 async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish):
