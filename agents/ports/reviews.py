@@ -56,6 +56,8 @@ class ThreadComment(Frozen):
     """As it stood when the run was asked for: untrusted."""
     edited: bool
     """It reads differently now."""
+    praise: bool = False
+    """It approves or thanks, and asks for nothing."""
     at: datetime
     url: str
 
@@ -96,17 +98,19 @@ class Thread(Frozen):
 
     @property
     def ours_is_last(self) -> bool:
-        """Return whether nobody has said anything since Fettle answered.
+        """Return whether nobody has asked for anything since Fettle answered.
 
         An answer that what was asked for is kept back, or not done yet, is none to rest on: the
-        next run takes it up.
+        next run takes it up. Thanks want no answer, but where Fettle has asked, `OK` is one.
         """
-        return self.said[-1].own and self.said[-1].verdict not in STILL_WAITING
+        last = next((each for each in reversed(self.said) if not each.praise), self.said[-1])
+        unasked = last is self.said[-1] or last.verdict != "needs_human"
+        return last.own and last.verdict not in STILL_WAITING and unasked
 
     @property
     def newest_word(self) -> int:
-        """Return the id of the newest comment that is not Fettle's; 0 if there is none."""
-        return max((each.id for each in self.said if not each.own), default=0)
+        """Return the id of people's newest comment that is more than praise; 0 for none."""
+        return max((each.id for each in self.said if not (each.own or each.praise)), default=0)
 
 
 class ReviewText(Frozen):

@@ -14,6 +14,7 @@ from app.github.access.edit_history import EditHistory, edited_by_author, said_a
 from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound
+from handlers.pull_request_review import is_praise
 
 MOST_THREADS = 1_000
 MOST_SAID = 200
@@ -169,6 +170,7 @@ class ThreadReader:
             verdict=mark["verdict"] if mark and untouched else "",
             body=text[mark.end() :] if mark else text,
             edited=text != item["body"],
+            praise=not speaker.own and is_praise(text),
             at=said_at(item),
             url=item["url"],
         )

@@ -103,3 +103,22 @@ async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(make
         one, two = at.ledgers()
         assert "1 thread: 1 has newer words; 0 % answered." in one
         assert "1 thread: 1 answered; 100 % answered." in two
+
+
+async def test_thanks_keep_no_thread_open_and_want_no_answer(make_place):
+    async with open_reviewed(make_place, ONE) as at:
+        mara = at.people["mara"]
+        await act_meanwhile(
+            at, lambda: at.github.reply(at.thread("calc.py", 11), mara, "Thanks, great!")
+        )
+        assert await at.all_over() == ["comment", "covered"]
+        assert at.verdicts()["calc.py:11"] == (["fixed"], True)
+
+        at.place.model.play(NEXT)
+        await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
+        assert (await at.all_over())[-1] == "comment"
+        await at.github.reply(at.thread("calc.py", 17), mara, "I see.")
+        at.place.model.play(NEXT)
+        await at.review("ola", "", ("words.py", 2, "Any other currency?"))
+        assert (await at.all_over())[-1] == "comment", "one thing was to be sorted"
+        assert at.verdicts()["calc.py:17"] == (["answered"], False)

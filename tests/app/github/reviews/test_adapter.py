@@ -147,6 +147,18 @@ async def test_a_thread_that_we_closed_is_open_again_when_somebody_answers(pulle
     assert (await later.feedback()).resolved == 1, "people have closed it"
 
 
+async def test_thanks_wait_for_nothing_unless_we_have_asked(pulled, scene):
+    await pulled.review("bob", comments=[(10, "Fix it.")])
+    bob, waiting = scene.people["bob"], []
+    for verdict, words in [("fixed", "Thanks!"), ("fixed", "No."), ("needs_human", "OK")]:
+        reviewing = await pulled.run()
+        [thread] = (await reviewing.feedback()).threads
+        await reviewing.reply(thread, verdict, "So it is.")
+        await scene.server.reply(pulled.pull.threads[0], bob, words)
+        waiting.append(len((await reviewing.feedback()).waiting))
+    assert waiting == [0, 1, 1]
+
+
 async def test_resolved_threads_are_counted_only(pulled, scene):
     await pulled.review("ada", comments=[(10, "One"), (11, "Two")])
     await scene.server.resolve_thread(pulled.pull.threads[0], scene.people["bob"])
