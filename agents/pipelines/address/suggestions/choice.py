@@ -38,7 +38,8 @@ class LineReplacement(NamedTuple):
     def overlaps(self, other: LineReplacement) -> bool:
         """Return whether both are about some of the same lines."""
         one, two = self.lines, other.lines
-        return self.path == other.path and one.start <= two.end and two.start <= one.end
+        known = one.start > 0 and two.start > 0
+        return known and self.path == other.path and one.start <= two.end and two.start <= one.end
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,12 @@ async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> O
     return Offers(tuple(single), tuple(several), left)
 
 
-async def read_offers(thread: Thread, said: ThreadComment) -> list[ChosenSuggestion]:
-    """Return the different texts that a comment suggests, at lines 0 where the place is gone."""
+async def read_offers(
+    thread: Thread, said: ThreadComment, *, gone: int = 0
+) -> list[ChosenSuggestion]:
+    """Return the different texts that a comment suggests, at the line `gone` if it is no more."""
     offered = dict.fromkeys(await read_apart(said.body))
-    at, alone = find_place(thread) or (0, 0), bool(offered) and await is_alone(said.body)
+    at, alone = find_place(thread) or (gone, gone), bool(offered) and await is_alone(said.body)
     return [
         ChosenSuggestion(
             thread, said, each, LineReplacement(thread.path, Replacement(*at, each.lines)), alone

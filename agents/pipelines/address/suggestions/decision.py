@@ -12,6 +12,7 @@ from agents.pipelines.address.suggestions.choice import (
     is_by_writer,
     read_offers,
 )
+from agents.pipelines.address.suggestions.suggestion import find_place
 from agents.pipelines.address.wording.wording import choose_wording
 from agents.ports import Thread, ThreadComment
 from agents.text import code_span, one_line
@@ -42,7 +43,7 @@ class AnsweredQuestion:
     def decided(self) -> ChosenSuggestion | None:
         """Return whose suggestion the answer plainly takes: `Take bob's.`; None: a reader's work.
 
-        It names one of them, and nothing in it could mean the contrary.
+        It names one of them, its lines are still there, and nothing could mean the contrary.
         """
         said = self.answer.body
         if len(said) > _LONGEST or _UNCLEAR.search(said):
@@ -52,7 +53,7 @@ class AnsweredQuestion:
             for each in self.offers
             if re.search(_TAKING.format(name=re.escape(each.author.login)), said, re.IGNORECASE)
         ]
-        return named[0] if len(named) == 1 else None
+        return named[0] if len(named) == 1 and find_place(named[0].thread) else None
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -108,9 +109,13 @@ def _has_asked(thread: Thread) -> bool:
 
 
 async def _read_newest(thread: Thread, *, strangers: bool) -> Iterable[ChosenSuggestion]:
-    """Return what the newest comment with a suggestion offers."""
+    """Return what the newest comment with a suggestion offers, at the line that it was made for.
+
+    Where that line has changed since, it still tells which suggestions contradicted each other.
+    """
+    gone = thread.original_line or 0
     for said in reversed(thread.said):
         by_writer = not said.own and is_by_writer(said, strangers=strangers)
-        if by_writer and (offers := await read_offers(thread, said)):
+        if by_writer and (offers := await read_offers(thread, said, gone=gone)):
             return offers
     return ()

@@ -290,6 +290,23 @@ async def test_what_only_a_reader_understands_is_read_with_both_texts(begin, wor
     assert f"was answered in [another thread]({noor.url})" in entry.words
 
 
+async def test_an_answer_decides_nothing_about_other_lines_that_changed_since(
+    begin, words, suggest
+):
+    _, run = begin()
+    gone = {"line": None, "outdated": True}
+    noor, mara = (
+        each.model_copy(update={**gone, "original_line": 2})
+        for each in ask(words, suggest, words.say("take mara", by="noor"))
+    )
+    others = (each.model_copy(update={**gone, "original_line": 4}) for each in ask(words, suggest))
+
+    applied = await run.stage(apply_suggestions, words.feedback(noor, mara, *others))
+
+    assert applied.asked_too == {noor.id: (mara.id,)}
+    assert "mara's, in another thread, for calc.py:2, reads:\nzwei" in applied.rivals[noor.id]
+
+
 async def test_a_stranger_decides_nothing(begin, words, suggest):
     world, run = begin()
     noor, mara = ask(words, suggest, words.say("take mara", by="mallory", role="read"))
