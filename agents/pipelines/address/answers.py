@@ -17,11 +17,14 @@ from agents.text.apart import Exhausted, run_apart
 _LATER = "somebody has written there since it was read; the next run reads that"
 
 
+FRESH = 10
+"""Seconds for which a look at the threads holds. Sixty answers take minutes, and who reads the
+first of them may write in a thread that is answered last."""
+
+
 async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledger:
     """Answer in each thread that waits, close what was fixed; return what came of it."""
-    outsiders = (await run.policy()).address.outsiders
-    found = await reviewing_port(run).feedback(outsiders=outsiders)
-    now = {thread.id: thread for thread in found.threads}
+    now, looked_at = await _look_at_threads(run), run.wall()
     read = {thread.id: thread for thread in work.feedback.threads}
     touched = await _list_touched_files(run)
     entries: list[LedgerEntry] = []
@@ -30,9 +33,18 @@ async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledge
         if thread is None or entry.verdict == "before":
             entries.append(entry)
         else:
+            if run.wall() - looked_at > FRESH:
+                now, looked_at = await _look_at_threads(run), run.wall()
             judged = await _judge_fix(run, work, thread, entry, touched)
             entries.append(await _answer_thread(run, work, now.get(thread.id), judged))
     return Ledger(entries=tuple(entries))
+
+
+async def _look_at_threads(run: StageContext) -> dict[str, Thread]:
+    """Return the threads that are open now, by their ids."""
+    outsiders = (await run.policy()).address.outsiders
+    found = await reviewing_port(run).feedback(outsiders=outsiders)
+    return {thread.id: thread for thread in found.threads}
 
 
 async def _word(entry: LedgerEntry, repository_url: str, wording: Wording) -> str:

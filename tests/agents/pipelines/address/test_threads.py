@@ -114,6 +114,26 @@ async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_bat
     assert "2 threads: 2 have newer words; 0 % answered." in table
 
 
+async def test_what_somebody_says_while_answers_are_posted_is_not_closed_over(make, acts, wish):
+    told = feedback(thread("T1", "Turn it."), thread("T2", "This too.", line=6))
+    first, *rest = straight(acts)[1:4]
+    ending = acts.update(("t1", "fixed", 1), ("t2", "fixed", 1))
+    world = make([acts.analyse(["t1", "t2"]), first, *rest, ending], told)
+    post = world.reviewing.reply
+
+    async def reply(thread_, verdict, body):
+        world.wall += 60
+        world.reviewing.feedback_ = feedback(thread("T2", "This too.", "Rather not.", line=6))
+        return await post(thread_, verdict, body)
+
+    world.reviewing.reply = reply
+
+    await world.resolve(wish)
+
+    assert [verdict for verdict, _ in world.reviewing.replies.values()] == ["fixed", "later"]
+    assert world.reviewing.resolved == ["T1"]
+
+
 async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish):
     told = feedback(thread("T1", "Turn it."), thread("T2", "Hm.", line=6))
     answers = [acts.analyse(["t1"], [("t2", "disagree")]), *straight(acts)[1:]]
