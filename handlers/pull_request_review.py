@@ -37,6 +37,11 @@ _NAMED = re.compile(
     rf"\b({'|'.join(sorted(_APPROVING))}) (?:to (?:go|merge)|fix|changes?|one)\b", re.IGNORECASE
 )
 """What is approved, as in `nice fix`; by themselves these words ask for something."""
+_AGAINST = (
+    *("?", "`", "@", "#", ":-1:", ":thumbsdown:", ":confused:"),
+    *("\N{THUMBS DOWN SIGN}", "\N{CONFUSED FACE}"),
+)
+"""What is never praise, whatever stands beside it."""
 _EMOJI = re.compile(r":[a-z0-9_+-]+:")
 _WORDS = re.compile(r"\w+(?:'\w+)?")
 
@@ -45,12 +50,13 @@ def is_praise(body: str) -> bool:
     """Return whether words approve and ask for nothing: `LGTM :tada:`, `I see.`, `Thank you!`.
 
     Some word approves, and every other is one of few; a question, code or a word that is not known
-    is read as a remark, and so is a yes, which answers something.
+    is read as a remark, and so is a yes, which answers something. No words are praise as well, but
+    for the emoji that say no.
     """
-    text = _EMOJI.sub(" ", body.lower())
-    if len(text) > 200 or any(mark in text for mark in "?`@#"):
+    text = body.lower()
+    if len(text) > 200 or any(mark in text for mark in _AGAINST):
         return False
-    words = set(_WORDS.findall(_NAMED.sub(r"\1", text)))
+    words = set(_WORDS.findall(_NAMED.sub(r"\1", _EMOJI.sub(" ", text))))
     return not words or (bool(words & _APPROVING) and words <= _APPROVING | _BESIDE)
 
 

@@ -112,15 +112,12 @@ async def _review(
     except NotFound:
         return {}
     state, body = review["state"].lower(), (review["body"] or "").strip()
-    said = bool(body) and not (state == "approved" and is_praise(body))
-    substance = state == "changes_requested" or said
+    substance = state == "changes_requested" or not is_praise(body)
     if not substance and state in ASKING:
         listed = client.getiter(f"{REVIEWS}/{{id}}/comments", where)
         comments = [each async for each in listed]
         substance = any(
-            each.get("in_reply_to_id") is None
-            and not (state == "approved" and is_praise(each["body"]))
-            for each in comments
+            each.get("in_reply_to_id") is None and not is_praise(each["body"]) for each in comments
         ) or await _answers_us(client, where, own, comments)
     return {"review_state": state, "has_substance": substance}
 

@@ -96,7 +96,7 @@ class ReviewTextReader:
         if not waits:
             return
         text = await self._texts.text(item)
-        if not text.strip() or (item["state"] == "APPROVED" and is_praise(text)):
+        if not text.strip() or (item["state"] != "CHANGES_REQUESTED" and is_praise(text)):
             return
         review = ReviewText(
             id=ident,

@@ -151,6 +151,10 @@ async def test_any_answer_to_a_question_of_ours_counts(desk):
         ("Great work, thank you!", None, False),
         ("Ship it.", "Nice.", False),
         ("LGTM :tada:", None, False),
+        ("\N{THUMBS UP SIGN}", None, False),
+        ("\N{THUMBS DOWN SIGN}", None, True),
+        (":-1:", None, True),
+        (":confused:", None, True),
         ("", None, False),
         ("Please fix this before you merge.", None, True),
         ("Looks good, but rename it.", None, True),
@@ -158,9 +162,10 @@ async def test_any_answer_to_a_question_of_ours_counts(desk):
         ("Looks good?", None, True),
     ],
 )
-async def test_approvals_ask_for_what_they_remark(desk, body, inline, asks):
+@pytest.mark.parametrize("state", ["APPROVED", "COMMENTED"])
+async def test_praise_asks_for_nothing_and_a_remark_does(desk, body, inline, asks, state):
     comments = [Inline("a.py", 1, inline)] if inline else []
-    review = await desk.review("bob", body, state="APPROVED", comments=comments)
+    review = await desk.review("bob", body, state=state, comments=comments)
     assert await desk.find_rule(review) == (None if asks else "review-has-substance")
 
 
