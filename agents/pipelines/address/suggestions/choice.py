@@ -60,8 +60,9 @@ class ChosenSuggestion:
 
     @property
     def whole(self) -> bool:
-        """Return whether it says nothing beside it, and nobody said anything after it."""
-        newest = next(each for each in reversed(self.thread.said) if not each.own)
+        """Return whether it says nothing beside it, and nobody said more than praise after it."""
+        said = reversed(self.thread.said)
+        newest = next((each for each in said if not (each.own or each.praise)), self.said)
         return self.alone and newest.id == self.said.id
 
 
@@ -80,8 +81,8 @@ class Offers:
 async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> Offers:
     """Return what the newest words of writers suggest.
 
-    Older words do not count: what was said after them may take them back. `strangers`: people who
-    may not write have their say in the threads as well.
+    Older words do not count: what was said after them may take them back, unless it is praise.
+    `strangers`: people who may not write have their say in the threads as well.
     """
     single, several, left = list[ChosenSuggestion](), list[ChosenSuggestion](), dict[str, str]()
     for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
@@ -118,7 +119,7 @@ def _newest(thread: Thread, *, strangers: bool) -> ThreadComment | None:
             if said.verdict in STILL_WAITING:
                 continue
             return None
-        if is_by_writer(said, strangers=strangers):
+        if is_by_writer(said, strangers=strangers) and not said.praise:
             return said
     return None
 

@@ -109,6 +109,17 @@ async def test_what_was_said_after_a_suggestion_takes_it_back(begin, words, sugg
     assert applied.settled == applied.partly == applied.left == {}
 
 
+async def test_a_suggestion_that_others_praise_is_applied(begin, words, suggest):
+    world, run = begin()
+    praise = words.say("Nice!", by="noor", praise=True)
+    thread = words.thread(suggest("2"), praise, shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(thread))
+
+    assert applied.settled == {thread.id: run.head}
+    assert world.history.files(run.head)["calc.py"] == "one\n2\nthree\nfour\n"
+
+
 async def test_the_newest_suggestion_of_a_thread_counts(begin, words, suggest):
     world, run = begin()
     feedback = words.feedback(
