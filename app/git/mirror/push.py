@@ -103,6 +103,8 @@ def describe_refusal(branch: str, said: str) -> str:
     who, remedy = next(
         ((who, remedy) for pattern, who, remedy in _RULES if re.search(pattern, said)), _UNKNOWN
     )
+    if not branch.startswith("bot/"):  # of people's own, or an updater's, pull request
+        remedy = remedy.replace(_OURS, f"the branch `{branch}`")
     listed = list(_RULE.finditer(said)) or list(_SAID.finditer(said))
     rules = dict.fromkeys(found[1].strip() for found in listed)
     named = "; ".join(
@@ -122,8 +124,9 @@ KEPT = (
 )
 _SIGNATURES = r"verified signatures|signed commits|[Ss]ignatures? (?:is|are) required"
 _UNKNOWN = ("it was refused", "GitHub did not say by which rule; your administrators may know it.")
+_OURS = "the branches `bot/**`"
 _EXEMPT = (
-    "Let the branches `bot/**` be an exception, or let the App bypass the rule: in the repository's"
+    f"Let {_OURS} be an exception, or let the App bypass the rule: in the repository's"
     " settings, under {where}."
 )
 _RULES = (

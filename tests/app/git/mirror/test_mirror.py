@@ -409,3 +409,11 @@ def test_a_refused_push_names_the_rule_the_commits_and_the_remedy(said, who, rul
         assert part in text
     assert "remote:" not in text
     assert "/srv" not in text
+
+
+@pytest.mark.parametrize(
+    ("branch", "excepted"),
+    [("bot/issue-1", "the branches `bot/**`"), ("feature", "the branch `feature`")],
+)
+def test_the_exception_that_helps_is_one_for_the_branch_that_was_refused(branch, excepted):
+    assert f"Let {excepted} be an exception" in describe_refusal(branch, RULESET)
