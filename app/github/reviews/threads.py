@@ -192,7 +192,7 @@ def _lines(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hunk(text: str) -> str:
     """Return a hunk's head and its last lines: the comment stands below the last one."""
-    lines = text.splitlines()
+    lines = text.split("\n")  # as git counts them: a form feed ends none
     if len(lines) <= HUNK_LINES:
         return text
     left_out = f"[… {len(lines) - HUNK_LINES} lines left out …]"

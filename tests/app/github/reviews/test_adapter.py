@@ -119,6 +119,18 @@ async def test_threads_are_read_with_place_hunk_and_words(pulled):
     assert feedback.waiting == feedback.threads
 
 
+async def test_the_end_of_a_long_hunk_keeps_the_lines_of_git(pulled, scene):
+    new = {"new.txt": "".join(f"{n}\n\f\n" for n in range(60))}
+    await scene.server.commit(
+        scene.repository, new, author=scene.people["bob"], message="m", branch="feature"
+    )
+    await pulled.review("ada", comments=[Inline("new.txt", 119, "Why?")])
+    [thread] = (await (await pulled.run()).feedback()).threads
+    head, _, *shown = thread.hunk.split("\n")
+    assert head.startswith("@@ ")
+    assert shown[-3:] == ["+58", "+\f", "+59"]
+
+
 async def test_an_outdated_thread_has_no_line_but_the_one_it_had(pulled, scene):
     await pulled.review("ada", comments=[(11, "Hm")])
     new = {"src/lines.txt": "gone\n"}
