@@ -14,6 +14,8 @@ FettleError
    ├─ ModelRefused
    ├─ ContextFull  the conversation is longer than its model can read
    ├─ Moved        somebody else changed the branch; theirs is left alone
+   ├─ PushRefused  a rule of the repository does not let the commits onto the branch
+   │  └─ SignaturesRequired
    ├─ PolicyInvalid
    ├─ PrefixChanged the model's server takes a conversation for another than it was
    ├─ BaitTaken    what was laid out as bait was read: somebody looks for secrets
@@ -89,7 +91,15 @@ class Moved(RunError):
     """Somebody else changed the branch that was to be pushed; nothing of theirs was touched."""
 
 
-class SignaturesRequired(RunError):
+class PushRefused(RunError):
+    """GitHub does not take the commits: `reason` says by which rule, and what helps."""
+
+    def __init__(self, reason: str, kept: str = "") -> None:
+        super().__init__(f"{reason} {kept}".rstrip())
+        self.reason = reason
+
+
+class SignaturesRequired(PushRefused):
     """The repository takes signed commits only, and these are not."""
 
 

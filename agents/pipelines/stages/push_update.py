@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.errors import Moved, RunError
+from agents.errors import Moved, PushRefused, RunError
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.quality import CheckComparison
 from agents.requests import Frozen
@@ -81,6 +81,9 @@ async def push_update(run: StageContext, landing: PushResult) -> PushResult:
     except Moved:
         run.summarize(_MEANWHILE)
         return landing.model_copy(update={"moved": True})
+    except PushRefused as refused:
+        run.summarize("not pushed: a rule of the repository refused it")
+        return landing.model_copy(update={"moved": False, "why_not": refused.reason})
     run.update_state(pushed=True)
     run.summarize(f"{run.head[:10]} on {run.branch}")
     return landing.model_copy(update={"pushed": True, "moved": False})

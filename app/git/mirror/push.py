@@ -6,7 +6,7 @@ import re
 
 import structlog
 
-from agents.errors import Moved, RunError, SignaturesRequired
+from agents.errors import Moved, PushRefused, SignaturesRequired
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 
@@ -66,10 +66,10 @@ async def _push(git: Git, url: str, token: str | None, change: str, *options: st
     )
 
 
-def _refusal(branch: str, said: str) -> RunError:
+def _refusal(branch: str, said: str) -> PushRefused:
     log.warning("push refused", branch=branch, said=said)
-    kind = SignaturesRequired if re.search(_SIGNATURES, said) else RunError
-    return kind(describe_refusal(branch, said))
+    kind = SignaturesRequired if re.search(_SIGNATURES, said) else PushRefused
+    return kind(describe_refusal(branch, said), KEPT)
 
 
 async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
@@ -95,7 +95,7 @@ def _place(commit: str | None) -> str:
 
 
 def describe_refusal(branch: str, said: str) -> str:
-    """Return who refused a push, by which rule, where the commits are, and what helps.
+    """Return who refused a push, by which rule, and what helps.
 
     `said`: what git printed.
     https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository
@@ -112,7 +112,7 @@ def describe_refusal(branch: str, said: str) -> str:
     )
     return (
         f"GitHub did not take the branch `{branch}`: {who}{f' ({named})' if named else ''}. "
-        f"{remedy} {KEPT}"
+        f"{remedy}"
     )
 
 

@@ -67,6 +67,26 @@ async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
         assert "**Stopped.**" in at.place.progress()
 
 
+async def test_what_a_rule_does_not_let_onto_the_branch_is_kept_apart_and_said(make_place):
+    async with open_reviewed(make_place, ONE) as at:
+        before = at.pull.head_sha
+
+        async def add_ruleset():
+            at.repository.app_branches = "refs/heads/bot/2-unfinished"  # a ruleset
+
+        await act_meanwhile(at, add_ruleset)
+        outcome = await at.place.ends("failed")
+
+        assert at.pull.head_sha == before
+        assert "a ruleset refused it" in outcome.text
+        assert "Let the branches `bot/**` be an exception" in outcome.text
+        [kept] = [name for name in await at.place.branches() if "unfinished" in name]
+        assert "range(0, len(prices))" in await at.place.show(kept, "calc.py")
+        assert at.verdicts()["calc.py:11"] == (["kept_back"], False)
+        assert "a ruleset refused it" in at.answers(at.thread("calc.py", 11))[0]
+        assert "1 kept back; 100 % answered" in at.ledgers()[0]
+
+
 async def test_a_pull_request_that_ends_ends_the_run(make_place):
     """By a merge; a close calls a run back in the same way: tests/handlers/test_pull_request.py."""
     async with open_reviewed(make_place, ONE) as at:
