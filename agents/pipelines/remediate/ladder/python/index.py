@@ -175,6 +175,22 @@ class PythonIndex:
         apart = [name for name in pins if len({*self._targets.get(name, {}).values()}) > 1]
         return {name: pins[name] for name in pins if name not in apart}, [*apart, *free]
 
+    def _list_lines(self, locked: Locked, pins: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the packages of which markers hold several versions, with what each may be.
+
+        That is what is meant for it, or what it has already: each copy's own requirement chooses.
+        """
+        lines = {}
+        for name, targets in self._targets.items():
+            held = [entry.version for entry in locked.by_name.get(name, ())]
+            if name in pins and len(held) > 1:
+                lines[name] = list(dict.fromkeys(targets.get(each, each) for each in held))
+        return lines
+
+    async def _admit_only(self, tree: WorkTree, package: str, versions: Sequence[str]) -> str:
+        """Return a specifier that of all releases admits these alone."""
+        return specs.admit_only(versions, await self.available(tree, package))
+
     def _find_goal(self, package: str, version: str) -> specs.Goal:
         return specs.Goal(version, self._targets.get(package, {}))
 

@@ -136,7 +136,8 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         Poetry takes no version on its command line. So a group of requirements says it while the
         packages are updated, and the lock file is then written for the manifest without it.
         """
-        pins, free = self._part(pins, free)
+        lines = self._list_lines(await self.read(tree), pins)
+        pins = {**pins, **{name: " || ".join(each) for name, each in lines.items()}}
         text = await read_text(tree, self._manifest)
         plain = _without_plugins(text, self._manifest)
         await tree.write(self._kept, plain.encode())

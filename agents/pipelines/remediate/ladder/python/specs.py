@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 _ABOVE = re.compile(r">(?!=)")
 _BELOW = ("==", "===", "~=", ">=", ">")
@@ -46,6 +47,21 @@ def admits(spec: str, version: str) -> bool:
         return SpecifierSet(spec).contains(version, prereleases=True)
     except InvalidSpecifier:
         return False
+
+
+def admit_only(versions: Collection[str], offered: Iterable[str]) -> str:
+    """Return a specifier that of what an index offers admits these versions alone."""
+    bounds = sorted(map(Version, versions))
+    others = {*_read_versions(offered)} - {*bounds}
+    between = sorted(each for each in others if bounds[0] < each < bounds[-1])
+    return ",".join((f">={bounds[0]}", f"<={bounds[-1]}", *(f"!={each}" for each in between)))
+
+
+def _read_versions(texts: Iterable[str]) -> Iterator[Version]:
+    """Yield the versions; no resolver takes one that is none by PEP 440."""
+    for each in texts:
+        with suppress(InvalidVersion):
+            yield Version(each)
 
 
 def floor(spec: str) -> str:

@@ -102,8 +102,10 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
     ) -> None:
         """Resolve anew, with nothing moved that need not move."""
-        pins, free = self._part(pins, free)
-        wanted = [*(f"{name}=={version}" for name, version in pins.items()), *free]
+        exact = {name: f"=={version}" for name, version in pins.items()}
+        for name, versions in self._list_lines(await self.read(tree), pins).items():
+            exact[name] = await self._admit_only(tree, name, versions)
+        wanted = [*(f"{name}{spec}" for name, spec in exact.items()), *free]
         options = shlex.join(part for each in wanted for part in ("--upgrade-package", each))
         await self._call(tree, f"lock {options}")
 

@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.python import specs
 from agents.pipelines.remediate.ladder.python.poetry import Poetry
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
@@ -72,28 +73,36 @@ async def test_only_what_is_vulnerable_moves_and_each_to_its_own_line(
 
 async def lay_and_lock(tree, file, *, pins, ranges):
     """Lock with these pins, then have the ranges in their place."""
-    for specs in (pins, ranges):
+    for held in (pins, ranges):
         if file == "uv.lock":
-            tree.lay({"pyproject.toml": PROJECT.format(*specs)})
+            tree.lay({"pyproject.toml": PROJECT.format(*held)})
             await call(tree, Tool("uv", ("uv>=0.13",)), "uv lock -q", seconds=120)
         else:
-            tree.lay({"pyproject.toml": POETRY.format(*specs)})
+            tree.lay({"pyproject.toml": POETRY.format(*held)})
             poetry = Poetry("")
             poetry._release = "2.1.4"
             await poetry._call(tree, "poetry lock --no-interaction")
 
 
+@pytest.mark.parametrize(
+    ("vulnerable", "after"), [(BOTH, ["1.26.19", "2.2.2"]), (BOTH[1:], ["1.26.18", "2.2.2"])]
+)
 @pytest.mark.parametrize("file", ["uv.lock", "poetry.lock"])
-async def test_a_lock_file_that_holds_both_is_mended_where_both_are_vulnerable(real, file):
+async def test_each_line_goes_to_the_smallest_release_that_is_safe(real, file, vulnerable, after):
     await lay_and_lock(
         real, file, pins=("==1.26.18", "==2.2.1"), ranges=(">=1.26,<2", ">=2.2,<2.4")
     )
-    alerts = group("urllib3", *BOTH, manifests=[file])
+    alerts = group("urllib3", *vulnerable, manifests=[file])
 
     fix = await climb(real, ecosystem_of(real.paths, alerts), alerts, TERMS)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.FLOAT, (file,))
     locked = tomllib.loads((real.folder / file).read_text())["package"]
-    versions = sorted(each["version"] for each in locked if each["name"] == "urllib3")
-    assert [each.partition(".")[0] for each in versions] == ["1", "2"]
+    assert sorted(each["version"] for each in locked if each["name"] == "urllib3") == after
+
+
+def test_what_lies_between_two_lines_is_excluded_by_name():
+    offered = ("3.0", "2.2.2", "2.2.1", "1.26.20", "1.26.19", "2004d", "1.0")
+    between = ">=1.26.19,<=2.2.2,!=1.26.20,!=2.2.1"
+    assert specs.admit_only(("2.2.2", "1.26.19"), offered) == between
