@@ -50,7 +50,7 @@ async def find_reader(
     """
     steps = await run.read_texts(commit, list_step_files(command))
     paths = await run.ports.source.files(commit)
-    programs = {*list_program_files(command, steps)} & {*paths}
+    programs = {*await asyncio.to_thread(list_program_files, command, steps)} & {*paths}
     asked = sorted({*filter(is_test_code, paths)} | programs)
     texts = await run.read_texts(commit, asked[:MOST_READ])
     found = await asyncio.to_thread(_find_mention, texts, {each.path for each in changes})

@@ -60,6 +60,7 @@ _UNHEARD = (
 _SPEAKS = "with the change it writes {line}, and it did not before"
 _SILENT = "with the change it no longer writes {line}"
 _PASSES = "it passes on the files from before with the tests of the change, too"
+_TOO_LONG = "it writes more than can be compared with what it wrote before"
 _OTHER = "it writes {line} only before the change, or only with it"
 _READ = (
     "{path} may read the documentation that the change is, and whether anything fails by that, its"
@@ -152,7 +153,9 @@ def _find_other_words(
         whole = max(len(each.output), len(now.output)) < OUTPUT_KEPT
         if strange := list_strange_lines(each.output, now.output) if whole else []:
             return _SPEAKS.format(line=_code(strange[0]))
-        if exactly and whole and (other := list_other_lines(each.output, now.output)):
+        if exactly and not whole:
+            return _TOO_LONG
+        if exactly and (other := list_other_lines(each.output, now.output)):
             return _OTHER.format(line=_code(other[0]))
     return ""
 

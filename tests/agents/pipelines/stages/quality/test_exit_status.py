@@ -162,6 +162,10 @@ def fails(files):
     return 0, "FAIL" * ("A" in files["README.md"])
 
 
+def writes_much(files):
+    return 0, f"# {files['README.md']}\n{'it adds up' * 1_000}"
+
+
 @pytest.mark.parametrize(
     ("changes", "more", "does", "why"),
     [
@@ -180,10 +184,11 @@ def fails(files):
             "does not tell whether `node a` fails",
         ),
         ({"README.md": "A\n"}, {}, fails, "with the change it writes `FAIL`"),
+        ({"README.md": "A\n"}, {}, writes_much, "it writes more than can be compared"),
     ],
     ids=[
         *("code", "template", "data of tests", "other words", "fewer", "test", "program", "folder"),
-        *("unheard", "failure"),
+        *("unheard", "failure", "much"),
     ],
 )
 async def test_documents_that_something_reads_leave_the_verdict_open(
