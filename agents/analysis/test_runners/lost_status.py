@@ -44,21 +44,9 @@ _OFF = re.compile(r"set\s+\+(?:\w*e|\w*o\s+errexit)")
 _PIPES = re.compile(r"\bpipefail\b")
 _SAYS = frozenset(
     (
-        *(
-            "echo",
-            "printf",
-            "read",
-            "true",
-            ":",
-            "cat",
-            "tail",
-            "head",
-            "sleep",
-            "rm",
-            "date",
-            "sed",
-        ),
-        *("tee", "sort", "tr", "cut", "less", "more", "wc", "nl", "ts", "column", "uniq", "clear"),
+        *("echo", "printf", "read", "true", ":", "cat", "tail", "head", "sleep", "rm", "date"),
+        *("sed", "tee", "sort", "tr", "cut", "less", "more", "wc", "nl", "ts", "column", "uniq"),
+        "clear",
     )
 )
 """Whatever they are told, they end well."""

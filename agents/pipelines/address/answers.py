@@ -16,7 +16,6 @@ from agents.text.apart import Exhausted, run_apart
 
 _LATER = "somebody has written there since it was read; the next run reads that"
 
-
 FRESH = 10
 """Seconds for which a look at the threads holds. Sixty answers take minutes, and who reads the
 first of them may write in a thread that is answered last."""

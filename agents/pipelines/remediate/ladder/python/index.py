@@ -164,17 +164,6 @@ class PythonIndex:
         for each in targets:
             self._targets.setdefault(each.name, {})[each.old] = each.new
 
-    def _part(
-        self, pins: Mapping[str, str], free: Sequence[str]
-    ) -> tuple[Mapping[str, str], Sequence[str]]:
-        """Return what is pinned, and what is free, along with what no one pin can hold.
-
-        Such is a package of which markers hold several versions: what the resolver chooses for it
-        is checked like all else.
-        """
-        apart = [name for name in pins if len({*self._targets.get(name, {}).values()}) > 1]
-        return {name: pins[name] for name in pins if name not in apart}, [*apart, *free]
-
     def _list_lines(self, locked: Locked, pins: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the packages of which markers hold several versions, with what each may be.
 

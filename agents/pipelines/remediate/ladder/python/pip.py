@@ -88,6 +88,17 @@ class Pip(index.PythonIndex, WithoutOverrides):
         for path in await sort_layers(tree, self._read):
             await compiled_again(tree, path, self._read, pins, free, seconds=self._seconds)
 
+    def _part(
+        self, pins: Mapping[str, str], free: Sequence[str]
+    ) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return what is pinned, and what is free, along with what no one pin can hold.
+
+        Such is a package of which markers hold several versions: what pip-compile chooses for it
+        is checked like all else.
+        """
+        apart = [name for name in pins if len({*self._targets.get(name, {}).values()}) > 1]
+        return {name: pins[name] for name in pins if name not in apart}, [*apart, *free]
+
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
