@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.check_failures.lines import is_truncated, normalize_name
+from agents.analysis.check_failures.printed_tests import (
+    CARGO_TARGET,
+    add_test_names,
+    list_cargo_tests,
+)
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
     ReportFormat,
     count_each_once,
     report_failures,
-)
-from agents.analysis.check_failures.told_tests import (
-    CARGO_TARGET,
-    add_test_names,
-    list_cargo_tests,
 )
 
 _GO_TEST = re.compile(r" *--- FAIL: (\S+)")

@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.printed_tests import (
+    TAP_POINT,
+    TAP_SKIP,
+    add_test_names,
+    list_bun_tests,
+    list_tap_tests,
+)
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
     ReportFormat,
     count_each_once,
     report_failures,
-)
-from agents.analysis.check_failures.told_tests import (
-    TAP_POINT,
-    TAP_SKIP,
-    add_test_names,
-    list_bun_tests,
-    list_tap_tests,
 )
 
 _NOT_RUN = "Test suite failed to run"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.printed_tests import add_test_names, list_exunit_tests
 from agents.analysis.check_failures.reported import (
     ReportedFailures,
     ReportFormat,
     count_each_once,
     report_failures,
 )
-from agents.analysis.check_failures.told_tests import add_test_names, list_exunit_tests
 
 _RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
 _RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")

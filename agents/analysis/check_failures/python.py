@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.printed_tests import add_test_names, list_unittest_tests
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
@@ -14,7 +15,6 @@ from agents.analysis.check_failures.reported import (
     count_each_once,
     report_failures,
 )
-from agents.analysis.check_failures.told_tests import add_test_names, list_unittest_tests
 
 _COUNT = (
     r"\d+ (?:subtests )?"
