@@ -42,6 +42,21 @@ async def test_what_git_can_merge_is_merged_without_a_model(make_place):
         assert not any(push.forced for push in at.repository.pushes)
 
 
+async def test_a_merge_that_a_rule_does_not_let_onto_the_branch_is_told(make_place):
+    async with open_reviewed(make_place) as at:
+        await at.commit({"other.py": "x = 1\n"}, branch="main")
+        before = at.pull.head_sha
+        at.repository.app_branches = "refs/heads/bot/2-unfinished"  # a ruleset
+        await at.place.say("mara", "/bot update")
+        outcome = await at.place.ends("failed")
+
+        assert at.pull.head_sha == before
+        assert "a ruleset refused it" in outcome.text
+        [told] = [body for body in at.place.comments() if "is not merged into this branch" in body]
+        assert "a ruleset refused it" in told
+        assert "Let the branches `bot/**` be an exception" in told
+
+
 async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
     both = HEAD["calc.py"] + PRODUCT
     async with open_reviewed(make_place, script(settle(both))) as at:
