@@ -6,9 +6,7 @@ reporter, and are given one that writes what they themselves call each test, lin
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +15,7 @@ from agents.analysis.check_failures.lines import normalize_name
 from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ALL_OF_IT, ReportedFailures
 from agents.analysis.repository_files import table
+from agents.analysis.test_runners.reporter_lines import RAN, WITHIN, read_json, read_lines
 from agents.analysis.test_runners.runner import (
     REPORTS,
     Additions,
@@ -25,10 +24,8 @@ from agents.analysis.test_runners.runner import (
     Words,
 )
 
-_WITHIN = " > "
 _OF_JEST = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _SPACE = re.compile(r"(?:\\?\s)+")
-_RAN = ("passed", "failed")
 
 
 def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailures | None:
@@ -36,7 +33,7 @@ def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailur
 
     `within`: what stands between the names of suites and test, as in the output for people.
     """
-    documents = [_read_json(text) for text in texts]
+    documents = [read_json(text) for text in texts]
     if not documents or not all(isinstance(each.get("testResults"), list) for each in documents):
         return None
     names, ran, unnamed = dict[str, int](), list[str](), 0
@@ -49,7 +46,7 @@ def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailur
             if table(each).get("status") == "failed" and not bad:
                 bad = [f"{file}{ALL_OF_IT}"]
             names |= dict.fromkeys(bad, 1)
-            ran += [_name_jest(file, case, within) for case in cases if case.get("status") in _RAN]
+            ran += [_name_jest(file, case, within) for case in cases if case.get("status") in RAN]
         counted = document.get("numFailedTests")
         unnamed += counted if isinstance(counted, int) else 0
     whole = sum(not name.endswith(ALL_OF_IT) for name in names) >= unnamed
@@ -57,47 +54,15 @@ def read_jest(texts: Sequence[str], *, within: str = _OF_JEST) -> ReportedFailur
     return ReportedFailures(names=names, whole=whole, ended=True, ran=len(ran), tests=tests)
 
 
-def read_lines(texts: Sequence[str]) -> ReportedFailures | None:
-    """Return what the reporters of Fettle's own wrote; None where it is nothing of the kind."""
-    lines = [_read_json(line) for text in texts for line in text.splitlines() if line.strip()]
-    tests = [each for each in lines if isinstance(each.get("name"), str)]
-    if not tests and not any("ended" in each for each in lines):
-        return None
-    bad = Counter(_name_line(each) for each in tests if each.get("state") == "failed")
-    ran = [each for each in tests if each.get("state") in _RAN and not each.get("file_itself")]
-    return ReportedFailures(
-        names=bad,
-        whole=all(each for each in lines) and any(each.get("ended") is True for each in lines),
-        ended=True,
-        ran=len(ran),
-        tests=pack_names(map(_name_line, ran)),
-    )
-
-
 def _name_jest(file: str, case: dict[str, Any], within: str) -> str:
     above = case.get("ancestorTitles")
     titles = [str(each) for each in above if each] if isinstance(above, list) else []
     inside = within.join((*titles, str(case.get("title", ""))))
-    return normalize_name(f"{file}{_WITHIN}{inside}")
+    return normalize_name(f"{file}{WITHIN}{inside}")
 
 
 def _has_failed(case: dict[str, Any]) -> bool:
     return case.get("status") == "failed"
-
-
-def _name_line(test: dict[str, Any]) -> str:
-    file = str(test.get("file") or "")
-    if test.get("file_itself"):
-        return f"{normalize_name(file)}{ALL_OF_IT}"
-    name = str(test["name"])
-    return normalize_name(f"{file}{_WITHIN}{name}" if file else name)
-
-
-def _read_json(text: str) -> dict[str, Any]:
-    try:
-        return table(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _match(titles: Sequence[str]) -> str:
@@ -108,9 +73,9 @@ def _match(titles: Sequence[str]) -> str:
 
 def _split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files, and the titles as runners match them: joined by spaces."""
-    pairs = [name.partition(_WITHIN) for name in names]
+    pairs = [name.partition(WITHIN) for name in names]
     files = [file for file, _, _ in pairs if file]
-    titles = [title.replace(_OF_JEST, " ").replace(_WITHIN, " ") for _, _, title in pairs]
+    titles = [title.replace(_OF_JEST, " ").replace(WITHIN, " ") for _, _, title in pairs]
     return list(dict.fromkeys(files)), titles if all(titles) else []
 
 
@@ -134,8 +99,8 @@ def _select_nodejs(names: Sequence[str]) -> Additions | None:
 
     https://nodejs.org/api/test.html#filtering-tests-by-name
     """
-    parts = [part for name in names for part in name.split(_WITHIN)[1:]]
-    if not all(_WITHIN in name for name in names):
+    parts = [part for name in names for part in name.split(WITHIN)[1:]]
+    if not all(WITHIN in name for name in names):
         return None
     return Additions(tuple(f"--test-name-pattern={_match([each])}" for each in parts))
 
@@ -145,7 +110,7 @@ def _select_bun(names: Sequence[str]) -> Additions | None:
 
     https://bun.com/docs/test#filter-by-test-name
     """
-    joined = [name.replace(_WITHIN, " ") for name in names]
+    joined = [name.replace(WITHIN, " ") for name in names]
     return Additions(("-t", _match([*joined, *names])))
 
 
@@ -192,7 +157,7 @@ VITEST = TestRunner(
     _select_vitest,
     (("vitest",),),
     ReportKind(
-        partial(read_jest, within=_WITHIN),
+        partial(read_jest, within=WITHIN),
         _VITEST_FILE,
         Additions(
             (
