@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from agents.analysis.bash import parse_bash, text_of
@@ -27,7 +28,17 @@ _LEADS = re.compile(
 )
 _RUNS = re.compile(r"(?:\"?\$|(?:\"?\$\w*/)?\w[\w.-]*/)[^\s=]*(?:\s|$)")
 """A program by its path, or one that a variable names."""
-_PREPARES = re.compile(r"python[\d.]*\s+-m\s+(?:pip|venv|ensurepip)\b|\S*clean\S*(?:\s|$)")
+_PREPARES = re.compile(
+    r"python[\d.]*\s+-m\s+(?:pip|venv|ensurepip)\b|\S*clean\S*(?:\s|$)|\$[({](?:RM|MKDIR\w*)[)}]"
+    r"|(?:npm|yarn|pnpm|pip[\d.]*|gem|bundle|composer|apt(?:-get)?|apk|dnf|brew)\s+(?:-\S+\s+){0,9}"
+    r"(?:install|ci|i|add|update|upgrade|prune|link|unlink|cache|remove|rm|uninstall)(?:\s|$)"
+)
+_TESTS = re.compile(
+    r"(?:ava|tap|tape|jasmine|jest|mocha|vitest|karma|qunit|uvu|lab|cypress|playwright|bats|prove"
+    r"|shunit2|shellspec|busted|r?spec|phpunit|pest|py\.?test|nosetests|tox|nox|ctest|lit|unittest)"
+    r"(?:\s|$)"
+)
+"""Programs that are there to run tests, by name."""
 _EACH = re.compile(rf"find\s.*\s-exec(?:dir)?\s+(?:{PROGRAM.pattern}|\{{\}}).*;")
 """What `find -exec … ;` runs: how that ended, `find` does not say."""
 _ONE_OF = re.compile(r"concurrently\s.*(?:--success|-s)[ =](?!all\b)\w")
@@ -37,6 +48,12 @@ _WAITS = re.compile(r"\bwait\s+(?:-\w|[\"$%\d])")
 _ASKS = re.compile(r"\$\?|PIPESTATUS|^(?:if\s+|!\s+)*(?:\[|(?:test|diff|cmp|e?grep)\s)")
 """What follows a program and asks how it ended, or what it has done."""
 _NOTES = re.compile(r"(?:exit|return)\b|\w+\+?=|\w+\+\+")
+_NOTE = re.compile(r"(?:(?:local|declare|export|let)\s+)?\(*([A-Za-z_]\w{0,60})(?:\+?=|\+\+)")
+_NAMED = re.compile(r"\b([A-Za-z_]\w*)(\+?=(?:\$\(\(\s*\$?\1\b)?|\+\+)?")
+_SOURCES = re.compile(r"(?:^|[;&\n])\s*(?:\.|source)\s")
+_TRAP = re.compile(r"trap\s+(?:--\s+)?('[^']*'|\"[^\"]*\"|\w+)\s.*\b(?:EXIT|ERR|0)\b", re.DOTALL)
+_EXCUSE = re.compile(r"(?:exit|return)\s+0|true|:")
+_ENDS_WELL = re.compile(r"\bexit\s+0\b")
 _NOWHERE = ("/dev/null", "1", "2")
 _ZERO = re.compile(r"(?:exit|return)(?:\s+0)?$")
 _ON = re.compile(r"set\s+(?:.*\s)?-(?:\w*e|\w*o\s+errexit)")
@@ -50,6 +67,27 @@ _SAYS = frozenset(
     )
 )
 """Whatever they are told, they end well."""
+_TOOLS = frozenset(
+    (
+        *("rmdir", "mkdir", "cp", "mv", "ln", "touch", "chmod", "chown", "mktemp", "install", "ls"),
+        *("kill", "pkill", "killall", "wait", "cd", "pushd", "popd", "which", "type", "hash"),
+        *("command", "git", "docker", "docker-compose", "podman", "createdb", "dropdb", "psql"),
+        *(
+            "createuser",
+            "dropuser",
+            "mysql",
+            "mysqladmin",
+            "redis-cli",
+            "ulimit",
+            "umask",
+            "export",
+        ),
+        *("unset", "set", "shopt", "source", ".", "test", "[", "[[", "grep", "egrep", "fgrep"),
+        *("stty", "tput", "uname", "nproc", "du", "df", "curl", "wget", "unzip", "tar", "let"),
+        *("local", "declare", "readonly", "shift", "trap", "exit", "return", "break", "continue"),
+    )
+)
+"""They prepare something, look for it, or clear it away: tests may do without."""
 _BODIES = (
     *("program", "compound_statement", "subshell", "else_clause", "case_statement", "case_item"),
     "ERROR",
@@ -71,6 +109,8 @@ class _Hearing:
     """Whether it is the script's own, or something asks for it."""
     stops: bool = True
     """Whether a shell that stops at failures stops at this one: in conditions it does not."""
+    dropped: bool = False
+    """Whether the script says in so many words that it does not matter: by `|| true`, `exit 0`."""
 
 
 @dataclass
@@ -86,7 +126,16 @@ class _StatusWalk:
     functions: set[str] = field(default_factory=set)
     noting: set[str] = field(default_factory=set)
     """Functions that end the script, or keep something in mind."""
+    excusing: set[str] = field(default_factory=set)
+    """Functions that end the script as if all passed."""
+    trapped: dict[str, str] = field(default_factory=dict)
+    """What runs at the script's end or where it fails, with the command that says so."""
     lost: list[str] = field(default_factory=list)
+
+    @cached_property
+    def read(self) -> Collection[str]:
+        """Return the words of the script apart from variables that are only given a value."""
+        return {each[1] for each in _NAMED.finditer(self.text) if not each[2]}
 
     def visit(self, part: Node, to: _Hearing, depth: int = 0) -> None:
         """Read a part; `to`: who hears of it."""
@@ -117,8 +166,11 @@ class _StatusWalk:
             return
         text = text[:LONGEST_COMMAND]
         self._set(text)
+        if trap := _TRAP.match(text):
+            self.trapped[trap[1].strip("'\"")] = text
         each = _EACH.match(text) or _ONE_OF.match(text)
-        if each or (self._is_program(text) and not self._hears(to, self.stops)):
+        known = self._is_program(text) or (to.dropped and self._may_be_program(text))
+        if each or (known and not self._hears(to, self.stops)):
             self.lost.append(text)
 
     @staticmethod
@@ -135,7 +187,14 @@ class _StatusWalk:
         if _PREPARES.match(text):
             return False
         called = bool(words) and words[0] in self.functions
-        return called or text in self.scripts or bool(PROGRAM.match(text) or _RUNS.match(text))
+        runs = PROGRAM.match(text) or _RUNS.match(text) or _TESTS.match(text)
+        return called or text in self.scripts or bool(runs)
+
+    @staticmethod
+    def _may_be_program(text: str) -> bool:
+        """Return whether a command may run tests: a tool that nobody knows may."""
+        word, *_ = text.split(maxsplit=1) or [""]
+        return bool(word) and word not in _TOOLS | _SAYS and not _PREPARES.match(text)
 
     def _follow_body(self, part: Node, to: _Hearing, depth: int) -> None:
         before = self.stops, self.pipefail
@@ -167,8 +226,34 @@ class _StatusWalk:
             if _is_in_background(part):
                 self._start(part, depth)
                 continue
-            asked = _ASKS.search(text_of(below)) is not None if below else to.asked
-            self.visit(part, replace(to, asked=asked), depth)
+            asked = self._asks(below) if below else to.asked
+            dropped = below is not None and _EXCUSE.fullmatch(text_of(below).strip()) is not None
+            self.visit(part, replace(to, asked=asked, dropped=to.dropped or dropped), depth)
+
+    def _asks(self, part: Node) -> bool:
+        """Return whether a part asks how the one before it ended, or what that has done."""
+        text = text_of(part)
+        return _ASKS.search(text) is not None and not self._is_forgotten(text)
+
+    def _is_forgotten(self, command: str) -> bool:
+        """Return whether a command only keeps something in mind that nobody looks at again."""
+        found = _NOTE.match(command)
+        if found is None or _SOURCES.search(self.text):
+            return False
+        return found[1] not in self.read
+
+    def _is_deaf(self, parts: Sequence[Node]) -> bool:
+        """Return whether nothing follows from what made the script come to these parts."""
+        return all(map(self._ends_well, parts))
+
+    def _ends_well(self, part: Node) -> bool:
+        """Return whether a part only says something, or ends the script as if all passed."""
+        commands = _list_commands(part)
+        words = ((each.split(maxsplit=1) or [""])[0] for each in commands)
+        return all(
+            word in _SAYS or _ZERO.fullmatch(each) or self._is_forgotten(each)
+            for word, each in zip(words, commands, strict=True)
+        )
 
     def _start(self, part: Node, depth: int) -> None:
         """Read what goes on in the background: without `wait` it is mostly a server."""
@@ -179,11 +264,11 @@ class _StatusWalk:
         """Read `one && other`, or `one || other`."""
         one, *others = part.named_children
         if any(each.type == "||" for each in part.children):
-            deaf = all(map(_ends_well, others))
-            self.visit(one, _Hearing(asked=not deaf, stops=False), depth)
+            deaf = self._is_deaf(others)
+            self.visit(one, _Hearing(asked=not deaf, stops=False, dropped=deaf), depth)
         else:
             asked = to.asked or any(map(self._notes, others))
-            self.visit(one, _Hearing(asked=asked, stops=False), depth)
+            self.visit(one, replace(to, asked=asked, stops=False), depth)
         for other in others:
             self.visit(other, to, depth)
 
@@ -196,7 +281,7 @@ class _StatusWalk:
 
     def _pipe(self, part: Node, to: _Hearing, depth: int) -> None:
         *sources, end = part.named_children
-        passes_on = _ends_well(end) or re.match(r"grep\s+(?:-\w+\s+)*-\w*v", text_of(end))
+        passes_on = self._ends_well(end) or re.match(r"grep\s+(?:-\w+\s+)*-\w*v", text_of(end))
         for each in sources:
             hidden = _Hearing(asked=not passes_on, stops=False)
             self.visit(each, to if self.pipefail else hidden, depth)
@@ -207,7 +292,7 @@ class _StatusWalk:
         then = next((at for at, each in enumerate(part.children) if each.type == "then"), 0)
         conditions = [each for each in part.children[:then] if each.is_named]
         bodies = [each for each in part.children[then:] if each.is_named]
-        deaf = all(map(_ends_well, bodies))
+        deaf = self._is_deaf(bodies)
         for each in conditions:
             self.visit(each, _Hearing(asked=not deaf, stops=False), depth)
         clauses = ("elif_clause", "else_clause")
@@ -225,6 +310,8 @@ class _StatusWalk:
             self.functions.add(text_of(name))
         if any(map(self._notes, part.named_children[1:])):
             self.noting.add(text_of(name))
+        if any(_ENDS_WELL.match(text) for text in inside):
+            self.excusing.add(text_of(name))
         before = self.stops, self.pipefail
         for body in part.named_children[1:]:
             self.visit(body, _Hearing(asked=True), depth)
@@ -250,7 +337,12 @@ def find_lost_status(
         waits=re.search(r"\bwait\b", script) is not None and not _WAITS.search(script),
     )
     walk.visit(tree, _Hearing(asked=True))
-    return walk.lost[0] if walk.lost else ""
+    excuses = [
+        text
+        for action, text in walk.trapped.items()
+        if _ENDS_WELL.search(action) or action in walk.excusing
+    ]
+    return next(iter((*walk.lost, *excuses)), "")
 
 
 def _list_statements(part: Node) -> Iterator[Node]:
@@ -269,15 +361,6 @@ def _list_commands(part: Node) -> list[str]:
         else:
             left.extend(each.named_children)
     return found
-
-
-def _ends_well(part: Node) -> bool:
-    """Return whether a part does nothing but say something, or ends the script as if all passed."""
-    commands = _list_commands(part)
-    words = ((each.split(maxsplit=1) or [""])[0] for each in commands)
-    return all(
-        word in _SAYS or _ZERO.fullmatch(each) for word, each in zip(words, commands, strict=True)
-    )
 
 
 def _is_in_background(part: Node) -> bool:

@@ -113,6 +113,17 @@ def scripts(script, **others):
         (runs("run() { ./$1; }\nrun a\nrun b\n"), "run a"),
         (runs("case $1 in\nall) ./a; ./b;;\nesac\n"), "./a"),
         (("./test", {"test": "#!/bin/sh\n./a\n./b\n"}), "./a"),
+        (scripts("tester run || true; node b.js"), "tester run"),
+        (scripts("jasmine; node b.js"), "jasmine"),
+        (runs("tester run\nexit 0\n"), "tester run"),
+        (makes("-tester run\n\t./b"), "tester run"),
+        (runs("./a || bad=1\n./b || bad=1\nexit 0\n"), "./a"),
+        (runs("n=0\n./a || n=$((n + 1))\n./b\n"), "./a"),
+        (runs("./a\nrc=$?\nexit 0\n"), "./a"),
+        (runs("set -e\ntrap 'exit 0' EXIT\n./a\n"), "trap 'exit 0' EXIT"),
+        (runs("set -e\ntrap 'rm x; exit 0' 0 2\n./a\n"), "trap 'rm x; exit 0' 0 2"),
+        (runs("trap end EXIT\nend() { rm x; exit 0; }\n./a\n"), "trap end EXIT"),
+        (runs("trap 'exit 0' ERR\n./a\n./b\n"), "trap 'exit 0' ERR"),
         (runs("./a\n" * 20_000), "run.sh"),
     ],
 )
@@ -154,6 +165,12 @@ def test_what_drops_a_failure_is_heard_of_however_it_does(found, program):
         runs('fail() { echo "$1"; exit 1; }\n./a || fail a\n./bad && fail bad\necho ok\n'),
         runs("./a &\none=$!\n./b &\nwait $one || exit 1\nwait $! || exit 1\n"),
         runs('check() { "$@" || bad=1; }\ncheck ./a\ncheck ./b\nexit $bad\n'),
+        makes("-$(RM) x\n\t-docker rm y\n\t./a"),
+        scripts("npm install || true; node a.js"),
+        runs("createdb x || true\n./a\n"),
+        runs("set -e\ntrap 'rm x; exit $?' EXIT\ntrap 'exit 0' INT TERM\n./a\n"),
+        runs("n=0\n./a || n=$((n + 1))\n./b || n=$((n + 1))\nexit $n\n"),
+        runs("./a || bad=1\n. ./end.sh\n"),
         runs("for t in a b; do ./$t && ok=$((ok+1)); done\n[ $ok = 2 ]\n"),
     ],
 )
@@ -176,7 +193,23 @@ def test_shell_scripts_are_found_where_manifests_name_them():
 
 @pytest.mark.parametrize(
     "part",
-    ["a && ", "node - ", "do ", "& ", "# ", "'", "${ ", "./", "\n", "(", "./a | ", "if ", "x() {"],
+    [
+        "a && ",
+        "./a || b=1\n",
+        "trap 'x",
+        "node - ",
+        "do ",
+        "& ",
+        "# ",
+        "'",
+        "${ ",
+        "./",
+        "\n",
+        "(",
+        "./a | ",
+        "if ",
+        "x() {",
+    ],
 )
 def test_hostile_scripts_are_read_in_little_time(part):
     began = time.process_time()
