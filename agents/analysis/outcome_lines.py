@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-MOST_LINES = 200
+from agents.analysis.check_failures.lines import is_truncated
+
+MOST_LINES = 1_000
 LONGEST_LINE = 300
 LINES_READ = 20_000
 
@@ -58,13 +60,19 @@ _NUMBER = re.compile(r"\d+")
 
 def read_failure_lines(output: str) -> tuple[str, ...]:
     """Return each line that speaks of failure once; `0 failed` is none. The text is untrusted."""
-    return _find(output, _speaks_of_failure)
+    return _find(output, _speaks_of_failure, _leave_out)
 
 
 def read_success_lines(output: str) -> tuple[str, ...]:
     """Return each line that speaks of success once, whatever numbers stand in it."""
-    found = _find(output, lambda text: bool(_SUCCESS.search(text)))
-    return tuple(dict.fromkeys(_NUMBER.sub("…", line) for line in found))
+    return _find(output, lambda text: bool(_SUCCESS.search(text)), _settle)
+
+
+def is_read_whole(output: str, *found: Sequence[str]) -> bool:
+    """Return whether all lines of an output were read for what was found, and all of it is kept."""
+    lines = output.splitlines()
+    kept = all(len(each) < MOST_LINES for each in found)
+    return kept and len(lines) <= LINES_READ and not is_truncated(lines)
 
 
 def says_not_built(output: str) -> bool:
@@ -120,12 +128,14 @@ def _leave_out(text: str) -> str:
     return _TIMES.sub("…", _PLACES.sub("…", text))
 
 
-def _find(output: str, speaks: Callable[[str], bool]) -> tuple[str, ...]:
+def _find(
+    output: str, speaks: Callable[[str], bool], settle: Callable[[str], str]
+) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for line in output.splitlines()[-LINES_READ:]:
         text = line.strip()[:LONGEST_LINE]
         if speaks(text):
-            found[_leave_out(text)] = None
+            found[settle(text)] = None
         if len(found) == MOST_LINES:
             break
     return tuple(found)

@@ -6,6 +6,7 @@ import pytest
 
 from agents.analysis.outcome_lines import (
     MOST_LINES,
+    is_read_whole,
     list_new_lines,
     list_strange_lines,
     read_failure_lines,
@@ -98,9 +99,20 @@ def test_lines_of_success_have_no_numbers():
 
 
 def test_of_very_many_lines_so_many_are_kept():
-    lines = read_failure_lines("\n".join(f"FAIL {number}" for number in range(30_000)))
+    text = "\n".join(f"FAIL {number}" for number in range(2_000))
+    lines = read_failure_lines(text)
 
     assert len(lines) == MOST_LINES
+    assert not is_read_whole(text, lines)
+
+
+def test_what_was_cut_or_is_too_long_was_not_read_whole():
+    lines = "".join(f"test {number} ok\n" for number in range(2_000))
+
+    assert read_success_lines(lines) == ("test … ok",)
+    assert is_read_whole(lines, read_success_lines(lines))
+    assert not is_read_whole("\n" * 30_000)
+    assert not is_read_whole("a\n[... 9 bytes left out ...]\nb\n")
 
 
 @pytest.mark.parametrize(

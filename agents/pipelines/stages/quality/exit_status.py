@@ -153,7 +153,7 @@ def _find_other_words(
         whole = max(len(each.output), len(now.output)) < OUTPUT_KEPT
         if strange := list_strange_lines(each.output, now.output) if whole else []:
             return _SPEAKS.format(line=_code(strange[0]))
-        if exactly and not whole:
+        if each.lines_lack or now.lines_lack or (exactly and not whole):
             return _TOO_LONG
         if exactly and (other := list_other_lines(each.output, now.output)):
             return _OTHER.format(line=_code(other[0]))

@@ -76,6 +76,8 @@ class CheckResult(Frozen):
     """What it writes of failures where it passes and counts no tests: untrusted."""
     success_lines: tuple[str, ...] = ()
     """And what of success, without numbers."""
+    lines_lack: bool = False
+    """Whether it writes more of these than are kept."""
     new: tuple[str, ...] = ()
     """The names of what fails in it and did not before the change, so far as that can be told."""
     flaky: tuple[str, ...] = ()

@@ -6,10 +6,11 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agents.analysis.check_failures import FailuresByProgram, read_failures
 from agents.analysis.missing_modules import read_missing_modules
-from agents.analysis.outcome_lines import read_failure_lines, read_success_lines
+from agents.analysis.outcome_lines import is_read_whole, read_failure_lines, read_success_lines
 from agents.analysis.service_start import wrap_with_services
 from agents.analysis.services import Service
 from agents.analysis.test_runners import (
@@ -108,14 +109,16 @@ async def run_check(
     )
 
 
-def _read_outcome_lines(ran: _Ran) -> dict[str, tuple[str, ...]]:
+def _read_outcome_lines(ran: _Ran) -> dict[str, Any]:
     """Return the fields that tell of a run of tests what it does not count."""
     if ran.result.exit_code or ran.failures.counted or not ran.failures.of_tests:
         return {}
     text = plain_output(ran.result.output)
+    failures, successes = read_failure_lines(text), read_success_lines(text)
     return {
-        "failure_lines": read_failure_lines(text),
-        "success_lines": read_success_lines(text),
+        "failure_lines": failures,
+        "success_lines": successes,
+        "lines_lack": not is_read_whole(text, failures, successes),
     }
 
 

@@ -80,6 +80,13 @@ def loses_a_success(files):
     return failed, "" if "thrice" in files["lib.js"] else "ok other"
 
 
+def loses_one_of_very_many(files):
+    failed, _ = assert_by_exit_status(files)
+    words = ["".join(chr(97 + int(sign)) for sign in str(number)) for number in range(3_000)]
+    kept = words[:-1] if "thrice" in files["lib.js"] else words
+    return failed, "\n".join(f"{word} ok" for word in kept)
+
+
 @pytest.mark.parametrize(
     ("changes", "does", "why"),
     [
@@ -89,6 +96,7 @@ def loses_a_success(files):
         (WORK, cannot_be_built, "it fails before a test runs"),
         (WORK, hides_a_failure, "with the change it writes `FAIL other`"),
         (WORK, speaks_in_its_own_words, "with the change it writes `sum is -1`"),
+        (WORK, loses_one_of_very_many, "writes more than can be compared"),
         (WORK, loses_a_success, "with the change it no longer writes `ok other`"),
         (
             {**WORK, "tests/all.js": "wants thrice = 3\n"},
