@@ -23,6 +23,9 @@ _TOKEN = re.compile(
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _PREFIXES = frozenset(("npx", "bunx", "pnpx", "env", "cross-env", "c8", "nyc", "time", "bundle"))
 """Programs that run another one, with options, and with variables for it."""
+_ENVIRONMENTS = frozenset(("uv", "poetry", "pdm", "pipenv", "hatch", "rye"))
+"""Programs whose `run` runs another one in the project's environment."""
+_WITH_VALUE = re.compile(r"--(?:group|only-group|extra|with|python|package|env-file|project)|-[pP]")
 _SCRIPT_RUNNERS = frozenset(("npm", "yarn", "pnpm", "bun", "composer"))
 _PROGRAM_RUNNERS = frozenset(("yarn", "pnpm", "bun"))
 """Those of them that run a package's program, too."""
@@ -164,6 +167,8 @@ def _strip_prefixes(words: Words) -> Words:
         while words and (words[0].startswith("-") or _VARIABLE.match(words[0])):
             words = words[1:]
         words = words[1:] if words[:1] == ("exec",) else words
+    if words[1:2] == ("run",) and words[0] in _ENVIRONMENTS:
+        words = _strip_options(words[2:])
     if words[:1] in (("node",), ("php",)):
         scripts = [at for at, each in enumerate(words) if at and not each.startswith("-")]
         by_path = scripts and "/" in words[scripts[0]] and "--test" not in words
@@ -171,6 +176,13 @@ def _strip_prefixes(words: Words) -> Words:
     if words and words[0] in _PROGRAM_RUNNERS and words[1:]:
         rest = words[2:] if words[1] in ("run", "exec") else words[1:]
         return rest if rest and not rest[0].startswith("-") and rest[0] != "test" else words
+    return words
+
+
+def _strip_options(words: Words) -> Words:
+    """Return the words without the options in front, and their values."""
+    while words and words[0].startswith("-"):
+        words = words[2:] if _WITH_VALUE.fullmatch(words[0]) else words[1:]
     return words
 
 

@@ -115,8 +115,10 @@ def join_reports(
         whole = report.whole and exited and not (words and words.early)
         if words is None:
             kept[name] = report.model_copy(update={"whole": whole})
-        elif words.sessions > 1 or not report.whole or words.total > report.total:
-            continue  # one file of several sessions, one that cannot be read, or that hides some
+        elif words.sessions > max(report.sessions, 1):
+            continue  # each session but the last is gone from its file
+        elif not report.whole or words.total > report.total:
+            continue  # it cannot be read, or hides some
         else:
             update = {"whole": whole, "ran": _count_fewer(name, words, report)}
             kept[name] = report.model_copy(update=update)

@@ -23,12 +23,14 @@ def read_lines(texts: Sequence[str]) -> ReportedFailures | None:
     tests = [each for each in lines if isinstance(each.get("name"), str)]
     if not tests and not any("ended" in each for each in lines):
         return None
+    ends = sum(each.get("ended") is True for each in lines)
     bad = Counter(_name_line(each) for each in tests if each.get("state") == "failed")
     ran = [each for each in tests if each.get("state") in RAN and not each.get("file_itself")]
     return ReportedFailures(
         names=bad,
-        whole=all(each for each in lines) and any(each.get("ended") is True for each in lines),
+        whole=all(each for each in lines) and bool(ends),
         ended=True,
+        sessions=ends,
         ran=len(ran),
         tests=pack_names(map(_name_line, ran)),
     )

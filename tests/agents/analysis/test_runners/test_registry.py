@@ -59,8 +59,13 @@ def test_words_that_hide_what_the_report_says_are_not_whole():
         (None, tell("a", whole=False), True, False),
         (tell("a"), tell("a", whole=False), True, None),
         (tell("a", sessions=2), tell("a"), True, None),
+        (tell("a", sessions=2), tell("a", sessions=1), True, None),
+        (tell("a", sessions=2), tell("a", sessions=2), True, True),
     ],
-    ids=["both", "stopped", "early", "alone", "unreadable", "unreadable beside words", "twice"],
+    ids=[
+        *("both", "stopped", "early", "alone", "unreadable", "unreadable beside words"),
+        *("twice", "the last of two", "both of two"),
+    ],
 )
 def test_a_report_counts_as_far_as_it_can_be_read(words, report, exited, whole):
     _, kept = join(words, report, exited)
@@ -118,6 +123,13 @@ def test_a_cut_collection_holds_no_report():
 
     assert split_files(cut, "m") == []
     assert split_files('\nm .\n/w\nm a.json\n{"/w/x": 1}', "m") == [("a.json", '{"x": 1}')]
+
+
+def test_each_session_of_an_umbrella_of_mix_adds_to_its_report():
+    line = '{"name":"test x (ATest)","state":"passed"}\n{"ended":true}\n'
+    report = read_reports([("exunit.json", line * 2)], {"ExUnit"})["ExUnit"]
+
+    assert (report.sessions, report.ran, report.whole) == (2, 2, True)
 
 
 UNITTEST = "import unittest\nclass T(unittest.TestCase):\n    def test_two(self): pass\n"
