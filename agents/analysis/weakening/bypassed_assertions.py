@@ -1,17 +1,22 @@
-"""Find tests that stay but can no longer fail: what newly hides or bypasses their assertions."""
+"""Find tests that stay but can no longer fail: what newly hides or bypasses their assertions.
+
+So does what a change puts in the place of a program that runs tests, or of what all tests call.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 from agents.analysis.weakening.bypassed_shell import find_bypassed_shell
-from agents.analysis.weakening.diff_views import ViewLine, is_comment, list_fresh_lines
+from agents.analysis.weakening.diff_views import FileDiff, ViewLine, is_comment, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.redefined_names import find_redefined_names
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
+from agents.analysis.which_are_tests import is_test
 
 _BROAD = r"\b(?:Assert\w*|BaseException|Exception|StandardError|Throwable|Error)\b"
 # Within a test that was there: it ends before its assertions, or nobody hears of them.
@@ -47,6 +52,40 @@ _WIDE = re.compile(
       | \bfailureException\s*=
       | ^del\s+.*\b[tT]est\w*|^[tT]est\w*\s*=\s*(?:None|False|True|0|lambda\b)""",
     re.VERBOSE,
+)
+# Python imports a module from the folder that it runs in before any package of its name, and a
+# folder of programs may stand first on PATH: the tests pass then, whatever the product does.
+_MODULES = frozenset(
+    (
+        *("pytest", "_pytest", "py", "pluggy", "unittest", "doctest", "nose", "nose2", "coverage"),
+        *("tox", "nox", "hypothesis", "mypy", "ruff", "flake8", "pylint", "pyflakes", "xdist"),
+    )
+)
+_PROGRAMS = frozenset(
+    (
+        *("pytest", "py.test", "python", "python3", "tox", "nox", "coverage", "mypy", "ruff"),
+        *("node", "npm", "npx", "yarn", "pnpm", "bun", "deno", "jest", "vitest", "mocha", "tsc"),
+        *("eslint", "go", "cargo", "rustc", "mvn", "gradle", "java", "ruby", "bundle", "rspec"),
+        *("rake", "php", "phpunit", "pest", "composer", "mix", "elixir", "dotnet", "make", "cmake"),
+        *("ctest", "meson", "ninja", "cc", "gcc", "clang", "bats", "prove", "perl", "git", "bash"),
+        *("sh", "diff", "cmp", "grep", "timeout", "env"),
+    )
+)
+_WRAPPERS = frozenset(("gradlew", "mvnw"))
+_BINARIES = frozenset(("bin", ".bin", "sbin", "scripts", "tools"))
+_HOOK = re.compile(
+    r"^\s*(?:async\s+)?def\s+pytest_(?:runtest_\w+|pyfunc_call|sessionfinish|report_teststatus"
+    r"|collection_modifyitems|deselected|cmdline_main)\s*\("
+)
+_FOR_ALL = re.compile(r"\bautouse\s*=\s*True\b")
+_STARTS = re.compile(r"def\s+(?:pytest_(?:configure|sessionstart|load_initial_conftests))\b")
+_GLOBAL = re.compile(
+    r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)|^([A-Za-z_]\w*)\s*(?::[^=]{0,80})?=(?!=)"
+)
+_REPLACES = re.compile(
+    r"\b(?:setattr|patch\.object)\s*\(\s*[\w.]{1,120}\s*,\s*['\"](\w+)['\"]"
+    r"|\b(?:setattr|patch)\s*\(\s*['\"](?:\w+\.){1,8}(\w+)['\"]"
+    r"|^\s*\w+(?:\.\w+){0,6}\.(\w+)\s*=(?!=)"
 )
 _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
@@ -100,3 +139,58 @@ def _find_shadowed_tests(suite: ParsedSuite) -> Iterator[ParsedTest]:
 
 def _of_module(case: ParsedTest) -> bool:
     return case.head is not None and case.head.text[:1] in ("d", "a")
+
+
+def find_stand_ins(changes: Sequence[FileDiff]) -> Iterator[Finding]:
+    """Yield the files and lines by which tests may be about something else than the product."""
+    product = [each for each in changes if each.language == "python" and not is_test(each.path)]
+    names = {name for change in product for name in _list_defined(change)}
+    for change in changes:
+        if change.new and _is_program(change):
+            program = PurePosixPath(change.new).stem
+            yield make_finding(change.path, 0, "around", f"it may run in the place of {program}")
+    for change in product:
+        for line in list_fresh_lines(change.before, change.after):
+            if _HOOK.search(line.text):
+                yield make_finding(change.path, line.number, "around", line.text)
+    for change in changes:
+        if names and PurePosixPath(change.path).name == "conftest.py":
+            for line in _list_replaced(change, names):
+                yield make_finding(change.path, line.number, "around", line.text)
+
+
+def _is_program(change: FileDiff) -> bool:
+    """Return whether a file is new that programs take for another, or one of these differs."""
+    path = PurePosixPath(change.new or "")
+    parts = path.parts
+    if path.suffix == ".py" and change.old is None:
+        module = path.parent.name if path.stem == "__init__" else path.stem
+        return module in _MODULES
+    if path.name in _WRAPPERS:
+        return change.old is not None
+    return path.name in _PROGRAMS and (len(parts) == 1 or not _BINARIES.isdisjoint(parts[:-1]))
+
+
+def _list_defined(change: FileDiff) -> Iterator[str]:
+    for line in change.after:
+        if found := _GLOBAL.match(line.text):
+            yield found[1] or found[2]
+
+
+def _list_replaced(change: FileDiff, names: set[str]) -> Iterator[ViewLine]:
+    """Yield the new lines that replace, for all tests, what the changed product defines."""
+    fresh = {line.number for line in list_fresh_lines(change.before, change.after)}
+    everywhere, decorated = True, False
+    for line in change.after:
+        text = line.text
+        if text[:1] not in ("", " ", "\t", "#", ")"):
+            decorated = decorated or bool(_FOR_ALL.search(text))
+            if not text.startswith("@"):
+                begins = text.startswith(("def ", "async def ", "class "))
+                everywhere = not begins or decorated or bool(_STARTS.search(text))
+                decorated = False
+        elif _FOR_ALL.search(text):
+            decorated = True
+        found = _REPLACES.search(text) if everywhere and line.number in fresh else None
+        if found and names & {*found.groups()}:
+            yield line

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from agents.analysis.weakening.bypassed_assertions import find_bypassed_assertions
+from agents.analysis.weakening.bypassed_assertions import (
+    find_bypassed_assertions,
+    find_stand_ins,
+)
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
 from agents.analysis.weakening.disabled_tests import find_disabled, find_silencers
 from agents.analysis.weakening.finding import Finding, make_finding
@@ -41,6 +44,7 @@ def find_weakening(diff: str, settings: Mapping[str, Texts] | None = None) -> tu
         *find_disabled(about),
         *find_bypassed_assertions(about),
         *find_silencers(changes),
+        *find_stand_ins(changes),
         *_settings(changes, settings or {}),
     ]
     unique = dict.fromkeys(every)
