@@ -45,6 +45,8 @@ class RemovedTests:
     """What these are called now."""
     lines: str = ""
     """The lines that it takes out of files with tests."""
+    product: tuple[str, ...] | None = None
+    """All files of the change, where none of them is of tests; else None."""
 
     def list_unexplained(
         self, gone: Sequence[str], came: Sequence[str], messages: Collection[str] = ()
@@ -55,7 +57,12 @@ class RemovedTests:
         other names do, and rows with other values. So do removed tests that runs call otherwise.
         `messages`: names that may be no tests' but what an assertion writes. Where the change takes
         out a line that writes one, any other explains it: other rules look at what a line demands.
+        Where the change touches no test, none has another name or other values by it: tests that
+        are made of what the product lists are gone with that, apart from examples in its own texts.
         """
+        if self.product is not None:
+            words = [name for name in gone if self._is_of_product(name, messages)]
+            return [*(name for name in gone if name not in {*words}), *words[len(came) :]]
         known = len(self.removed) + len(self.added) + len(self.renamed)
         if (len(gone) + len(came)) * known > MOST_PAIRS:
             return gone[: max(len(gone) - len(came) - self.count, 0)]  # so their number has to do
@@ -71,6 +78,11 @@ class RemovedTests:
         lost.sort(key=lambda name: name in moved or name in shown)
         return lost[: max(len(lost) - instead - unnamed, 0)]
 
+    def _is_of_product(self, name: str, messages: Collection[str]) -> bool:
+        """Return whether what a test is called may stand in the product itself."""
+        paths = tuple(self.product or ())
+        return name in messages or name.startswith(("doctest ", "doc ", *paths))
+
     def join(self, other: RemovedTests) -> RemovedTests:
         """Return what both of two changes take out."""
         return RemovedTests(
@@ -81,6 +93,7 @@ class RemovedTests:
             self.renamed | other.renamed,
             self.kept | other.kept,
             f"{self.lines}\n{other.lines}",
+            None if self.product is None or other.product is None else self.product + other.product,
         )
 
 
@@ -106,7 +119,12 @@ def count_removed_tests(diff: str) -> RemovedTests:
         frozenset(old for old, _ in moved),
         frozenset(new for _, new in moved),
         "\n".join(line for suite in suites for line in _list_lost_lines(suite)),
+        None if suites or any(map(_is_of_tests, changes)) else tuple(c.path for c in changes),
     )
+
+
+def _is_of_tests(change: FileDiff) -> bool:
+    return any(is_test(path) for path in (change.old, change.new) if path)
 
 
 def _list_renamed(suite: ParsedSuite) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agents.analysis.check_failures import Comparison, compare, confirm_failures, list_names
 from agents.analysis.test_runners import NOTHING, Additions
@@ -93,7 +93,9 @@ class Confirmation:
             return await self.confirm(again)
         earlier = await self.run_check(self.base, NOTHING)
         before = [earlier if each == self.before[0] else each for each in self.before]
-        if compare(before, again, removed=self.removed).verdict == "no worse":
+        varies = self._compare(earlier).fewer  # names that are others in each run
+        removed = replace(self.removed, product=None) if varies else self.removed
+        if compare(before, again, removed=removed).verdict == "no worse":
             return _judge(again, "no worse")
         return self._ask_about_lost(_judge(now, found.verdict, why=found.why), found)
 

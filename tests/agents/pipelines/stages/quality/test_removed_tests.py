@@ -144,3 +144,21 @@ async def test_tests_that_others_run_in_the_place_of_are_missed(tables, verdict)
     said = "".join(each.text for each in judged.lost) or judged.why
     assert "2 of 3 tests did not run again" in said
     assert "all[2]" in said
+
+
+@pytest.mark.parametrize(
+    ("earlier", "verdict"),
+    [(("all[1]", "x 4"), "no worse"), (("all[1]", "x 1"), "unknown")],
+    ids=["names that are others in each run", "names that stay"],
+)
+async def test_what_the_product_lists_and_tests_are_made_of_is_missed(earlier, verdict):
+    before, now = end_with("all[1]", "x 1"), end_with("all[1]", "x 2")
+    again = [now, end_with(*earlier)]
+
+    async def run_again(_commit, _given):
+        return again.pop(0)
+
+    removed = RemovedTests(product=("lib.py",))
+    confirm = Confirmation([before], "base", "head", run_again, lambda _: None, removed=removed)
+
+    assert (await confirm.confirm(now)).verdict == verdict
