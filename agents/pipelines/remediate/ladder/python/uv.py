@@ -156,15 +156,15 @@ class Uv(index.PythonIndex, PyprojectOverrides):
 
 
 def find_index_limits(indexes: frozenset[str]) -> str:
-    """Return what keeps further indexes of the operator out of a lock file that names one alone.
+    """Return what keeps further indexes of the operator out of a lock file that names none of them.
 
     uv would take from them whatever they have, also what is locked, and write their address.
     """
-    if len(indexes) != 1:
+    if not indexes:
         return ""
-    [named] = indexes
     further = '"${UV_INDEX:-} ${UV_FIND_LINKS:-}"'
-    return f"case {further} in *{shlex.quote(named)}*) ;; *) unset UV_INDEX UV_FIND_LINKS ;; esac; "
+    named = "|".join(f"*{shlex.quote(each)}*" for each in sorted(indexes))
+    return f"case {further} in {named}) ;; *) unset UV_INDEX UV_FIND_LINKS ;; esac; "
 
 
 def _registries(found: Sequence[Table]) -> frozenset[str]:

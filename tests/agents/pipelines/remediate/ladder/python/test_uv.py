@@ -15,6 +15,7 @@ USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
         ({USUAL}, f"mine={MINE}", ""),
         ({MINE}, f"mine={MINE}", f"mine={MINE}"),
         ({USUAL, MINE}, f"mine={MINE}", f"mine={MINE}"),
+        ({USUAL, "https://near.example/simple/"}, f"mine={MINE}", ""),
         (set(), MINE, MINE),
         ({"x'; echo oops; '*"}, MINE, ""),
         ({"*"}, MINE, ""),
