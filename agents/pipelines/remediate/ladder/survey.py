@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 
@@ -12,12 +13,20 @@ from agents.pipelines.remediate.ladder.ecosystem import (
     find_other_index,
     find_young,
 )
+from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
-from agents.pipelines.remediate.ladder.ranges import Ranges
+from agents.pipelines.remediate.ladder.ranges import NPM, PYPI, Ranges
 from agents.pipelines.remediate.ladder.values import Group, Target, Terms, Unfit
 from agents.ports import WorkTree
 
+_BETWEEN = re.compile(r"[-_.]+")
+"""What the names of Python's packages are the same with."""
 _ABSENT = "{name} is not in {tool}'s files, so there is nothing to move."
+_UNTOLD = (
+    "`{file}:{line}` names {name} without a version that could be told. Where it takes it from"
+    " elsewhere than an index, make that a version outside of the vulnerable ranges; where it asks"
+    " for none, ask for one; where it only speaks of it, dismiss the alert."
+)
 _SAFE = "Every copy of {name} is outside of the vulnerable ranges already: {versions}."
 _NO_RELEASE = (
     "The index offers no release of {name} after {old} that is outside of the vulnerable ranges"
@@ -37,6 +46,8 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
     start = await tree.snapshot()
     before = await ecosystem.read(tree)
+    if not before.copies(name):
+        await _require_unnamed(tree, ecosystem, name)
     copies = vulnerable(ecosystem, before, name, ranges)
     if other := await find_other_index(tree, ecosystem, before, name):
         raise Unfit("other_index", other)
@@ -51,6 +62,23 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
         ecosystem.aim(targets)
     await tree.restore(start)
     return ClimbContext(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)
+
+
+async def _require_unnamed(tree: WorkTree, ecosystem: Ecosystem, name: str) -> None:
+    """Raise Unfit where a manifest decides, and names the package in a way that tells no version.
+
+    As where it is taken from a repository or a folder: GitHub has an alert, so it is not called
+    absent.
+    """
+    if ecosystem.locks or ecosystem.scheme not in (NPM, PYPI):
+        return
+    named = re.compile(rf"(?<![\w.-]){re.escape(name)}(?!\w|-[a-z])")
+    for file in sorted(ecosystem.files):
+        for at, line in enumerate((await read_text(tree, file)).split("\n"), 1):
+            text = line.strip().lower()
+            text = _BETWEEN.sub("-", text) if ecosystem.scheme is PYPI else text
+            if named.search(text) and not text.startswith("#"):
+                raise Unfit("no_release", _UNTOLD.format(file=file, line=at, name=name))
 
 
 def vulnerable(ecosystem: Ecosystem, locked: Locked, name: str, ranges: Ranges) -> tuple[Copy, ...]:

@@ -13,14 +13,19 @@ from packaging.utils import canonicalize_name
 from agents.pipelines.remediate.ladder.files import host, read_text, resolve_inside
 from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
+from agents.text import one_line
 
 _HASH = re.compile(r"--hash[= ](\S+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _INCLUDE = re.compile(r"^(-r|--requirement|-c|--constraint)[= ]?\s*(\S.*)$")
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url|-f|--find-links)[= ]?\s*(\S.*)$")
 _MOST_FILES, _MOST_LINES = 50, 20_000
+_OPTIONS = re.compile(r"\s-\S.*$", re.DOTALL)
+"""Those of one requirement, as pip tells them: from the first word on that begins with a dash.
+https://pip.pypa.io/en/stable/reference/requirements-file-format/#per-requirement-options"""
 _SPEC = re.compile(
-    r"^(?P<name>\ufeff?\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?\s*)(?P<spec>\(?[^;@#\\]*?)(?P<rest>\s*(?:;|\\|--hash|\s#|$).*)",
+    r"^(?P<name>\ufeff?\s*[A-Za-z0-9][\w.-]*(?:\s*\[[^\]]*\])?[\s(]*)(?P<spec>[^;@#\\()]*?)"
+    r"(?P<rest>[\s)]*(?:;|\\|(?<=\s)-|\s#|$).*)",
     re.DOTALL,
 )
 
@@ -96,8 +101,11 @@ async def _read(tree: WorkTree, path: str, read: Read, *, constrains: bool) -> N
             )
         elif found := _INDEX.match(line):
             place = host(found[2])
-            if place and found[1] not in ("-f", "--find-links"):
-                read.indexes.add(place)
+            if found[1] not in (
+                "-f",
+                "--find-links",
+            ):  # or a folder, or a variable with any of them
+                read.indexes.add(place or one_line(found[2].rpartition("@")[2], 100))
             else:
                 other = place or "a folder"
                 read.notes.append(f"`{path}` names {other} as an index, which was not asked.")
@@ -169,7 +177,7 @@ def _join_lines(raw: str) -> str:
 
 def _add(read: Read, path: str, at: tuple[int, int, str], *, constrains: bool) -> None:
     first, count, raw = at
-    bare = _COMMENT.sub("", _HASH.sub("", _join_lines(raw))).strip()
+    bare = _OPTIONS.sub("", _COMMENT.sub("", _join_lines(raw))).strip()
     try:
         wanted = Requirement(bare)
     except InvalidRequirement:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.remediate.ladder import Fix, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import Fix, Refusal, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.python.pip_compile import sort_layers
 from agents.pipelines.remediate.ladder.python.requirements_files import Read
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
@@ -32,6 +32,8 @@ async def fix_file(tree, before):
         ("\ufeffsqlparse==0.4.4\r\n", "\ufeffsqlparse==0.5.0\r\n"),
         ("\ufeff# base\nsqlparse==0.4.4", "\ufeff# base\nsqlparse==0.5.0"),
         ("  sqlparse == 0.4.4 # ours\r\n\r\n", "  sqlparse == 0.5.0 # ours\r\n\r\n"),
+        ("sqlparse (==0.4.4) ; os_name=='nt'\n", "sqlparse (==0.5.0) ; os_name=='nt'\n"),
+        ('sqlparse==0.4.4 --config-settings="a=b"\n', 'sqlparse==0.5.0 --config-settings="a=b"\n'),
     ],
 )
 async def test_marks_and_line_ends_stay_and_hide_nothing(tree, before, after):
@@ -65,6 +67,47 @@ async def test_where_the_file_keeps_no_hash_that_is_said(tree):
     _, notes = await fix_file(tree, "sqlparse==0.4.4\n")
 
     assert notes == ("The files keep no hash of sqlparse to hold the index to.",)
+
+
+async def refuse_file(tree, text):
+    """Climb where that leads to no fix; return why."""
+    tree.lay({"requirements.txt": text})
+    tree.answers = answers
+    refused = await climb(tree, ecosystem_of(tree.paths, ALERTS), ALERTS, TERMS)
+    assert isinstance(refused, Refusal), refused
+    return refused
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sqlparse @ git+https://git.example/andi/sqlparse@0.4.4",
+        "-e git+https://git.example/andi/SQLParse@0.4.4#egg=sqlparse",
+        "./wheels/sqlparse-0.4.4-py3-none-any.whl",
+        "sqlparse<0.6",
+    ],
+)
+async def test_what_tells_no_version_is_not_called_absent(tree, line):
+    refused = await refuse_file(tree, f"# sqlparse is for the admin\nsix\n{line}\n")
+
+    assert refused.cause == "no_release"
+    assert refused.reason.startswith("`requirements.txt:3` names sqlparse without a version")
+
+
+async def test_what_only_a_remark_names_is_absent(tree):
+    assert (await refuse_file(tree, "six # once\n# sqlparse\n")).cause == "nothing_to_do"
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [("${INDEX}", "${INDEX}"), ("./wheels", "./wheels"), ("https://me:secret@/simple", "simple")],
+)
+async def test_an_index_that_cannot_be_told_is_not_the_usual_one(tree, place, named):
+    refused = await refuse_file(tree, f"--index-url {place}\nsqlparse==0.4.4\n")
+
+    assert refused.cause == "other_index"
+    assert f"{named}, and pip is not configured for that index" in refused.reason
+    assert "secret" not in refused.reason
 
 
 COMPILED = (
