@@ -59,6 +59,10 @@ _PLACE = ("overrides",)
 _WHOLE, _PROOF = "whole", "proof"
 """Folders in which npm runs, as it finds them: of the whole project, and of what moved alone."""
 _HELD = "{above.name} {above.version} asks for {name} {asked}, which no newer release is."
+_BUNDLED = (
+    "{name} {version} lies in the archive of {above.name} {above.version}, which bundles it: only a"
+    " release of {above.name} that bundles another one moves it."
+)
 _UNMET = (
     "npm does not look below members of a workspace, and leaves there what does not fit: {words}"
 )
@@ -134,6 +138,7 @@ class Npm(NpmIndex):
         into the lock file, as npm writes them, and npm then makes of it what it can stand by.
         """
         locked = await self.read(tree)
+        self._require_unbundled(locked, {*pins, *free})
         moving = self._aim.plan_moves(locked, pins)
         await self._require_movable(
             tree, [locked.by_key[e] for e in moving], locked, {*pins, *free}
@@ -153,6 +158,15 @@ class Npm(NpmIndex):
             await self._keep(tree, old, (wanted, await self._read_manifests(tree)))
             if not free or not self._aim.has_unmoved(await self.read(tree)):
                 return
+
+    def _require_unbundled(self, locked: Locked, loose: Collection[str]) -> None:
+        """Raise Stuck where a copy lies in another package's archive, and that one stays."""
+        for entry in locked.entries:
+            if entry.source == locks.BUNDLED and self._aim.find_target(entry):
+                above = locks.find_bundler(entry, locked)
+                if above.name not in loose:
+                    about = {"name": entry.name, "version": entry.version, "above": above}
+                    raise Stuck(_BUNDLED.format(**about))
 
     async def _require_movable(
         self, tree: WorkTree, moving: Sequence[Entry], locked: Locked, loose: Collection[str]

@@ -10,14 +10,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
-from agents.pipelines.remediate.ladder.locked import Entry
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm.files import SECTIONS, Table, check_entry, pairs, table
 from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
 from agents.pipelines.remediate.ladder.values import Unfit
 
 _MODULES = "node_modules"
 _MOST_MEMBERS = 500
-_BUNDLED = "bundled with its parent"
+BUNDLED = "bundled with its parent"
 _FLAGS = ("dev", "optional", "devOptional", "peer")
 _STATED = ("version", "resolved", "integrity")
 _UNNAMED = re.compile(r"[^\w.~@-]+", re.ASCII)
@@ -71,7 +71,22 @@ def from_index(package: Table) -> bool:
     """Return whether an index provides it, so that another release may take its place."""
     resolved = str(package.get("resolved") or "")
     web = resolved.startswith(("https://", "http://")) or not resolved
-    return web and bool(package.get("version")) and not package.get("inBundle")
+    return web and bool(package.get("version")) and not _is_bundled(package)
+
+
+def _is_bundled(package: Table) -> bool:
+    """Return whether its parent's archive holds it: what the repository bundles has a hash itself.
+
+    https://docs.npmjs.com/cli/configuring-npm/package-json#bundledependencies
+    """
+    return bool(package.get("inBundle")) and not package.get("integrity")
+
+
+def find_bundler(entry: Entry, locked: Locked) -> Entry:
+    """Return the package in whose archive a bundled one lies; that itself where none is there."""
+    outer = entry.key.rpartition(f"/{_MODULES}/")[0]
+    above = locked.by_key.get(outer, entry)
+    return find_bundler(above, locked) if above.source == BUNDLED and above != entry else above
 
 
 def neighbours_of(packages: Mapping[str, Table]) -> Neighbours:
@@ -175,7 +190,7 @@ def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str)
         key=place,
         name=name,
         version=version,
-        source=_BUNDLED if package.get("inBundle") else source_of(name, version, resolved),
+        source=BUNDLED if _is_bundled(package) else source_of(name, version, resolved),
         hosts=(host(resolved),) if host(resolved) else (),
         hashes=tuple(sorted(str(package.get("integrity") or "").split())),
         needs=tuple(dict.fromkeys(_needs(place, package, packages))),
@@ -221,5 +236,5 @@ def _remove(packages: dict[str, Table], place: str, *, bundled: bool) -> None:
     """Take out what lies below a place: all of it, or what was bundled there."""
     below = [each for each in packages if each.startswith(f"{place}/{_MODULES}/")]
     for each in below:
-        if not bundled or packages[each].get("inBundle"):
+        if not bundled or _is_bundled(packages[each]):
             del packages[each]
