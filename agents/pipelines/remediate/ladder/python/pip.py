@@ -84,20 +84,12 @@ class Pip(index.PythonIndex, WithoutOverrides):
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
     ) -> None:
         """Have compiled files written anew; in others the requirement itself was changed."""
-        pins, free = self._part(pins, free)
+        exact = {name: f"=={version}" for name, version in pins.items()}
+        for name, versions in self._list_lines(_to_locked(self._read), pins).items():
+            exact[name] = await self._admit_only(tree, name, versions)
+        wanted = [*(f"{name}{spec}" for name, spec in exact.items()), *free]
         for path in await sort_layers(tree, self._read):
-            await compiled_again(tree, path, self._read, pins, free, seconds=self._seconds)
-
-    def _part(
-        self, pins: Mapping[str, str], free: Sequence[str]
-    ) -> tuple[Mapping[str, str], Sequence[str]]:
-        """Return what is pinned, and what is free, along with what no one pin can hold.
-
-        Such is a package of which markers hold several versions: what pip-compile chooses for it
-        is checked like all else.
-        """
-        apart = [name for name in pins if len({*self._targets.get(name, {}).values()}) > 1]
-        return {name: pins[name] for name in pins if name not in apart}, [*apart, *free]
+            await compiled_again(tree, path, self._read, wanted, seconds=self._seconds)
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -148,19 +148,17 @@ async def compiled_again(
     tree: WorkTree,
     path: str,
     read: Read,
-    pins: Mapping[str, str],
-    free: Sequence[str],
+    wanted: Sequence[str],
     *,
     seconds: float,
 ) -> None:
-    """Have a compiled file written anew, with nothing moved that need not move."""
+    """Have a compiled file written anew: of all that may stay as it is, only `wanted` may move."""
     head = head_of(path, read.texts[path])
     if not head.sources:
         raise Stuck(_HEADLESS.format(path=path))
     for file in head.sources:
         if file.endswith((".in", ".txt")):
             await read_requirements(tree, file)  # the tool follows what it includes
-    wanted = [*(f"{name}=={version}" for name, version in pins.items()), *free]
     arguments = [
         *head.options,
         *(part for each in wanted for part in ("--upgrade-package", each)),

@@ -1,5 +1,6 @@
 """Markers that hold two versions of a package: each goes its own way, and a safe one stays."""
 
+import re
 import tomllib
 
 import pytest
@@ -74,7 +75,15 @@ async def test_only_what_is_vulnerable_moves_and_each_to_its_own_line(
 async def lay_and_lock(tree, file, *, pins, ranges):
     """Lock with these pins, then have the ranges in their place."""
     for held in (pins, ranges):
-        if file == "uv.lock":
+        if file == "requirements.txt":
+            lines = LINES.replace("==", "").format(*held)
+            tree.lay({"requirements.in": lines})
+            compiling = (
+                f"uv pip compile -q --universal --python-version 3.9 requirements.in -o {file}"
+            )
+            script = f"UV_CUSTOM_COMPILE_COMMAND='{compiling}' {compiling} --no-emit-index-url"
+            await call(tree, Tool("uv", ("uv>=0.13",)), script, seconds=120)
+        elif file == "uv.lock":
             tree.lay({"pyproject.toml": PROJECT.format(*held)})
             await call(tree, Tool("uv", ("uv>=0.13",)), "uv lock -q", seconds=120)
         else:
@@ -84,10 +93,17 @@ async def lay_and_lock(tree, file, *, pins, ranges):
             await poetry._call(tree, "poetry lock --no-interaction")
 
 
+def read_versions(text):
+    if "[[package]]" not in text:
+        return sorted(re.findall(r"^urllib3==(\S+)", text, re.MULTILINE))
+    locked = tomllib.loads(text)["package"]
+    return sorted(each["version"] for each in locked if each["name"] == "urllib3")
+
+
 @pytest.mark.parametrize(
     ("vulnerable", "after"), [(BOTH, ["1.26.19", "2.2.2"]), (BOTH[1:], ["1.26.18", "2.2.2"])]
 )
-@pytest.mark.parametrize("file", ["uv.lock", "poetry.lock"])
+@pytest.mark.parametrize("file", ["uv.lock", "poetry.lock", "requirements.txt"])
 async def test_each_line_goes_to_the_smallest_release_that_is_safe(real, file, vulnerable, after):
     await lay_and_lock(
         real, file, pins=("==1.26.18", "==2.2.1"), ranges=(">=1.26,<2", ">=2.2,<2.4")
@@ -98,8 +114,7 @@ async def test_each_line_goes_to_the_smallest_release_that_is_safe(real, file, v
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.FLOAT, (file,))
-    locked = tomllib.loads((real.folder / file).read_text())["package"]
-    assert sorted(each["version"] for each in locked if each["name"] == "urllib3") == after
+    assert read_versions((real.folder / file).read_text()) == after
 
 
 def test_what_lies_between_two_lines_is_excluded_by_name():
