@@ -57,6 +57,7 @@ tree=$PWD
 work=$(mktemp -d)
 trap 'cd / && rm -rf -- "$work"' EXIT
 export PIPENV_NOSPIN=1 PIPENV_VENV_IN_PROJECT=1 PIPENV_IGNORE_VIRTUALENVS=1 PIPENV_YES=1
+export PIP_SRC="$work/src"
 cd -- {directory} || exit 98
 """
 _LOCK = """\
@@ -67,7 +68,8 @@ cp -- Pipfile.lock "$tree"/{directory}/Pipfile.lock
 """
 _AS_IT_IS = """\
 test ! -e "$tool/ready" || { unset PIPENV_IGNORE_VIRTUALENVS; export VIRTUAL_ENV="$tool"; }"""
-"""Where no Python is asked for, Pipenv locks for its own, and needs no new environment of it."""
+"""Where no Python is asked for, Pipenv locks for its own, and needs no new environment of it. That
+is read-only in the sandbox: so sources (`PIP_SRC`), whose folder it makes anyway, lie apart."""
 
 _HASH = """\
 mv -f -- {scratch} "$work/Pipfile" && cd "$work" || exit 98

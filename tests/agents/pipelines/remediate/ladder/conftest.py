@@ -103,7 +103,10 @@ class DiskTree:
         shared.mkdir(exist_ok=True)
         self.environment["KITS"] = str(shared)
         notes = "".join([await self._make_kit(kit, shared) for kit in kits])
+        before = [{*(shared / kit.name).iterdir()} for kit in kits]
         result = await self.run(argv, timeout=timeout)
+        after = [{*(shared / kit.name).iterdir()} for kit in kits]
+        assert after == before, "kits are read-only in the sandbox"
         return replace(result, output=f"{notes}{result.output}")
 
     async def converse(self, argv, line, *, timeout, kits=()):

@@ -209,7 +209,7 @@ async def lock_by_pipenv(tree, **more):
     near = tree.environment["PIPENV_PYPI_MIRROR"]
     lines = "".join(f'{name} = "{spec}"\n' for name, spec in more.items())
     tree.lay({"Pipfile": PIPFILE.format(index=near, more=lines)})
-    body = 'PIPENV_NOSPIN=1 VIRTUAL_ENV="$tool" pipenv lock >/dev/null 2>&1'
+    body = 'PIP_SRC=$HOME/src PIPENV_NOSPIN=1 VIRTUAL_ENV="$tool" pipenv lock >/dev/null 2>&1'
     await call(tree, pipenv.TOOL, body, seconds=120)
 
 
