@@ -116,7 +116,7 @@ python -I -c {shlex.quote(_TELL_CONFIGURED)} 2>/dev/null || {{
 """
 """The indexes that pip is configured for, and the one that it asks otherwise: loading all of pip to
 tell takes ten times as long."""
-_URL = re.compile(r"https?://[^\s'\"]+")
+_URL = re.compile(r"(?:https?|file)://[^\s'\"]+")
 _YANKED = "was yanked"
 _MOST_PROVED = 20
 _MISMATCH = "DO NOT MATCH THE HASHES"
@@ -145,7 +145,7 @@ class PythonIndex:
 
     @cached_property
     def _known(self) -> set[str]:
-        """Return the hosts of indexes that are known to be configured."""
+        """Return the hosts, or the folders, of indexes that are known to be configured."""
         return set()
 
     @cached_property
@@ -202,7 +202,7 @@ class PythonIndex:
         if not named:
             return ""
         said = await call(tree, BASE, _CONFIGURED, seconds=self._seconds)
-        self._known.update(host(url) for url in _URL.findall(said))
+        self._known.update(host(url) or url for url in _URL.findall(said))
         return min(named - self._known, default="")
 
     async def find_young(
