@@ -25,12 +25,13 @@ _RELEASES = {"6": "3.8.7", "8": "4.12.0", "9": "4.14.1", "10": "4.18.1"}
 _NAMED = re.compile(r"yarn@([34]\.[0-9]{1,3}\.[0-9]{1,3})(?:\+.*)?")
 _CACHE = re.compile(r"[0-9]{1,3}(?:c(0|[1-9]|mixed))?")
 _DESCRIPTOR = re.compile(r"((?:@[^/@]+/)?[^@]+)@(.+)", re.DOTALL)
-_RESOLUTION = re.compile(r"((?:@[^/@]+/)?[^@]+)@(npm|workspace|patch):(.*)", re.DOTALL)
+_RESOLUTION = re.compile(r"((?:@[^/@]+/)?[^@]+)@(npm|workspace|patch|portal|link):(.*)", re.DOTALL)
 _BUILT_IN = "#~builtin<"
 _PATCHED = "patched by the repository"
 _PATCH = re.compile(r"(?:optional!)?(~|\.{1,2})/([^:&#!]+)")
 _MEMBER = re.compile(r"(?:.*&)?locator=[^&]*%40workspace%3A([^&]+)(?:&.*)?")
 _MOST_PATCHES = 200
+_FOLDER = re.compile(r"([^:&#]+)::(.*)", re.DOTALL)
 _ARCHIVE = "::__archiveUrl="
 _MOST_MEMBERS = 500
 _NEEDED = ("dependencies", "optionalDependencies")
@@ -87,13 +88,14 @@ def range_of(descriptor: str) -> str:
 
 
 def members_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
-    """Return the package.json of the root and of each member. Raises Unfit for what leaves."""
-    folders = [
-        resolve_inside(directory, found[3], path)
-        for entry in lock.values()
-        if (found := _RESOLUTION.fullmatch(str(table(entry).get("resolution"))))
-        and found[2] == "workspace"
-    ]
+    """Return the package.json of the root and of each member. Raises Unfit for what leaves.
+
+    What lies in a folder of the repository is read there like a member, unless it is a mere link.
+    https://yarnpkg.com/protocol/portal
+    """
+    stated = (str(table(entry).get("resolution")) for entry in lock.values())
+    found = (_find_folder(each) for each in stated if "@link:" not in each)
+    folders = [resolve_inside(directory, each, path) for each in found if each is not None]
     if len(folders) > _MOST_MEMBERS:
         raise Unfit("unsafe", f"`{path}` has more than {_MOST_MEMBERS} members.")
     root = posixpath.join(directory, "package.json")
@@ -136,12 +138,12 @@ def _entry(key: str, entry: Table, follow: _Follow, path: str) -> Entry:
     resolution = str(entry.get("resolution"))
     found = _RESOLUTION.fullmatch(resolution)
     patched = _list_patches(resolution)
-    if found is None or (found[2] == "patch" and _BUILT_IN not in found[3] and not patched):
+    if not (found and (patched or _is_known(found, resolution))):
         raise Unfit("unsupported", _PLACE.format(path=path, resolution=resolution[:120]))
     asks = {name: asked for section in _NEEDED for name, asked in pairs(entry.get(section))}
     here = (found[1], f"{found[2]}:{found[3]}")
     needs = tuple(dict.fromkeys(follow.list_needs(*here, asks)))
-    if found[2] == "workspace":
+    if _find_folder(resolution) is not None:
         return Entry(key=key, name=found[1], version="", needs=needs, own=True)
     name, version = check_entry(found[1], entry.get("version"), path)
     archive = unquote(found[3].partition(_ARCHIVE)[2])
@@ -156,6 +158,25 @@ def _entry(key: str, entry: Table, follow: _Follow, path: str) -> Entry:
         needs=needs,
         asks={name: asked.removeprefix("npm:") for name, asked in asks.items()},
     )
+
+
+def _is_known(found: re.Match[str], resolution: str) -> bool:
+    """Return whether an index or the repository has it, or Yarn's own patch is laid on it."""
+    if found[2] == "patch":
+        return _BUILT_IN in found[3]
+    return found[2] == "npm" or _find_folder(resolution) is not None
+
+
+def _find_folder(resolution: str) -> str | None:
+    """Return the folder of a resolution, from the root's; None where it has none of its own."""
+    found = _RESOLUTION.fullmatch(resolution)
+    if found is None or found[2] not in ("workspace", "portal", "link"):
+        return None
+    if found[2] == "workspace":
+        return found[3]
+    place = _FOLDER.fullmatch(found[3])
+    member = _MEMBER.fullmatch(place[2]) if place else None
+    return posixpath.join(unquote(member[1]), place[1]) if place and member else None
 
 
 def _list_patches(resolution: str) -> list[str]:

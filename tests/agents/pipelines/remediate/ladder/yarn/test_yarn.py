@@ -77,10 +77,14 @@ async def test_a_transitive_one_moves_in_the_lock_alone(real, release):
     assert "polluted: undefined" in await exploited_by(real, release)
 
 
-async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
+@pytest.mark.parametrize("folder", ["member", "portal"])
+async def test_a_pin_of_the_repository_and_of_another_folder_of_it_moves(real, folder):
     member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "7.5.1"}}
     real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
-    await lock(real, "4.12.0", {"semver": "7.5.1"}, workspaces=["parts/*"])
+    folders = {"part": "portal:./parts/one", "bare": "link:./parts/two"}
+    asked = {"semver": "7.5.1", **(folders if folder == "portal" else {})}
+    more = {"workspaces": ["parts/*"]} if folder == "member" else {}
+    await lock(real, "4.12.0", asked, **more)
 
     fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
 
@@ -212,6 +216,11 @@ __metadata:
         ({"yarn.lock": LOCK.format(place="https://example.com/left.tgz")}, "elsewhere"),
         ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#./left.patch")}, "elsewhere"),
         ({"yarn.lock": LOCK.format(place="patch:left@npm%3A1.0.0#~/a&./b")}, "elsewhere"),
+        ({"yarn.lock": LOCK.format(place="link:./left")}, "elsewhere"),
+        (
+            {"yarn.lock": LOCK.format(place="portal:../etc::locator=shop%40workspace%3A.")},
+            "leads out of the repository",
+        ),
         ({".yarnrc.yml": "plugins: [./evil.cjs]\n"}, "`plugins`"),
         ({".yarnrc.yml": "npmScopes: {acme: {npmRegistryServer: x}}\n"}, "`npmScopes`"),
         ({"yarn.lock": LOCK.replace('"shop@workspace:."', '"shop@workspace:../../etc"')}, "etc"),
