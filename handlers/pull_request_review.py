@@ -24,13 +24,19 @@ _APPROVING = frozenset(
         *("cool", "excellent", "fair", "fine", "good", "great", "lgtm", "love", "nice", "ok"),
         *("okay", "perfect", "right", "see", "sense", "sgtm", "ship", "solid", "super", "thank"),
         *("thanks", "understood", "well", "wonderful", "works"),
+        # Thanks and praise in the other languages that threads are answered in.
+        *("dank", "danke", "merci", "parfait", "gracias", "perfecto", "grazie", "perfetto"),
+        *("obrigada", "obrigado", "perfeito", "bedankt", "dzięki", "dziękuję", "спасибо"),
+        *("отлично", "ありがとう", "ありがとうございます", "谢谢", "谢谢你", "多谢", "감사합니다"),
+        *("고마워요", "고맙습니다"),
     )
 )
 _BESIDE = frozenset(
     (
         *("a", "and", "enough", "for", "from", "got", "i", "is", "it", "job", "like", "looks"),
         *("makes", "me", "much", "pr", "so", "that", "the", "this", "to", "very", "with", "work"),
-        *("you",),
+        *("you", "vielen", "schön", "sehr", "gut", "beaucoup", "bien", "muchas", "mille", "molte"),
+        *("muito", "je", "wel", "bardzo", "большое"),
     )
 )
 _NAMED = re.compile(

@@ -12,6 +12,7 @@ from app.github.transport.tokens import Profile
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
 from handlers.access.pull_requests import decide
+from handlers.pull_request_review import is_praise
 
 
 class Desk:
@@ -167,6 +168,27 @@ async def test_praise_asks_for_nothing_and_a_remark_does(desk, body, inline, ask
     comments = [Inline("a.py", 1, inline)] if inline else []
     review = await desk.review("bob", body, state=state, comments=comments)
     assert await desk.find_rule(review) == (None if asks else "review-has-substance")
+
+
+@pytest.mark.parametrize(
+    ("body", "praises"),
+    [
+        ("Danke!", True),
+        ("Vielen Dank, sehr gut!", True),
+        ("Merci beaucoup :tada:", True),
+        ("¡Muchas gracias!", True),
+        ("Спасибо большое!", True),
+        ("ありがとうございます。", True),
+        ("谢谢。", True),
+        ("감사합니다.", True),
+        ("Danke, aber bitte umbenennen.", False),
+        ("Merci de renommer cette fonction.", False),
+        ("Gut.", False),
+        ("谢谢。请改名字", False),
+    ],
+)
+def test_thanks_in_the_languages_of_answers_ask_for_nothing(body, praises):
+    assert is_praise(body) == praises
 
 
 async def test_a_dismissed_review_does_not_count(desk):
