@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Sequence
 from datetime import date, timedelta
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, TypeVar
 
 from agents.errors import FettleError
 from agents.ports import Advisory, CommandResult
 from agents.requests import Frozen, Overruled
 from agents.text import plain_output, printable
+
+_Result = TypeVar("_Result")
 
 
 class Level(IntEnum):
@@ -273,3 +276,14 @@ def tail_output(output: str) -> str:
     """Return the end of what a tool wrote, as bounded plain text; untrusted all the same."""
     text = printable(plain_output(output)).strip()
     return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}"
+
+
+async def run_all(*calls: Awaitable[_Result]) -> list[_Result]:
+    """Wait for calls that run at the same time, until all have ended; raise what one raised."""
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    results = []
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+        results.append(each)
+    return results

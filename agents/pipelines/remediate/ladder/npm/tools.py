@@ -5,14 +5,13 @@ The copy has no settings, no scripts and no hooks of the repository, so none is 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import posixpath
 import re
 import secrets
 import shlex
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -232,13 +231,6 @@ async def call(
     if result.exit_code != 0:
         raise _make_stuck(tool, result.output)
     return result.output
-
-
-async def run_both(one: Awaitable[object], other: Awaitable[object]) -> None:
-    """Wait for two proofs that run at the same time; raise what the first of them raised."""
-    for ended in await asyncio.gather(one, other, return_exceptions=True):
-        if isinstance(ended, BaseException):
-            raise ended
 
 
 async def attempt(

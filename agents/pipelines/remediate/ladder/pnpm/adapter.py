@@ -36,7 +36,6 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     Staged,
     call,
     harmless,
-    run_both,
     to_json,
 )
 from agents.pipelines.remediate.ladder.pnpm import lock as locks
@@ -49,7 +48,7 @@ from agents.pipelines.remediate.ladder.pnpm.catalogs import (
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, with_entries
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target, run_all
 from agents.ports import WorkTree
 
 _LOCK, _WORKSPACE, _PINNED = "pnpm-lock.yaml", "pnpm-workspace.yaml", ".fettle-pinned"
@@ -277,7 +276,7 @@ class Pnpm(NpmIndex):
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         moved = MovedPackages.from_locks(before, after)
-        await run_both(self._registry.fetch(tree, moved), self._check_frozen(tree))
+        await run_all(self._registry.fetch(tree, moved), self._check_frozen(tree))
         ran = "pnpm install --frozen-lockfile --lockfile-only"
         return Accepted(commands=(ran,), fetched=moved.fetched, notes=tuple(moved.notes))
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
+from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
 
@@ -61,16 +62,19 @@ sys.exit(main(sys.argv[1:]))
 """
 """pip as it is, which tells beside what it says which of the releases were yanked."""
 _LIST = f"""\
+python -I -c {{releases}} {{package}} 2>/dev/null && exit
 pip() {{{{ python -I -c {shlex.quote(_TELL_YANKED).replace("{", "{{").replace("}", "}}")} "$@"; }}}}
 pip index {{quiet}} versions -- {{package}}
 """
+_RELEASES = shlex.quote(Path(__file__).with_name("release_list.py").read_text("utf-8"))
 _FETCH = """\
 folder=$(mktemp -d)
 fetch() {{
   if test -n "${{PIP_INDEX_URL:-}}" && test -z "${{PIP_EXTRA_INDEX_URL:-}}${{PIP_FIND_LINKS:-}}"
   then env -u UV_INDEX -u UV_FIND_LINKS uv pip install --quiet --no-config --no-cache \\
-    --default-index "$PIP_INDEX_URL" --no-deps --only-binary :all: --require-hashes \\
-    --target "$folder/$1" --requirement "$folder/moved.txt" >/dev/null 2>&1 && return
+    --python "$tool/bin/python" --default-index "$PIP_INDEX_URL" --no-deps \\
+    --only-binary :all: --require-hashes --target "$folder/$1" \\
+    --requirement "$folder/moved.txt" >/dev/null 2>&1 && return
   fi
   pip download {quiet} --quiet --no-deps --only-binary :all: --require-hashes \\
     --dest "$folder/files" --requirement "$folder/moved.txt" >"$folder/said" 2>&1
@@ -106,9 +110,14 @@ found = Configuration(isolated=False)
 found.load()
 print(list(found.items()), PyPI.simple_url)
 """
+_OF_VARIABLES = """\
+printf '%s\\n' FETTLE "${PIP_INDEX_URL:-}" "${PIP_EXTRA_INDEX_URL:-}" "${UV_DEFAULT_INDEX:-}" \\
+  "${UV_INDEX_URL:-}" "${UV_INDEX:-}" "${UV_EXTRA_INDEX_URL:-}"
+"""
+"""The indexes that variables name, which nearly always are all. What stands before the mark is told
+of the sandbox, such as where it was led and refused: no index is configured by that."""
 _CONFIGURED = f"""\
-printf '%s\\n' "${{PIP_INDEX_URL:-}}" "${{PIP_EXTRA_INDEX_URL:-}}" "${{UV_DEFAULT_INDEX:-}}" \\
-  "${{UV_INDEX_URL:-}}" "${{UV_INDEX:-}}" "${{UV_EXTRA_INDEX_URL:-}}"
+echo FETTLE
 python -I -c {shlex.quote(_TELL_CONFIGURED)} 2>/dev/null || {{
   pip config list
   pip --isolated install --help | tr -d ' \\n' | grep -oE 'defaulthttps?://[^)]+' || true
@@ -142,6 +151,11 @@ class PythonIndex:
     def name_of(self, package: str) -> str:
         """Return the package's name as lock files write it; Unfit for what is no name."""
         return python_name(package)
+
+    @property
+    def _base(self) -> Tool:
+        """Return pip, with what may share a sandbox with it."""
+        return BASE
 
     @cached_property
     def _known(self) -> set[str]:
@@ -186,7 +200,7 @@ class PythonIndex:
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the index effective in the sandbox offers."""
         if package not in self._offers:
-            self._offers[package] = await ask_offer(tree, package, self._seconds)
+            self._offers[package] = await ask_offer(tree, package, self._seconds, self._base)
         return self._offers[package].versions
 
     async def objection(self, tree: WorkTree, package: str, version: str) -> str:
@@ -201,8 +215,11 @@ class PythonIndex:
         named = set(await self._list_named_indexes(tree, package)) - self._known
         if not named:
             return ""
-        said = await call(tree, BASE, _CONFIGURED, seconds=self._seconds)
-        self._known.update(host(url) or url for url in _URL.findall(said))
+        for script in (_OF_VARIABLES, _CONFIGURED):
+            if named - self._known:
+                said = await call(tree, self._base, script, seconds=self._seconds)
+                urls = _URL.findall(said.partition("FETTLE")[2])
+                self._known.update(host(url) or url for url in urls)
         return min(named - self._known, default="")
 
     async def find_young(
@@ -230,10 +247,10 @@ class Offer:
     """Those of them that were yanked; None where pip did not tell."""
 
 
-async def ask_offer(tree: WorkTree, package: str, seconds: float) -> Offer:
+async def ask_offer(tree: WorkTree, package: str, seconds: float, base: Tool = BASE) -> Offer:
     """Return what the index effective in the sandbox offers for its Python. Raises Stuck."""
-    body = _LIST.format(quiet=_QUIET, package=shlex.quote(package))
-    output = await call(tree, BASE, body, seconds=seconds)
+    body = _LIST.format(releases=_RELEASES, quiet=_QUIET, package=shlex.quote(package))
+    output = await call(tree, base, body, seconds=seconds)
     found = _VERSIONS.search(output)
     if not found:
         raise Stuck(f"pip did not say which versions of {package} there are: {tail_output(output)}")

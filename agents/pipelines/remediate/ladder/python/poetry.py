@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import posixpath
 import re
@@ -31,7 +32,7 @@ from agents.pipelines.remediate.ladder.python.pyproject import (
     require,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit, run_all
 from agents.ports import WorkTree
 
 _WRITTEN_BY = re.compile(
@@ -78,6 +79,29 @@ test $code = 0 || exit $code
 poetry {lock}
 """
 """Loading Poetry takes longer than most of what it does: both at once, where it can be told so."""
+_CHECK = ("check", *_QUIET, "--lock")
+_CHECKER = """\
+import json, os, sys, tempfile
+from cleo.io.inputs.argv_input import ArgvInput
+from poetry.console.application import Application
+answers = os.fdopen(os.dup(1), "w")
+nowhere = os.open(os.devnull, os.O_WRONLY)
+os.dup2(nowhere, 1)
+os.dup2(nowhere, 2)
+for line in sys.stdin:
+    asked = json.loads(line)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name, text in asked["files"].items():
+            with open(name, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        poetry = Application()
+        poetry.auto_exits(False)
+        code = poetry.run(ArgvInput(["poetry", *asked["words"]]))
+        os.chdir("/")
+    print(code, file=answers, flush=True)
+"""
+"""Stays, and says of a manifest and a lock file by themselves how a command of Poetry's ends."""
 _OLD = (
     "`{path}` was written by a release of Poetry before 1.5, which Fettle does not run. Lock again "
     "with a newer Poetry, then ask again."
@@ -140,6 +164,7 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         pins = {**pins, **{name: " || ".join(each) for name, each in lines.items()}}
         text = await read_text(tree, self._manifest)
         plain = _without_plugins(text, self._manifest)
+        lock_text = await read_text(tree, self._lock, LOCK_LIMIT)
         await tree.write(self._kept, plain.encode())
         await tree.write(self._manifest, _with_pins(plain, self._manifest, pins).encode())
         update = ["update", *_QUIET, "--lock", *pins, *free]
@@ -152,7 +177,8 @@ class Poetry(index.PythonIndex, WithoutOverrides):
             update=shlex.join(update),
             lock=shlex.join(lock),
         )
-        await self._call(tree, script)
+        # What will check the result is loaded meanwhile, and does it once with what there was.
+        await run_all(self._call(tree, script), self._is_accepted(tree, plain, lock_text))
         if plain != text:
             await tree.write(self._manifest, text.encode())
 
@@ -167,13 +193,32 @@ class Poetry(index.PythonIndex, WithoutOverrides):
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         text = await read_text(tree, self._manifest)
         plain = _without_plugins(text, self._manifest)
+        fetching = asyncio.ensure_future(index.prove(tree, before, after, self._seconds))
+        await run_all(self._require_accepted(tree, text, plain), fetching)
+        return fetching.result().with_commands("poetry check --lock")
+
+    async def _require_accepted(self, tree: WorkTree, text: str, plain: str) -> None:
+        """Have Poetry check the files. Raises Stuck when it does not accept them."""
+        lock = await read_text(tree, self._lock, LOCK_LIMIT)
+        if await self._is_accepted(tree, plain, lock):
+            return
         if plain != text:
             await tree.write(self._manifest, plain.encode())
-        check = self._prepare(f"poetry check {shlex.join(_QUIET)} --lock >/dev/null")
-        proved = await index.prove(tree, before, after, self._seconds, check)
+        await self._call(tree, f"poetry {shlex.join(_CHECK)} >/dev/null")
         if plain != text:
             await tree.write(self._manifest, text.encode())
-        return proved.with_commands("poetry check --lock")
+
+    async def _is_accepted(self, tree: WorkTree, manifest: str, lock: str) -> bool:
+        """Return whether a Poetry that stays loaded accepts these two files without any other.
+
+        If not, others may be missing, like a README: Poetry is to be asked beside all of them then.
+        """
+        files = {"pyproject.toml": manifest, "poetry.lock": lock}
+        asked = json.dumps({"files": files, "words": _CHECK}).encode()
+        tool = self._tool
+        argv = ["bash", "-c", tool.script(f"python -I -c {shlex.quote(_CHECKER)}")]
+        said = await tree.converse(argv, asked, timeout=self._seconds, kits=[tool.kit])
+        return said is not None and said.strip() == b"0"
 
     async def _list_named_indexes(self, tree: WorkTree, package: str) -> Collection[str]:
         return {
@@ -185,7 +230,11 @@ class Poetry(index.PythonIndex, WithoutOverrides):
 
     def _prepare(self, script: str) -> tuple[Tool, str]:
         body = f"{_LEAD}{shlex.quote(self._directory or '.')} || exit 1\n{script}"
-        return Tool("poetry", (f"poetry{_to_exact_spec(self._release)}", _MIRROR)), body
+        return self._tool, body
+
+    @property
+    def _tool(self) -> Tool:
+        return Tool("poetry", (f"poetry{_to_exact_spec(self._release)}", _MIRROR))
 
 
 def _release(first: str, lock: Table, path: str) -> str:

@@ -56,6 +56,8 @@ class Tool:
     """Requirements as pip takes them; made by us, never copied from a repository."""
     found: bool = True
     """Whether one that the sandbox has anyhow will do where none can be fetched."""
+    beside: tuple[Tool, ...] = ()
+    """Others that its sandbox has as well, so that their scripts can follow in the same one."""
 
     @property
     def kit(self) -> Kit:
@@ -107,11 +109,12 @@ async def _attempt(
 ) -> CommandResult:
     parts = [tool.script(body) for tool, body in scripts]
     whole = "".join(f"(\n{part}\n) || exit $?\n" for part in parts[:-1]) + parts[-1]
-    kits = list(dict.fromkeys(tool.kit for tool, _ in scripts))
+    tools = [each for tool, _ in scripts for each in (tool, *tool.beside)]
+    kits = list(dict.fromkeys(tool.kit for tool in tools))
     needed = {need for kit in kits for need in kit.needs}
     kits = [kit for kit in kits if kit not in needed]
     program = scripts[0][0].program
-    home = program if all(tool.program in _BUILD_NOTHING for tool, _ in scripts) else ""
+    home = BASE.program if all(tool.program in _BUILD_NOTHING for tool in tools) else ""
     try:
         result = await tree.ask(
             ["bash", "-c", whole], timeout=seconds, kits=kits, max_output=_LIMIT, shared_home=home

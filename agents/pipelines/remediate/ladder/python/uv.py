@@ -6,6 +6,7 @@ import json
 import posixpath
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -22,7 +23,7 @@ from agents.pipelines.remediate.ladder.files import (
 )
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
-from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
+from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import (
     list_index_hosts,
     list_requirements,
@@ -39,6 +40,8 @@ from agents.ports import WorkTree
 _RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}
 """Which releases write a lock file of each revision: newer ones would rewrite every entry."""
 
+_UV = 'uv=$(command -v uv) && PATH=${PATH#"$tool/bin:"} && "$uv"'
+"""uv without the folder that it lies in: it would ask each Python there what it is, in vain."""
 _LOCAL = ("editable", "virtual", "directory")
 _OTHER_FORMAT = "`{path}` is of a format that Fettle does not know: version {version}."
 _MOST_MEMBERS = 200
@@ -138,8 +141,16 @@ class Uv(index.PythonIndex, PyprojectOverrides):
         """Return uv with a script; nothing is built, since that would run what strangers wrote."""
         folder = shlex.quote(self._directory or ".")
         limits = find_index_limits(self._indexes)
-        body = f"{limits}cd {folder} && uv {command} --no-build --color never"
-        return Tool("uv", (f"uv{self._releases}",)), body
+        body = f"{limits}cd {folder} && {_UV} {command} --no-build --color never"
+        return self._tool, body
+
+    @property
+    def _tool(self) -> Tool:
+        return Tool("uv", (f"uv{self._releases}",))
+
+    @property
+    def _base(self) -> Tool:
+        return replace(BASE, beside=(self._tool,))
 
     def _manifests(self, found: Sequence[Table]) -> tuple[str, ...]:
         files = {self._root: None}

@@ -105,7 +105,9 @@ async def test_no_option_of_a_requirements_file_reaches_pip(tree, line):
     assert "hunter22" not in str(fix)
 
 
-CONFIGURED = "https://near.example/simple\nglobal.extra-index-url='https://also.example/x'\n"
+CONFIGURED = (
+    "FETTLE\nhttps://near.example/simple\nglobal.extra-index-url='https://also.example/x'\n"
+)
 
 
 class Configured(Answers):

@@ -250,6 +250,8 @@ class Unconfigured:
         self.strayed = []
 
     def __call__(self, tree, script):
+        if "UV_EXTRA_INDEX_URL:-" in script:
+            return 0, "[The way to https://corp.example was refused.]\nFETTLE\n\n"
         if any(words in script for words in SETTINGS):
             public = PUBLIC_OF_YARN if "yarn config get" in script else PUBLIC_OF_NPM
             return 0, f"FETTLEhttps://{public}/\ndefaulthttps://{PUBLIC_OF_PIP}/simple\n"

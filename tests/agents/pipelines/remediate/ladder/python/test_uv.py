@@ -1,10 +1,11 @@
-"""uv's lock files: which indexes may write into them."""
+"""uv's lock files: which indexes may write into them, and where uv runs."""
 
 import subprocess
 
 import pytest
 
-from agents.pipelines.remediate.ladder.python.uv import find_index_limits
+from agents.pipelines.remediate.ladder.python.uv import Uv, find_index_limits
+from agents.ports import CommandResult
 
 USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
 
@@ -30,3 +31,28 @@ def test_an_index_that_the_lock_file_does_not_know_writes_nothing_into_it(locked
     )
 
     assert done.stdout.strip() == asked
+
+
+async def test_all_that_is_asked_of_pip_and_uv_shares_one_sandbox(tree):
+    lock = 'version = 1\n[[package]]\nname = "six"\nversion = "1.0"\n'
+    lock += 'source = { registry = "https://corp.example/simple" }\n'
+    tree.lay({"pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n', "uv.lock": lock})
+    asked = []
+
+    async def ask(argv, *, timeout, kits=(), max_output=0, shared_home=""):
+        asked.append((shared_home, kits))
+        output = "FETTLE[]\nhttps://corp.example/simple\nAvailable versions: 1.1\n"
+        return CommandResult(0, "exit", output, 0.1)
+
+    tree.ask = ask
+    uv = Uv("")
+    locked = await uv.read(tree)
+
+    assert not await uv.find_other_index(tree, locked, "six")
+    assert await uv.available(tree, "six") == ("1.1",)
+    await uv.relock(tree, {"six": "1.1"})
+    await uv.verify_lock(tree, locked, locked)
+
+    [(home, kits)] = {(home, tuple(kits)) for home, kits in asked}
+    assert (len(asked), bool(home)) == (4, True)
+    assert [kit.name.partition("-")[0] for kit in kits] == ["uv"]
