@@ -86,6 +86,9 @@ awk '
 """
 """Has pnpm check, while it resolves the second time, what that will most probably come to."""
 _FREE = "pnpm update -r --no-save {names} >&2 || exit 1"
+_STORE = 'export npm_config_store_dir="$HOME/store" pnpm_config_store_dir="$HOME/store"\n'
+"""In the sandbox's home, which lies in memory: pnpm makes 512 folders first, though locking stores
+nothing, and on a disk these take as long as all the rest."""
 _PLACE = ("pnpm", "overrides")
 _MOST_ABOVE = 3
 _HELD = "{above.name} {above.version} asks for {name} {asked}, which no newer release is."
@@ -378,7 +381,7 @@ class Pnpm(NpmIndex):
         return await asyncio.to_thread(load_yaml, text, self._lock)
 
     async def _call(self, tree: WorkTree, script: str, staged: Staged) -> str:
-        tool = NpmTool("pnpm", self._release)
+        tool, script = NpmTool("pnpm", self._release), f"{_STORE}{script}"
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
 
 

@@ -239,3 +239,12 @@ async def test_a_kit_keeps_what_its_program_was_compiled_to_and_what_does_not_fi
     assert len(said) == 3
     assert len(set(said)) == 1
     assert said[0].startswith("10.")
+
+
+async def test_the_store_that_locking_does_not_need_is_made_in_memory(project, tmp_path):
+    tree = await project({"evil": "1.0.0"})
+    tree.environment["XDG_DATA_HOME"] = str(tmp_path / "on-a-disk")
+
+    assert isinstance(await climb_from(tree), Fix)
+
+    assert not (tmp_path / "on-a-disk").exists()
