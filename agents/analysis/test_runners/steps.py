@@ -38,6 +38,8 @@ PROGRAM = re.compile(
     r"(?:\s+-\S+){0,9}\s+|(?<![\w/])\./)[\"']?([^\s\"';&|]{1,300})"
 )
 """A file that a command runs, rather than one that it builds or reads."""
+_AUTOMATIC = re.compile(r"(?<!\$)\$(?:[@^<*?+%|]|\([@^<*?+%|][DF]?\))")
+"""What make puts a target or what it is made of in the place of: no shell sees these."""
 _PREFIX = re.compile(r"[\s@+-]*")
 _ONE_SHELL = re.compile(r"(?m)^\.ONESHELL\s*:")
 _RULE = re.compile(r"([\w./-]+(?:[ \t]+[\w./-]+)*)[ \t]*:(?![:=])([^#;]*)")
@@ -193,7 +195,8 @@ def _read_targets(makefile: str) -> dict[str, list[str]]:
 def _read_recipe(line: str) -> str:
     """Return what a line has the shell run; empty where that is nothing."""
     found = _PREFIX.match(line)
-    recipe = line[found.end() :].strip().replace("$$", "$") if found else ""
+    text = line[found.end() :].strip() if found else ""
+    recipe = _AUTOMATIC.sub("_", text).replace("$$", "$")
     if not recipe or recipe.startswith("#"):
         return ""
     return f"{recipe} {' '.join(_IGNORED)}" if found and "-" in found[0] else recipe

@@ -166,6 +166,7 @@ def test_what_drops_a_failure_is_heard_of_however_it_does(found, program):
         runs("./a &\none=$!\n./b &\nwait $one || exit 1\nwait $! || exit 1\n"),
         runs('check() { "$@" || bad=1; }\ncheck ./a\ncheck ./b\nexit $bad\n'),
         makes("-$(RM) x\n\t-docker rm y\n\t./a"),
+        makes("$(CC) -o $@ $^ $(@D)/x.o\n\t./a"),
         scripts("npm install || true; node a.js"),
         runs("createdb x || true\n./a\n"),
         runs("set -e\ntrap 'rm x; exit $?' EXIT\ntrap 'exit 0' INT TERM\n./a\n"),
