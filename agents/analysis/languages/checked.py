@@ -25,6 +25,18 @@ from agents.analysis.repository_files import RepositoryFiles, table
 MOST_READ = 40  # manifests of touched folders
 
 _MANIFESTS = {"Python": r"pyproject\.toml|setup\.py|Pipfile"}
+_OTHERS = {
+    "haskell": r".+\.cabal|stack\.yaml",
+    "swift": r"Package\.swift",
+    "dart": r"pubspec\.yaml",
+    "zig": r"build\.zig",
+    "sbt": r"build\.sbt",
+    "lua": r".+\.rockspec",
+    "perl": r"Makefile\.PL|Build\.PL|cpanfile",
+    "": r"dune-project|rebar\.config|project\.clj|deps\.edn|.+\.nimble|shard\.yml|gleam\.toml"
+    r"|foundry\.toml|Project\.toml",
+}
+"""Manifests of languages that Fettle sets nothing up for, by the first word of a check's name."""
 _REQUIREMENTS = "requirements.txt"  # beside code they make a project, as of a service
 _AIDS = re.compile(r"(?:unit|e2e|integration)?-?tests?|testing|scripts?|tools?|ci|hack|bin|build")
 """Folders whose requirements are for whoever works on the project."""
@@ -40,7 +52,9 @@ _NO_CODE = re.compile(
 )
 _DOCUMENTS = re.compile(r"docs?|\..+")
 _OWN_IF_CHECKED = re.compile(r"examples?|samples?|demos|external|subprojects|deps")
-_FOR_ALL = re.compile(r"(?:^|&& )(?:\w+=\S+ )*(?:make|just|task|tox|nox|pre-commit|cmake|meson)\b")
+_FOR_ALL = re.compile(
+    r"(?:^|&& )(?:\w+=\S+ )*(?:make|just|task|tox|nox|pre-commit|cmake|meson|bazel)\b"
+)
 """Tasks and builds are the maintainers' own way to check all that lies below."""
 _KINDS = {
     "npm": "JavaScript",
@@ -131,7 +145,7 @@ def _find_manifests(files: RepositoryFiles) -> dict[str, list[str]]:
         for each in LANGUAGES
         if each.covers is not COVER_ALL
     ]
-    manifest = re.compile("|".join(f"(?:{kind})" for kind in kinds))
+    manifest = re.compile("|".join(f"(?:{kind})" for kind in (*kinds, *_OTHERS.values())))
     found: dict[str, list[str]] = {}
     for path in files.paths:
         folder, _, name = path.rpartition("/")
@@ -194,6 +208,9 @@ class _Folder:
         if place and not self.path.startswith(f"{place}/"):
             return False
         if _FOR_ALL.search(check.command):
+            return True
+        other = _OTHERS[name] if (name := check.name.partition(" ")[0]) in _OTHERS else ""
+        if name and other and any(re.fullmatch(other, path) for path in self.own.paths):
             return True
         kind = name_language(check.name)
         language = next((each for each in self.languages if each.name == kind), None)

@@ -28,6 +28,24 @@ def test_tests_of_one_project_say_nothing_of_another():
     assert look(["frontend/src/a.ts"], [BACKEND, lint], BOTH) == ()
 
 
+@pytest.mark.parametrize(
+    ("manifest", "name", "command"),
+    [
+        ("core.cabal", "haskell tests", "cabal test all"),
+        ("Package.swift", "swift tests", f"{go_to('core')}swift test"),
+        ("pubspec.yaml", "tests", "make test"),
+        ("dune-project", "tests", "bazel test //..."),
+    ],
+)
+def test_a_project_of_a_language_that_nothing_is_set_up_for_is_none_that_others_check(
+    manifest, name, command
+):
+    files = {"pyproject.toml": "", f"core/{manifest}": ""}
+
+    assert look(["core/src/Sums.x"], [PYTEST], files) == ("core",)
+    assert look(["core/src/Sums.x"], [PYTEST, (name, command)], files) == ()
+
+
 def test_what_a_package_needs_is_no_mere_setting():
     assert look(["frontend/package-lock.json"], [BACKEND], BOTH) == ("frontend",)
     assert look(["frontend/package.json"], [BACKEND], BOTH) == ("frontend",)
