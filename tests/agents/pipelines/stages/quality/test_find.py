@@ -3,8 +3,10 @@
 import pytest
 
 from agents.analysis.languages import go_to
+from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.pipelines.stages.quality.find import find_checks, order_by_touched
 from agents.policy import POLICY_PATH
+from agents.ports import SetupResult
 
 CI = ".github/workflows/ci.yml"
 WORKFLOW = """
@@ -200,3 +202,24 @@ def test_checks_of_touched_folders_come_first():
     assert order_by_touched(commands, ["README.md"]) == [0, 1, 2]
     assert order_by_touched(commands, ["apis/a.py"]) == [0, 1, 2]
     assert order_by_touched(commands, []) == [0, 1, 2]
+
+
+async def test_with_the_change_they_run_in_that_order(make_world, request_):
+    ran, commands = [], [f"{go_to('api')}make test", f"{go_to('web')}make test"]
+
+    def note(command):
+        return lambda _files: ran.append(command) or (0, "")
+
+    named = ", ".join(f"{{name: t{at}, run: '{each}'}}" for at, each in enumerate(commands))
+    base = {POLICY_PATH: f"quality: [{named}]\nsetup: {{second_look: false}}\n", "web/a.js": "1"}
+    world = make_world(base, (), commands={each: note(each) for each in commands})
+    files = world.history.tree({**base, "web/a.js": "2"})
+    run = world.run(request_)
+    at = dict.fromkeys(("base", "trunk", "start"), world.base)
+    at["head"] = world.history.commit(files, world.base, "work")
+    run.context.standing = run.context.standing.model_copy(update=at)
+
+    baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
+    await check_quality.work(run.context, baseline)
+
+    assert ran == [*commands, *reversed(commands)]

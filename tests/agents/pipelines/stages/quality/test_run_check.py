@@ -249,3 +249,21 @@ async def test_what_stops_at_its_first_program_is_told_from_what_runs_one(lay, r
 
     assert ended.several is several
     assert compare([ended], ended).verdict == ("unknown" if several else "no worse")
+
+
+async def test_a_report_of_a_run_that_was_stopped_does_not_say_all(lay):
+    """Its file may be whole, of the first of several sessions."""
+    tree = lay({"test_a.py": "def test_bad():\n    assert 0\n"})
+
+    async def run(argv, **more):
+        done = await FolderTree.run(tree, argv, **more)
+        if "collect" in argv:
+            return done
+        return CommandResult(done.exit_code, "timeout", "", done.seconds)
+
+    tree.run = run
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+    ended = await run_check(tree, "c", RepositoryCheck(name="tests", run=command, timeout=60), ())
+
+    assert ended.stopped
+    assert [each.whole for each in ended.failures.programs] == [False]
