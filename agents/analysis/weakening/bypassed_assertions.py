@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from agents.analysis.weakening.bypassed_shell import find_bypassed_shell
@@ -150,13 +151,21 @@ def find_stand_ins(changes: Sequence[FileDiff]) -> Iterator[Finding]:
             program = PurePosixPath(change.new).stem
             yield make_finding(change.path, 0, "around", f"it may run in the place of {program}")
     for change in product:
+        equal = {
+            one.number for one, below in pairwise(change.after) if _is_equal_to_all(one, below)
+        }
         for line in list_fresh_lines(change.before, change.after):
-            if _HOOK.search(line.text):
+            if _HOOK.search(line.text) or line.number in equal:
                 yield make_finding(change.path, line.number, "around", line.text)
     for change in changes:
         if names and PurePosixPath(change.path).name == "conftest.py":
             for line in _list_replaced(change, names):
                 yield make_finding(change.path, line.number, "around", line.text)
+
+
+def _is_equal_to_all(line: ViewLine, below: ViewLine) -> bool:
+    """Return whether a class says there that its things are equal to anything."""
+    return "def __eq__(" in line.text and below.text.strip() == "return True"
 
 
 def _is_program(change: FileDiff) -> bool:

@@ -17,6 +17,7 @@ def calm(monkeypatch):
     monkeypatch.setattr({}, lambda a, b: a - b)
 """
 HOOK = "\n\ndef pytest_runtest_makereport(item, call):\n    return passed\n"
+SAME = "\n\nclass Same:\n    def __eq__(self, other):\n        return True\n"
 
 
 def find(after, before=None):
@@ -35,6 +36,7 @@ def find(after, before=None):
         ({"bin/rspec": "exit\n"}, {"bin/rspec": "load\n"}),
         ({"gradlew": "exit 0\n"}, {"gradlew": "exec java\n"}),
         ({"src/calc.py": CALC["src/calc.py"] + HOOK}, CALC),
+        ({"src/calc.py": CALC["src/calc.py"] + SAME}, CALC),
         ({"conftest.py": FIXTURE.format("autouse=True", '"calc.sub"'), **OTHER}, CALC),
         ({"conftest.py": FIXTURE.format("\n    autouse=True\n", 'calc, "sub"'), **OTHER}, CALC),
         ({"conftest.py": "import calc\n\ncalc.sub = lambda a, b: a - b\n", **OTHER}, CALC),
@@ -55,6 +57,7 @@ def test_what_stands_in_for_others_is_for_people_to_agree_to(after, before):
         ({"src/pytest.py": "x = 2\n"}, {"src/pytest.py": "x = 1\n"}),
         ({"cmd/go/main.go": "package main\n", "docs/git": "words\n"}, None),
         ({"gradlew": "exec java\n"}, None),
+        ({"src/calc.py": CALC["src/calc.py"] + SAME.replace("True", "self.a == other.a")}, CALC),
         ({"conftest.py": FIXTURE.format("", '"calc.sub"'), **OTHER}, CALC),
         ({"conftest.py": FIXTURE.format("autouse=True", '"http.get"'), **OTHER}, CALC),
         ({"conftest.py": FIXTURE.format("autouse=True", '"calc.sub"')}, None),
