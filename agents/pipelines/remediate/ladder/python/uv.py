@@ -169,9 +169,10 @@ class Uv(index.PythonIndex, PyprojectOverrides):
 def find_index_limits(indexes: frozenset[str]) -> str:
     """Return what keeps further indexes of the operator out of a lock file that names none of them.
 
-    uv would take from them whatever they have, also what is locked, and write their address.
+    uv would take from them whatever they have, also what is locked, and write their address. A
+    folder stands in a lock file as seen from there: which of the operator's it is, nobody can tell.
     """
-    if not indexes:
+    if not indexes or not all("://" in each for each in indexes):
         return ""
     further = '"${UV_INDEX:-} ${UV_FIND_LINKS:-}"'
     named = "|".join(f"*{shlex.quote(each)}*" for each in sorted(indexes))

@@ -18,8 +18,9 @@ USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
         ({USUAL, MINE}, f"mine={MINE}", f"mine={MINE}"),
         ({USUAL, "https://near.example/simple/"}, f"mine={MINE}", ""),
         (set(), MINE, MINE),
-        ({"x'; echo oops; '*"}, MINE, ""),
-        ({"*"}, MINE, ""),
+        ({USUAL, "../../wheels"}, "/srv/wheels", "/srv/wheels"),
+        ({"https://x'; echo oops; '*"}, MINE, ""),
+        ({"https://*"}, MINE, ""),
     ],
 )
 def test_an_index_that_the_lock_file_does_not_know_writes_nothing_into_it(locked, further, asked):
