@@ -21,7 +21,8 @@ MOST_SAID = 200
 """Comments of one thread that are read: the first one, and the newest."""
 
 HUNK_LINES = 40
-"""Lines of a diff hunk that are kept, up to the one that is commented on."""
+"""Lines of a diff hunk that are kept, up to the one that is commented on; of a comment on more
+lines than that, all these are."""
 
 VERDICT = re.compile(
     r"\A<!-- fettle run=(?P<run>[A-Za-z0-9._-]+) key=thread-(?P<verdict>[a-z_-]+) -->\n?"
@@ -127,7 +128,7 @@ class ThreadReader:
             root=int(first["fullDatabaseId"]),
             path=item["path"],
             **_lines(item),
-            hunk=_hunk(first["diffHunk"]),
+            hunk=_hunk(first["diffHunk"], _count_lines(item)),
             said=tuple(said),
             by_outsiders=outside,
             left_out=left_out,
@@ -190,10 +191,17 @@ def _lines(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hunk(text: str) -> str:
-    """Return a hunk's head and its last lines: the comment stands below the last one."""
+def _count_lines(item: Mapping[str, Any]) -> int:
+    """Return how many lines a thread is about."""
+    first, last = item["startLine"], item["line"]
+    return last - first + 1 if first and last else 1
+
+
+def _hunk(text: str, count: int) -> str:
+    """Return a hunk's head and its last lines: the comment stands below the last of so many."""
     lines = text.split("\n")  # as git counts them: a form feed ends none
-    if len(lines) <= HUNK_LINES:
+    new = [at for at, line in enumerate(lines) if at and line[:1] not in ("-", "\\")]
+    first = min([len(lines) + 1 - HUNK_LINES, *new[-count:][:1]])
+    if first <= 1:
         return text
-    left_out = f"[… {len(lines) - HUNK_LINES} lines left out …]"
-    return "\n".join([lines[0], left_out, *lines[1 - HUNK_LINES :]])
+    return "\n".join([lines[0], f"[… {first - 1} lines left out …]", *lines[first:]])

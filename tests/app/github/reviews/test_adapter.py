@@ -126,9 +126,21 @@ async def test_the_end_of_a_long_hunk_keeps_the_lines_of_git(pulled, scene):
     )
     await pulled.review("ada", comments=[Inline("new.txt", 119, "Why?")])
     [thread] = (await (await pulled.run()).feedback()).threads
-    head, _, *shown = thread.hunk.split("\n")
-    assert head.startswith("@@ ")
+    head, left_out, *shown = thread.hunk.split("\n")
+    assert (head[:3], left_out, len(shown)) == ("@@ ", "[… 80 lines left out …]", 39)
     assert shown[-3:] == ["+58", "+\f", "+59"]
+
+
+async def test_all_lines_are_kept_that_a_comment_is_about(pulled, scene):
+    new = {"new.txt": "".join(f"{n}\n" for n in range(200))}
+    await scene.server.commit(
+        scene.repository, new, author=scene.people["bob"], message="m", branch="feature"
+    )
+    many = Inline("new.txt", 150, "All of it?", start_line=51, start_side="RIGHT")
+    await pulled.review("ada", comments=[many])
+    [thread] = (await (await pulled.run()).feedback()).threads
+    assert thread.hunk.split("\n")[1:3] == ["[… 50 lines left out …]", "+50"]
+    assert len(thread.hunk.split("\n")) == 102
 
 
 async def test_an_outdated_thread_has_no_line_but_the_one_it_had(pulled, scene):
