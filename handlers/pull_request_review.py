@@ -45,7 +45,8 @@ _NAMED = re.compile(
 """What is approved, as in `nice fix`; by themselves these words ask for something."""
 _AGAINST = (
     *("?", "`", "@", "#", ":-1:", ":thumbsdown:", ":confused:"),
-    *("\N{THUMBS DOWN SIGN}", "\N{CONFUSED FACE}"),
+    *("\N{THUMBS DOWN SIGN}", "\N{CONFUSED FACE}", "\N{THINKING FACE}", ":thinking:"),
+    *("\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}"),
 )
 """What is never praise, whatever stands beside it."""
 _EMOJI = re.compile(r":[a-z0-9_+-]+:")
