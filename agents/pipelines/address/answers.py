@@ -65,13 +65,13 @@ async def _answer_thread(
         unanswered = not await reviewing_port(run).has_answered(thread)
         return entry.model_copy(update={"resolved": True, "unanswered": unanswered})
     if now.newest_word > thread.newest_word and entry.verdict not in STILL_WAITING:
-        return await _answer_what_was_read(run, work, thread, entry)
+        return await _answer_what_was_read(run, work, now, entry)
     asked_before = thread.ours_is_last and now.said[-1].id == thread.said[-1].id
     if asked_before or not now.ours_is_last:  # an earlier run may have come as far as that
         wording = work.wording_of(entry.about)
         said = await _word(entry, run.request.repository_url, wording)
         try:
-            await reviewing_port(run).reply(thread, entry.verdict, said)
+            await reviewing_port(run).reply(now, entry.verdict, said)  # its root may be another
         except RunError as error:  # somebody removed it, or locked the conversation: others wait
             return entry.model_copy(update={"note": str(error), "unanswered": True})
     if entry.verdict != "fixed" or entry.note:

@@ -114,6 +114,24 @@ async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_bat
     assert "2 threads: 2 have newer words; 0 % answered." in table
 
 
+async def test_a_thread_whose_first_comment_somebody_deletes_is_answered_where_it_begins(
+    make, acts, wish
+):
+    world = make(straight(acts), feedback(thread("T1", "Turn it.", "Please.")))
+    post, roots = world.reviewing.reply, []
+    change_feedback(world, thread("T1", "Turn it.", "Please.", root=99))
+
+    async def reply(at, verdict, body):
+        roots.append(at.root)
+        return await post(at, verdict, body)
+
+    world.reviewing.reply = reply
+
+    await world.resolve(wish)
+
+    assert roots == [99]
+
+
 async def test_what_somebody_says_while_answers_are_posted_is_not_closed_over(make, acts, wish):
     told = feedback(thread("T1", "Turn it."), thread("T2", "This too.", line=6))
     first, *rest = straight(acts)[1:4]
