@@ -25,6 +25,10 @@ _HOW = (
     "**{count}** can be committed right here: one at a time with *Commit suggestion*, or several as"
     " one commit with *Add suggestion to batch*."
 )
+_SAID = (
+    "{count} of the reviewers can be committed in the threads where {they} already, and {are} not"
+    " repeated here."
+)
 _REST = (
     "What cannot be suggested, such as new files, is in this patch. Save it in the branch's"
     " checkout, then run `git apply` on it:"
@@ -60,17 +64,30 @@ def format_body(
     *,
     repository_url: str,
     quality: str = "",
+    said: int = 0,
 ) -> str:
-    """Return the text above the suggestions: why it cannot push, and what people can do."""
-    count = "1 suggestion" if len(made) == 1 else f"{len(made)} suggestions"
+    """Return the text above the suggestions: why it cannot push, and what people can do.
+
+    `said`: how many of the changes are reviewers' own suggestions, which stand there already.
+    """
+    theirs = _SAID.format(
+        count=_count(said),
+        are="is" if said == 1 else "are",
+        they="it stands" if said == 1 else "they stand",
+    )
     parts = (
         _WHY.format(why=one_line(pull.why_not, 400).rstrip(".")),
-        _HOW.format(count=count) if made else "",
+        theirs if said else "",
+        _HOW.format(count=_count(len(made))) if made else "",
         _patch(rest),
         quality,
     )
     text = "\n\n".join(publish(part, repository_url=repository_url) for part in parts if part)
     return publish(text, repository_url=repository_url)
+
+
+def _count(number: int) -> str:
+    return "1 suggestion" if number == 1 else f"{number} suggestions"
 
 
 def _patch(rest: str) -> str:

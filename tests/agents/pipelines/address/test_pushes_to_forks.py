@@ -4,7 +4,14 @@ import pytest
 
 from agents.errors import BudgetExceeded
 from agents.pipelines.registry import PIPELINES
-from tests.agents.pipelines.address.pull_scene import FORK, feedback, move, straight, thread
+from tests.agents.pipelines.address.pull_scene import (
+    FORK,
+    SUGGESTION,
+    feedback,
+    move,
+    straight,
+    thread,
+)
 
 
 async def test_a_fork_gets_suggestions_and_nothing_of_it_is_pushed(make, acts, wish):
@@ -20,6 +27,20 @@ async def test_a_fork_gets_suggestions_and_nothing_of_it_is_pushed(make, acts, w
     assert "its branch lies in a fork." in text + world.publisher.comments["ledger"]
     assert world.reviewing.resolved == []
     assert outcome.kind == "comment"
+
+
+async def test_what_a_reviewer_suggests_is_not_suggested_once_more(make, acts, wish):
+    told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
+    change = acts.change(old="a - b", new="b - a")
+    answers = [acts.analyse(["t1"]), change, *straight(acts)[2:]]
+    world = make(answers, told, **FORK)
+
+    await world.resolve(wish)
+
+    text, suggested = world.reviewing.suggested["suggestions"]
+    assert [(each.start, each.lines) for each in suggested] == [(6, "    return b - a\n")]
+    assert "1 suggestion of the reviewers can be committed in the threads where it stands" in text
+    assert [verdict for verdict, _ in world.reviewing.replies.values()] == ["suggested"] * 2
 
 
 @pytest.mark.parametrize("ending", ["cancel", "failing"])
