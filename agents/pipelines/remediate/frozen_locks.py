@@ -46,6 +46,9 @@ _BY_HAND = (
 _GOAL = ": {package} has to be at {version} or newer"
 _NOT_RUN = "its tool did not run here"
 _FAILED = "{command} ended with exit code {code}"
+_CATALOG = "gradle/libs.versions.toml"
+"""Where Gradle looks for a catalog: from the project's folder.
+https://docs.gradle.org/current/userguide/version_catalogs.html"""
 _REWRITTEN = "set-up itself changed it, so what was installed is something else"
 
 
@@ -125,7 +128,9 @@ def list_accepted(files: Iterable[str], setup: SetupResult) -> list[str]:
 
 def _format_by_hand(file: str, group: Group) -> str:
     package = one_line(group.package, 100).replace("`", "'")
-    version, place = find_safe_version(group), posixpath.dirname(file)
+    version = find_safe_version(group)
+    project = file.removesuffix(_CATALOG) if f"/{file}".endswith(f"/{_CATALOG}") else file
+    place = posixpath.dirname(project)
     made = {
         "equals": f"=={version}",
         "at": f"@{version}",

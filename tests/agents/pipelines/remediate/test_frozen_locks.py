@@ -3,6 +3,7 @@
 import pytest
 
 from agents.pipelines.remediate.frozen_locks import (
+    explain_by_hand,
     explain_recipe,
     find_locks,
     list_accepted,
@@ -156,6 +157,19 @@ def test_every_kind_of_lock_has_its_command(lock, accepted, refused):
     assert list_unproved([lock], make_setup((accepted, 0))) == []
     assert len(list_unproved([lock], make_setup((refused, 0)))) == 1
     assert len(list_unproved([lock], make_setup())) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("gradle/libs.versions.toml", "the repository's root"),
+        ("api/gradle/libs.versions.toml", "`api`"),
+        ("api/build.gradle", "`api`"),
+    ],
+)
+def test_a_catalog_of_gradle_is_for_the_project_above_its_folder(file, place):
+    about = GROUP.model_copy(update={"ecosystem": "maven", "manifests": (file,)})
+    assert f", in {place}, look at" in explain_by_hand([file], about)
 
 
 def test_a_file_that_nobody_here_knows_is_never_taken_on_a_word():
