@@ -119,15 +119,16 @@ class Go(WithoutOverrides):
         if self._vendored:
             raise Unfit("unsupported", _VENDORED.format(file=self._vendored))
         made = await self._read_file(tree)
+        built = [(each.module, made.find_built(each)) for each in made.requirements]
         sums = read_sums(await self._read_sums(tree), self._sums)
         entries = tuple(
             Entry(
-                key=each.module,
-                name=each.module,
-                version=each.version.removeprefix("v"),
-                hashes=sums.get((each.module, each.version), ()),
+                key=module,
+                name=module,
+                version=version.removeprefix("v"),
+                hashes=sums.get((module, version), ()),
             )
-            for each in made.requirements
+            for module, version in built
         )
         own = tuple(
             Own(name=each.module, spec=each.version, file=self._file)

@@ -38,8 +38,20 @@ class ModFile:
     requirements: list[Requirement] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
     """The modules for which others stand in."""
+    stand_ins: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The version that is built of a module in place of one of its own versions; of all: empty."""
     language: str = ""
     """The directive `go`: the oldest Go that may build it."""
+
+    def find_built(self, requirement: Requirement) -> str:
+        """Return the version that is built of a module, where that is one of its own.
+
+        https://go.dev/ref/mod#go-mod-file-replace
+        """
+        module, version = requirement.module, requirement.version
+        everywhere = self.stand_ins.get((module, ""), version)
+        built = self.stand_ins.get((module, version), everywhere)
+        return built if _VERSION.fullmatch(built[:_LONGEST]) else version
 
 
 def module_name(package: str) -> str:
@@ -61,6 +73,9 @@ def read_mod_file(text: str, path: str) -> ModFile:
                 made.requirements.append(
                     Requirement(module_name(module), version, indirect, line=at)
                 )
+            case "replace", [module, *old, "=>", target, version] if module == target:
+                made.replaced.add(module)
+                made.stand_ins[module, "".join(old)] = version
             case "replace", [module, *_]:
                 made.replaced.add(module)
             case "go", [language]:

@@ -185,6 +185,23 @@ async def test_a_module_that_another_stands_in_for_is_left_to_people(modules):
     assert "replaces" in refused.steps[0].why
 
 
+@pytest.mark.parametrize(
+    ("line", "built"),
+    [
+        (f"replace {CODEC} => {CODEC} v1.2.0", "1.2.0"),
+        (f"replace {CODEC} v1.3.0 => {CODEC} v1.2.0", "1.2.0"),
+        (f"replace {CODEC} v1.2.9 => {CODEC} v1.2.0", "1.3.0"),
+        (f"replace {CODEC} => {HTTP} v1.2.0", "1.3.0"),
+    ],
+)
+async def test_the_version_that_is_built_counts_and_not_the_one_that_it_replaces(tree, line, built):
+    tree.lay({"go.mod": f"{HEAD}require {CODEC} v1.3.0\n\n{line}\n", "go.sum": ""})
+
+    locked = await Go("").read(tree)
+
+    assert [(each.name, each.version) for each in locked.entries] == [(CODEC, built)]
+
+
 async def test_modules_that_lie_in_the_repository_are_left_to_people(tree):
     tree.lay({"api/go.mod": HEAD, "api/go.sum": "", "api/vendor/modules.txt": ""})
     refused = await run_climb_in(tree, "api")
