@@ -23,10 +23,12 @@ from agents.pipelines.remediate.ladder.files import (
     tables,
     texts,
 )
-from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import (
+    POETRY,
+    Editing,
     find_table,
     list_index_hosts,
     list_requirements,
@@ -39,7 +41,7 @@ from agents.pipelines.remediate.ladder.python.toml_overrides import (
     PyprojectOverrides,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Accepted, Group, Unfit
+from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Unfit
 from agents.ports import WorkTree
 
 _RELEASES = {
@@ -84,6 +86,13 @@ _TARGETS = (
 )
 
 
+_OVERRULED = (
+    "`{own.file}` overrules all that asks for {own.name} with `{own.spec}`, so PDM would lock that"
+    " again the next time, whatever is locked now."
+)
+_OVERRIDES = ("tool", "pdm", "resolution", "overrides")
+
+
 def find(paths: frozenset[str], group: Group) -> Pdm | None:
     """Return PDM for the lock file in the group's folder."""
     directory = group.directory.strip("/")
@@ -99,7 +108,7 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
     tool = "PDM"
     locks = True
     scheme: Scheme = PYPI
-    overrides = KeyedOverrides("tool", "pdm", "resolution", "overrides")
+    overrides = KeyedOverrides(*_OVERRIDES)
 
     def __init__(self, directory: str, package: str, *, seconds: float = 300) -> None:
         self._directory = directory
@@ -121,7 +130,8 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         self._read_metadata(lock)
         project = await read_toml(tree, self._root)
         entries = await asyncio.to_thread(_entries, packages(lock, self._lock), self._lock)
-        return Locked(entries=entries, own=tuple(list_requirements(project, self._root)))
+        own = (*list_requirements(project, self._root), *_list_overruling(project, self._root))
+        return Locked(entries=entries, own=own)
 
     async def relock(
         self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
@@ -132,6 +142,9 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         written for the manifest without it. What is free is not in the lock file that PDM is given,
         nor is what an override pins: PDM keeps any version of that which is locked.
         """
+        for each in _list_overruling(await read_toml(tree, self._root), self._root):
+            if each.name in pins and not POETRY.admits(each.spec, pins[each.name]):
+                raise Stuck(_OVERRULED.format(own=each))
         manifest, overruled = _with_pins(await read_text(tree, self._root), self._root, pins)
         text = await read_text(tree, self._lock, LOCK_LIMIT)
         lock = await asyncio.to_thread(_without_packages, text, {*free, *overruled})
@@ -144,7 +157,13 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
     ) -> Sequence[str]:
         """Change the manifest's requirements so that they admit the version."""
         goal = self._find_goal(package, version)
-        return await require(tree, self._root, package, goal, widen=widen)
+        changes = await require(tree, self._root, package, goal, widen=widen)
+        document = parse_toml(await read_text(tree, self._root), self._root)
+        editing = Editing(self._root, package, goal, widen=widen)
+        editing.table(find_table(document, *_OVERRIDES))
+        if editing.changes:
+            await tree.write(self._root, tomlkit.dumps(document).encode())
+        return [*changes, *editing.changes]
 
     async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Accepted:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
@@ -185,6 +204,18 @@ class Pdm(index.PythonIndex, PyprojectOverrides):
         return await call(tree, tool, body, seconds=self._seconds)
 
 
+def _list_overruling(project: Table, file: str) -> list[Own]:
+    """Return what stands in the place of all that asks for a package.
+
+    https://pdm-project.org/en/latest/usage/dependency/#dependency-overrides
+    """
+    return [
+        Own(name=str(canonicalize_name(name)), spec=spec, file=file, overrules=True)
+        for name, spec in find_table(project, *_OVERRIDES).items()
+        if isinstance(spec, str)
+    ]
+
+
 def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> tuple[str, list[str]]:
     """Return the manifest with a group that holds these packages at these versions.
 
@@ -192,7 +223,7 @@ def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> tuple[str, list
     packages that are comes with it.
     """
     document = parse_toml(text, file)
-    overrides = find_table(document, "tool", "pdm", "resolution", "overrides")
+    overrides = find_table(document, *_OVERRIDES)
     names = {str(canonicalize_name(name)): name for name in overrides}
     overruled = [name for name in names if name in pins]
     for name in overruled:

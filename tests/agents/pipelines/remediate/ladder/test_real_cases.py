@@ -179,6 +179,20 @@ async def test_jinja2_locked_by_pdm_below_flask(real, release):
     assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
 
 
+async def test_what_people_overrule_with_in_pdm_moves_where_it_is_vulnerable(real):
+    mine = '[tool.pdm.resolution.overrides]\nJinja2 = "==3.1.3"  # held\n'
+    real.lay({"pyproject.toml": f"{PROJECT.format(more='')}\n{mine}"})
+    pdm = Tool("pdm", ("pdm[locked]>=2.29,<3",))
+    await call(real, pdm, "PDM_USE_VENV=false pdm lock -q", seconds=120)
+
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["pdm.lock"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("pdm.lock", "pyproject.toml"))
+    assert mine.replace("3.1.3", "3.1.4") in (real.folder / "pyproject.toml").read_text()
+    assert read_locked(real, "pdm.lock") == "3.1.4"
+
+
 async def test_an_override_of_pdm_gets_past_what_others_ask_and_goes_without_a_trace(real):
     """No release of flake8's third major admits a mccabe after 0.6."""
     pdm = Tool("pdm", ("pdm[locked]>=2.29,<3",))
