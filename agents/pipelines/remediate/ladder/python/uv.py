@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +43,8 @@ _RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}
 
 _UV = 'uv=$(command -v uv) && PATH=${PATH#"$tool/bin:"} && "$uv"'
 """uv without the folder that it lies in: it would ask each Python there what it is, in vain."""
+_ABOVE = re.compile(r"^(?:\.\./)+")
+"""What uv puts before the path of a folder outside of the project, which settings have whole."""
 _LOCAL = ("editable", "virtual", "directory")
 _OTHER_FORMAT = "`{path}` is of a format that Fettle does not know: version {version}."
 _MOST_MEMBERS = 200
@@ -175,7 +178,7 @@ def find_index_limits(indexes: frozenset[str]) -> str:
     if not indexes or not all("://" in each for each in indexes):
         return ""
     further = '"${UV_INDEX:-} ${UV_FIND_LINKS:-}"'
-    named = "|".join(f"*{shlex.quote(each)}*" for each in sorted(indexes))
+    named = "|".join(f"*{shlex.quote(_ABOVE.sub('/', each))}*" for each in sorted(indexes))
     return f"case {further} in {named}) ;; *) unset UV_INDEX UV_FIND_LINKS ;; esac; "
 
 

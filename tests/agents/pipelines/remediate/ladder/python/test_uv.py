@@ -17,6 +17,7 @@ USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
         ({MINE}, f"mine={MINE}", f"mine={MINE}"),
         ({USUAL, MINE}, f"mine={MINE}", f"mine={MINE}"),
         ({USUAL, "https://near.example/simple/"}, f"mine={MINE}", ""),
+        ({USUAL, "../../opt/index/simple"}, "file:///opt/index/simple", "file:///opt/index/simple"),
         (set(), MINE, MINE),
         ({USUAL, "../../wheels"}, "/srv/wheels", "/srv/wheels"),
         ({"https://x'; echo oops; '*"}, MINE, ""),
