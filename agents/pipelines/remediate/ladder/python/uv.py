@@ -172,10 +172,9 @@ class Uv(index.PythonIndex, PyprojectOverrides):
 def find_index_limits(indexes: frozenset[str]) -> str:
     """Return what keeps further indexes of the operator out of a lock file that names none of them.
 
-    uv would take from them whatever they have, also what is locked, and write their address. A
-    folder stands in a lock file as seen from there: which of the operator's it is, nobody can tell.
+    uv would take from them whatever they have, also what is locked, and write their address.
     """
-    if not indexes or not all("://" in each for each in indexes):
+    if not indexes:
         return ""
     further = '"${UV_INDEX:-} ${UV_FIND_LINKS:-}"'
     named = "|".join(f"*{shlex.quote(_ABOVE.sub('/', each))}*" for each in sorted(indexes))

@@ -19,7 +19,7 @@ USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
         ({USUAL, "https://near.example/simple/"}, f"mine={MINE}", ""),
         ({USUAL, "../../opt/index/simple"}, "file:///opt/index/simple", "file:///opt/index/simple"),
         (set(), MINE, MINE),
-        ({USUAL, "../../wheels"}, "/srv/wheels", "/srv/wheels"),
+        ({USUAL, "../../srv/wheels"}, "/srv/wheels", "/srv/wheels"),
         ({"https://x'; echo oops; '*"}, MINE, ""),
         ({"https://*"}, MINE, ""),
     ],
