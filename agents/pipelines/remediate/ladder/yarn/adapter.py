@@ -22,6 +22,7 @@ from agents.pipelines.remediate.ladder.npm.files import (
     read_classic_registry,
     read_json,
     read_registry,
+    table,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
@@ -31,6 +32,7 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
 from agents.pipelines.remediate.ladder.npm.registry import NpmIndex, Registry
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
+from agents.pipelines.remediate.ladder.pnpm.catalogs import list_catalog_requirements
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Stuck, Target, Unfit
@@ -46,8 +48,9 @@ from agents.ports import WorkTree
 
 _LOCK, _SETTINGS, _SERVER = "yarn.lock", ".yarnrc.yml", "npmRegistryServer"
 _NAMES = {_LOCK, "package.json"}
-_DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes", "catalog", "catalogs")
+_DECIDING = ("plugins", "packageExtensions", "defaultProtocol", "npmScopes")
 """Settings that decide what is locked, by programs or from elsewhere."""
+_CATALOGS = ("catalog", "catalogs")
 _PLAIN = re.compile(
     r"(?:.*/)?@yarnpkg/plugin-"
     r"(?:constraints|interactive-tools|stage|typescript|version|workspace-tools)(?:\.cjs)?"
@@ -78,6 +81,10 @@ _FROZEN = "yarn install --immutable --mode=skip-build"
 _SETTING = (
     "`{file}` sets `{name}`, which decides what Yarn locks. Fettle does not obey it, and without it"
     " Yarn would lock something else."
+)
+_CATALOGUED = (
+    "a catalog in `{file}` asks for `{name}` `{asked}`, and a run does not change that file: write"
+    " `{wanted}` there and run `yarn install`."
 )
 _FORMAT = (
     "Yarn {release} writes lock files of format {new}, and `{path}` is of {old}: name the release"
@@ -113,7 +120,9 @@ class Yarn(NpmIndex):
         self._registry = Registry(seconds)
         self._lock = posixpath.join(directory, _LOCK)
         self._root = posixpath.join(directory, "package.json")
+        self._settings = posixpath.join(directory, _SETTINGS)
         self._members: tuple[str, ...] = (self._root,)
+        self._catalogs: Table = {}
         self._release = self._compression = self._format = ""
         self._aim = Aim()
         self._has_new_asks = False
@@ -140,6 +149,7 @@ class Yarn(NpmIndex):
             return locked
         lock = await self._read_lock(tree)
         await self._require_plain_settings(tree)
+        self._catalogs = await self._read_catalogs(tree)
         self._release = locks.release_of(lock, await read_json(tree, self._root))
         self._compression, self._format = locks.compression_of(lock), locks.format_of(lock)
         self._members = locks.members_of(lock, self._directory, self._lock)
@@ -148,6 +158,8 @@ class Yarn(NpmIndex):
             for f in self._members
             for each in list_requirements(await read_json(tree, f), f, PLACE * (f == self._root))
         ]
+        own += list_catalog_requirements(self._catalogs, self._settings)
+        lock = locks.follow_catalogs(lock, self._catalogs)
         resolutions = list_resolutions(await read_json(tree, self._root), self._root)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock, resolutions)
         return Locked(entries=entries, own=tuple(own))
@@ -210,13 +222,22 @@ class Yarn(NpmIndex):
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
-        """Change the requirements of root and members so that they admit the version."""
+        """Change the requirements of root and members so that they admit the version.
+
+        Raises Stuck for one in a catalog: what stands beside it decides where Yarn installs from,
+        and which programs of the repository it runs, so people alone change that file.
+        """
         self._has_new_asks = True
         goal = partial(self._aim.find_wanted_version, package, version=version)
         changes: list[str] = []
         for file in self._members:
             place = PLACE * (file == self._root)
             changes += await require(tree, file, package, goal, widen=widen, place=place)
+        for each in list_catalog_requirements(self._catalogs, self._settings):
+            wanted = goal(each.spec) if each.name == package else ""
+            if wanted and not specs.admits(each.spec, wanted):
+                about = {"file": self._settings, "name": package, "asked": each.spec}
+                raise Stuck(_CATALOGUED.format(**about, wanted=wanted))
         return changes
 
     async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
@@ -226,7 +247,7 @@ class Yarn(NpmIndex):
         if self._is_classic:
             entries = await self._classic.plan_overrides(tree, locked, aim)
         else:
-            lock = await self._read_lock(tree)
+            lock = locks.follow_catalogs(await self._read_lock(tree), self._catalogs)
             entries = await asyncio.to_thread(plan_entries, lock, locked, aim)
         await add_overrides(tree, self._root, PLACE, entries, reason)
 
@@ -311,6 +332,8 @@ class Yarn(NpmIndex):
                 files[file] = harmless(await read_json(tree, file))
             for file in locks.patches_of(await self._read_lock(tree), self._directory, self._lock):
                 files[file] = (await read_text(tree, file)).encode()
+            if catalogs := await self._read_catalogs(tree):
+                files[self._settings] = to_json(catalogs)
             staged = Staged(self._directory, files)
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
 
@@ -323,13 +346,16 @@ class Yarn(NpmIndex):
             raise Stuck(_FORMAT.format(path=self._lock, **about))
         return lock
 
+    async def _read_catalogs(self, tree: WorkTree) -> Table:
+        said = await self._read_settings(tree, self._directory)
+        return {name: said[name] for name in _CATALOGS if table(said.get(name))}
+
     async def _require_plain_settings(self, tree: WorkTree) -> None:
         """Raise Unfit for settings that decide what is locked."""
         said = await self._read_settings(tree, self._directory)
         for name in _DECIDING:
             if said.get(name) and not (name == "plugins" and _are_plain(said[name])):
-                file = posixpath.join(self._directory, _SETTINGS)
-                raise Unfit("unsupported", _SETTING.format(file=file, name=name))
+                raise Unfit("unsupported", _SETTING.format(file=self._settings, name=name))
 
     async def _read_settings(self, tree: WorkTree, directory: str) -> Table:
         """Return what a `.yarnrc.yml` says; nothing where there is none."""

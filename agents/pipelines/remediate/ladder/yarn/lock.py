@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 from urllib.parse import unquote
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
 from agents.pipelines.remediate.ladder.locked import Entry
+from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import Table, check_entry, pairs, table
 from agents.pipelines.remediate.ladder.npm.places import OMITTED, source_of
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml
@@ -35,6 +37,7 @@ _FOLDER = re.compile(r"([^:&#]+)::(.*)", re.DOTALL)
 _ARCHIVE = "::__archiveUrl="
 _MOST_MEMBERS = 500
 _NEEDED = ("dependencies", "optionalDependencies")
+CATALOG = "catalog:"
 
 _OTHER = (
     "`{path}` is of a format that Fettle does not know: {version}. Lock again with Yarn 3.8 or a"
@@ -112,6 +115,31 @@ def patches_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
     if len(files) > _MOST_PATCHES:
         raise Unfit("unsafe", f"`{path}` has more than {_MOST_PATCHES} patches.")
     return tuple(resolve_inside(directory, file, path) for file in files)
+
+
+def follow_catalogs(lock: Table, catalogs: Table) -> Table:
+    """Return the lock file with what members ask for by way of a catalog as what stands there.
+
+    https://yarnpkg.com/features/catalogs
+    """
+    named = {"": table(catalogs.get("catalog")), **table(catalogs.get("catalogs"))}
+    followed = dict(lock)
+    for key, entry in lock.items():
+        for section in _NEEDED:
+            asked = table(table(entry).get(section))
+            told = {name: _look_up(named, name, spec) for name, spec in pairs(asked)}
+            if told != asked and told:
+                followed[key] = {**table(followed[key]), section: {**asked, **told}}
+    return followed
+
+
+def _look_up(catalogs: Mapping[str, Any], package: str, spec: str) -> str:
+    if not spec.startswith(CATALOG):
+        return spec
+    found = table(catalogs.get(spec.removeprefix(CATALOG))).get(package)
+    return (
+        f"npm:{found}" if isinstance(found, str) and specs.is_range(found) else str(found or spec)
+    )
 
 
 def list_asked(lock: Table) -> Iterator[tuple[str, str]]:

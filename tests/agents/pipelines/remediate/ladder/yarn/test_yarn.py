@@ -96,6 +96,40 @@ async def test_a_pin_of_the_repository_and_of_another_folder_of_it_moves(real, f
     await run_yarn(real, "4.12.0", 'cp -r "$tree" t && cd t && yarn install --immutable >&2')
 
 
+async def test_what_a_catalog_admits_moves_and_people_change_the_catalog(real):
+    settings = """\
+# One version for all.
+catalog:
+  mkdirp: "0.5.5" # old
+catalogs:
+  new:
+    "semver": ~7.5.0
+"""
+    member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "catalog:new"}}
+    real.lay({".yarnrc.yml": settings, "parts/one/package.json": json.dumps(member)})
+    await lock(real, "4.12.0", {"mkdirp": "catalog:"}, workspaces=["parts/*"])
+    old = 'cd "$tree" && yarn set resolution "semver@npm:~7.5.0" npm:7.5.1 >&2; rm -f .pnp.*'
+    await run_yarn(real, "4.12.0", old)
+    [shop] = [each for each in (await Yarn("").read(real)).entries if each.name == "shop"]
+    assert shop.needs == ("mkdirp@npm:0.5.5",)
+    start = await real.snapshot()
+
+    fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert (fix.level, fix.files) == (Level.FLOAT, ("yarn.lock",))
+    assert len(lines(real, start, fix)) == 6
+    await run_yarn(real, "4.12.0", 'cp -r "$tree" t && cd t && yarn install --immutable >&2')
+
+    refusal = await climb_from(real, alerts("mkdirp", "< 0.5.6", file="yarn.lock"))
+
+    why = (
+        "a catalog in `.yarnrc.yml` asks for `mkdirp` `0.5.5`, and a run does not change that file:"
+    )
+    assert any(each.why.startswith(f"{why} write `0.5.6` there and run") for each in refusal.steps)
+    assert (real.folder / ".yarnrc.yml").read_text() == settings
+
+
 async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
     await lock(real, "4.12.0", {"mkdirp": "0.5.5"}, resolutions={"minimist": "1.2.5"})
 
