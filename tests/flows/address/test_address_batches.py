@@ -5,6 +5,7 @@ A batch whose run fails is paid for once, however many reviews it is of.
 
 from __future__ import annotations
 
+from app.github.transport.idempotent_comments import make_marker
 from tests.flows.address.reviewed import (
     BASE,
     edit,
@@ -53,6 +54,7 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
     first = script(sort(["t1"]), make_changes(LOOP), word_update(("t1", "fixed", 1)))
     second = script(sort((), [("t1", "question")]))
     async with open_reviewed(make_place, first) as at:
+        at.pull.issue.body += f"\n\n{make_marker('a-run-before', 'pull-request')}"
 
         async def review_again(asked):
             if asked.part == "# Make the changes of a review" and asked.turn == 1:
@@ -72,6 +74,7 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
         assert "1 thread: 1 fixed" in one
         assert "1 thread: 1 answered" in two
         assert at.pushes() == 1
+        assert "6 model answers, in 2 runs" in at.pull.issue.body
 
 
 async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(make_place):

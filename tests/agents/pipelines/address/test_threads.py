@@ -80,6 +80,7 @@ async def test_a_thread_that_takes_no_answer_costs_the_others_none(make, acts, w
     assert world.reviewing.resolved == []
     assert world.reviewing.dealt, "it is dealt with"
     assert "cannot be answered" in world.publisher.comments["ledger"]
+    assert "50 % answered." in world.publisher.comments["ledger"]
     assert outcome.kind == "comment"
 
 

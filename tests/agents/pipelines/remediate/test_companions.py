@@ -338,6 +338,29 @@ async def test_groups_of_dependabot_divide_the_lock_file(several):
     assert versions(place) == ALONE | {"flask": "3.0.4"}
 
 
+@pytest.mark.parametrize(
+    ("group", "along"),
+    [
+        ("{applies-to: security-updates, dependency-type: production}", False),
+        ("{applies-to: security-updates}", True),
+        ("{applies-to: version-updates, patterns: [jinja2]}", True),
+        ("{patterns: [jinja2]}", True),
+    ],
+    ids=["of one kind", "of all", "for new versions", "for new versions by default"],
+)
+async def test_groups_divide_by_kind_and_only_those_for_security_do(several, group, along):
+    config = (
+        "version: 2\nupdates:\n- package-ecosystem: pip\n  directory: /\n"
+        f"  groups:\n    some: {group}\n"
+    )
+    development = FLASK.model_copy(update={"scope": "development"})
+    place = several(development, files=FILES | {".github/dependabot.yml": config})
+
+    await place.run()
+
+    assert versions(place) == ALONE | ({"flask": "3.0.4"} if along else {})
+
+
 async def test_what_moved_with_the_first_one_is_told_and_makes_no_commit_of_its_own(several):
     needs = {("jinja2", "3.1.3"): {"click": ["8.1.0"]}, ("jinja2", "3.1.4"): {"click": ["8.1.1"]}}
     place = several(CLICK, needs=needs)

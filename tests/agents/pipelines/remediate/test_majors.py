@@ -57,7 +57,7 @@ async def test_people_are_asked_for_another_major_version(scene, talk, acts, wor
     approvals = talk.Approvals([{"state": word, "decided_by": "mara"}])
     answers = [acts.stands(), acts.sums_up()]
     policy = "remediation: {majors: ask}\n"
-    about = {"advisories": [alert("< 4.0.0")], "wants": WANTED}
+    about = {"advisories": [alert("< 4.0.0", summary="It breaks out")], "wants": WANTED}
     place = scene(answers, policy=policy, approvals=approvals, **about)
 
     outcome = await place.run()
@@ -66,8 +66,10 @@ async def test_people_are_asked_for_another_major_version(scene, talk, acts, wor
     [asking] = approvals.askings
     assert asking.arguments == {"package": "jinja2", "directory": "", "version": "4.0.0"}
     assert (asking.rule, asking.stage.partition("/")[0]) == ("remediate/major", "agree")
-    assert GHSA in asking.reason
+    assert f"High severity: It breaks out ({GHSA})." in asking.reason
+    assert "The repository asks for it itself." in asking.reason
     assert "What was made: The repository's own requirement" in asking.reason
+    assert "Checked: `tests` passed." in asking.reason
     if word == "denied":
         assert "mara said no to version 4.0.0" in outcome.text
         assert not place.pushed

@@ -101,6 +101,8 @@ async def test_what_a_scan_found_is_mended_in_a_clone_without_github_and_without
     assert done.code == 0, done.err
     group = done.groups["jinja2"]
     assert (group["result"], group["level"], group["url"]) == ("fixed", 0, "")
+    assert group["text"].startswith(f"Made the branch {group['branch']}: Update jinja2 from")
+    assert "pull request" not in group["text"]
     assert json.loads(git(clone, "show", f"{group['branch']}:lock.json")) == {
         "versions": {"jinja2": "3.1.4", "sqlparse": "1.4.4", "stuck": "1.0.0"}
     }

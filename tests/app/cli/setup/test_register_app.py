@@ -185,13 +185,32 @@ async def test_the_webhook_secret_is_asked_for_and_not_shown(github, data, tmp_p
     assert (data / "secrets/ANTHROPIC_API_KEY").read_text() == "sk-typed\n"
 
 
-def type_answers(command, data, answers):
+async def test_where_no_model_is_asked_no_key_is_wanted(github, data, tmp_path):
+    made = github.create_app("mender", webhook_secret="s3cret-typed")
+    key = tmp_path / "app.pem"
+    key.write_text(made.private_key)
+    command = [sys.executable, "-m", "app", "setup", "--import", "--github-url", github.url]
+    answers = [("App's id", str(made.app_id)), ("private key", str(key))]
+    answers += [("webhook secret", "s3cret-typed"), ("Messages API", "sk-typed")]
+    code, shown = await asyncio.to_thread(
+        type_answers, command, data, answers, FETTLE_MODELS="none"
+    )
+    assert code == 0, shown
+    assert answers == [("Messages API", "sk-typed")], "that was not asked"
+
+
+def type_answers(command, data, answers, **variables):
     """Run the command at a terminal of its own; type each answer once its question is there."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         ["setsid", "--ctty", "--wait", *command],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "FETTLE_DATA_DIR": str(data), "TERM": "dumb"},
+        env={
+            "PATH": os.environ["PATH"],
+            "FETTLE_DATA_DIR": str(data),
+            "TERM": "dumb",
+            **variables,
+        },
         stdin=slave,
         stdout=slave,
         stderr=slave,
