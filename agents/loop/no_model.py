@@ -1,4 +1,4 @@
-"""The port `Model` of an installation that asks none: whatever needs one ends in words."""
+"""The port `Model` of who asks none, by setting or policy: whatever needs one ends in words."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ NONE = (
     "This Fettle asks no model: it was started with FETTLE_MODELS=none, and mends what code alone"
     " can mend. For more, its operator gives it the key of one and takes that setting away."
 )
+NOT_ABOUT_ALERTS = (
+    "The repository's policy has no model asked about alerts (`remediation.models: none`): what"
+    " code alone can mend is mended."
+)
 
 
 class NoModel:
-    """Refuses each question."""
+    """Refuses each question, for this reason."""
+
+    def __init__(self, reason: str = NONE) -> None:
+        self._reason = reason
 
     async def capabilities(self, model: str) -> NoReturn:  # noqa: ARG002 - the port has it
         """Raise ModelRefused."""
-        raise ModelRefused(NONE)
+        raise ModelRefused(self._reason)
 
     async def answer(self, query: Query) -> NoReturn:  # noqa: ARG002 - the port has it
         """Raise ModelRefused."""
-        raise ModelRefused(NONE)
+        raise ModelRefused(self._reason)
 
     async def close(self) -> None:
         """Have nothing to close."""

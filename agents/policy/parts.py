@@ -393,6 +393,9 @@ class Remediation(Strict):
     assess: Literal["never", "unclear", "always"] = "never"
     """Of which alerts a model judges whether the code reaches what is vulnerable: of none, of those
     where code cannot tell, or of all. Its words stand in the pull request, marked as a model's."""
+    models: Literal["all", "none"] = "all"
+    """Whether models are asked about alerts. With `none` what code mends and proves is published,
+    as a draft where somebody has to look, and the rest ends in words."""
     tell_failures: bool = True
     """Whether an issue says so when no fix was found. What a person has to decide is asked in one
     in any case."""

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
-from agents.policy import Effort, Models, Tier, WorkPath
+from agents.loop.no_model import NOT_ABOUT_ALERTS, NoModel
+from agents.policy import Effort, Policy, Tier, WorkPath
 from agents.ports import Json, Steps
 from agents.requests import Command, RemediateAlert, Request, command_of, request_of
 from agents.run import Outcome, RunState
@@ -209,11 +210,14 @@ class RunConductor:
         from agents.run import Run, StageContext
 
         given = admission.policy
-        chosen = given.policy().models if given is not None else Models()
+        policy = given.policy() if given is not None else Policy()
+        chosen, ports = policy.models, replace(equipment.ports, reporter=lifecycle)
+        if isinstance(request, RemediateAlert) and policy.remediation.models == "none":
+            ports = replace(ports, model=NoModel(NOT_ABOUT_ALERTS))
         context = StageContext(
             id=run_id,
             request=request,
-            ports=replace(equipment.ports, reporter=lifecycle),
+            ports=ports,
             steps=equipment.wrap(lifecycle, lifecycle),
             conversations=PIPELINES[type(request)].conversations,
             given=given,

@@ -110,6 +110,8 @@ ACTS = {
     "::test_without_a_word_of_the_owners_a_bots_update_is_left_alone",
     "remediation.assess": "tests/agents/pipelines/remediate/test_assess.py"
     "::test_the_policy_has_alerts_judged_that_nobody_asks_about",
+    "remediation.models": "tests/app/policies/test_gate.py"
+    "::test_whether_models_are_asked_about_alerts_is_as_the_policy_says",
     "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"
     "::test_the_policy_may_want_failures_kept_quiet",
     "pull_requests.max_lines": f"{LAYERS}"

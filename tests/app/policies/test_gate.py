@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.errors import ConfigError, TransientError
+from agents.errors import ConfigError, ModelRefused, TransientError
 from agents.loop.no_model import NoModel
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
@@ -16,12 +16,13 @@ from agents.policy import (
     ValidPolicy,
     found_in,
 )
-from agents.requests import ResolveIssue
+from agents.requests import RemediateAlert, ResolveIssue
 from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission, require_models
 from handlers.access.issues import AskerFacts
 from tests.app.runs.conductor.conftest import machine, make_asking, wish
+from tests.fakes.requests import build_remediate_alert
 
 __all__ = ["machine", "wish"]  # fixtures
 
@@ -85,6 +86,31 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
     await machine.end()
 
     assert seen == [{tier: "small-1"}]
+
+
+@pytest.mark.parametrize("wanted", ["all", "none"])
+async def test_whether_models_are_asked_about_alerts_is_as_the_policy_says(
+    machine, wish, monkeypatch, wanted
+):
+    seen = {}
+
+    async def work(run, request):
+        seen[type(request)] = run.context.ports.model
+        return await machine.pipeline(run, request)
+
+    for kind in (ResolveIssue, RemediateAlert):
+        monkeypatch.setitem(PIPELINES, kind, Pipeline(work, ()))
+    machine.admission = admission(f"remediation: {{models: {wanted}}}\n".encode())
+    await machine.queue.submit("0001-run", build_remediate_alert())
+    await machine.queue.submit("0002-run", wish)
+    await machine.end()
+
+    assert seen[ResolveIssue] is not seen[RemediateAlert] or wanted == "all"
+    assert isinstance(seen[RemediateAlert], NoModel) is (wanted == "none")
+    assert not isinstance(seen[ResolveIssue], NoModel)
+    if wanted == "none":
+        with pytest.raises(ModelRefused, match=r"The repository's policy.*remediation.models"):
+            await seen[RemediateAlert].capabilities("big-9")
 
 
 async def test_who_answers_and_how_hard_they_think_is_as_the_policy_says_else_as_the_operator_does(

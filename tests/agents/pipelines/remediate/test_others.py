@@ -103,7 +103,12 @@ async def test_one_that_does_not_mend_it_is_done_better(beside, files, why):
         ("never", "< 4.0.0", False),
         ("draft", "< 3.1.4", False),
     ],
-    ids=["nothing else is safe", "and it is asked about", "the policy wants none", "a smaller step is safe"],
+    ids=[
+        "nothing else is safe",
+        "and it is asked about",
+        "the policy wants none",
+        "a smaller step is safe",
+    ],
 )
 async def test_another_major_version_is_taken_up_where_nothing_else_is_safe(
     beside, majors, advisories, taken
