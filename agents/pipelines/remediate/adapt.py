@@ -10,7 +10,7 @@ from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import moves_shown, name_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
-from agents.pipelines.stages.quality import format_output
+from agents.pipelines.stages.quality import CheckResult, format_output, some_names, to_code
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
 
@@ -80,7 +80,15 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
     body = "" if work.found.group.undisclosed else done.summary[:SUMMARY_LIMIT]
     commit = await run.commit(f"Adapt the code to the new {name}", body)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
-    return work.model_copy(update={"adapted": done.summary if commit else ""})
+    broken = ", ".join(map(_describe_failure, work.quality.failing))
+    seen = {"adapted": done.summary, "broken": broken} if commit else {"adapted": ""}
+    return work.model_copy(update=seen)
+
+
+def _describe_failure(check: CheckResult) -> str:
+    """Return a check that fails with the new version and its tests that newly do, for people."""
+    new = f" ({some_names(check.new)})" if check.new else ""
+    return f"{to_code(check.name)}{new}"
 
 
 def _places(work: Work) -> str:

@@ -32,13 +32,17 @@ _MAJOR = (
     " break what uses it in ways that no check here covers: read its release notes before merging."
 )
 
+_BROKEN = "With the new version alone {checks} failed. "
+_FOLLOWED = "The code was changed along with it: read the second commit."
+
 
 def tell_risk(work: Work) -> str:
     """Return what could break by the change, with the reason; never a bare word."""
     assert work.bump is not None, "it passed"
     if why := explain_untried(work):
         return _UNTRIED.format(why=why)
-    changed = "The code was changed along with it: read the second commit." if work.adapted else ""
+    broken = _BROKEN.format(checks=work.broken) if work.broken else ""
+    changed = f"{broken}{_FOLLOWED}" if work.adapted else ""
     said = _tell_far(work)
     if said or changed:
         return f"{said} {changed}".strip()

@@ -122,6 +122,8 @@ class Work(Frozen):
     """Why no engineer could be asked: what the model's service said, or that there is none."""
     adapted: str = ""
     """What was changed in the code beside the bump, in the engineer's words: untrusted."""
+    broken: str = ""
+    """Which checks failed with the new version until the code followed, and their tests."""
     setup: SetupResult | None = None
     """What installing as of the fix came to."""
     quality: CheckComparison | None = None

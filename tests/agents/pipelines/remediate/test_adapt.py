@@ -18,7 +18,23 @@ async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(sce
     assert second.startswith("Adapt the code to the new jinja2\n\nrender() is called template()")
     assert "`check` ended with exit code 1" in place.prompt(0)
     assert "app.py:1 imports it" in place.prompt(0)
-    assert "The code was changed along with it: read the second commit." in place.pull.body
+    risk = "With the new version alone `tests` failed. The code was changed along with it: read the"
+    assert f"{risk} second commit." in place.pull.body
+
+
+async def test_people_are_told_which_tests_the_new_version_broke(scene, acts):
+    def check(files):
+        code, _ = fail_after_move(files)
+        said = "FAILED t.py::test_app - no\n" if code else ""
+        ended = f"=== {code} failed, {3 - code} passed in 0.1s ==="
+        return code, f"=== short test summary info ===\n{said}{ended}"
+
+    answers = [acts.write("app.py", ADAPTED), acts.adapt(), acts.stands(), acts.sums_up()]
+    place = scene(answers, check=check)
+
+    await place.run()
+
+    assert "With the new version alone `tests` (`t.py::test_app`) failed." in place.pull.body
 
 
 async def test_adapting_never_touches_the_lock_file(scene, acts):
