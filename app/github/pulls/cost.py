@@ -18,8 +18,10 @@ from app.github.transport import GitHub, Profile
 
 _OPENED = re.compile(rf"<!-- fettle run=(?P<run>[A-Za-z0-9._-]+) key={KEY} -->\s*\Z")
 _SECTION = re.compile(r"### Cost\r?\n\r?\n[^\r\n]*")
-_COST = "### Cost\n\n${usd:.2f} for {answers} model answers, in {runs} runs: those that led to this"
-_SINCE = " pull request, and those on its reviews, checks and updates since."
+_COST = (
+    "### Cost\n\n${usd:.2f} for {answers} model answers, in {runs} run{s}: what led to this pull"
+    " request, and its reviews, checks and updates since."
+)
 
 
 class PullRequestSpending(NamedTuple):
@@ -48,7 +50,7 @@ class PullRequestCost:
         self._total = total
 
     async def update(self, outcome: Outcome) -> None:
-        """Bring the total up to date, where more than one run had a part in the pull request."""
+        """Bring the total up to date, unless the run that opened it said all there is to say."""
         request, opened = self._request, outcome.pull_request
         number = opened.number if opened else request.number if isinstance(request, OnPull) else 0
         if not number:
@@ -76,11 +78,14 @@ class PullRequestCost:
 
 
 def with_cost(body: str, spent: PullRequestSpending) -> str:
-    """Return the description with this total; where one run alone cost anything it is as it was."""
-    if spent.runs < 2:
-        return body
-    text = _COST.format(usd=spent.usd, answers=spent.answers, runs=spent.runs) + _SINCE
+    """Return the description with this total.
+
+    It is as it was where nothing cost anything, and where one run alone did that says so itself.
+    """
     sections = list(_SECTION.finditer(body))
+    if not spent.runs or (spent.runs == 1 and sections):
+        return body
+    text = _COST.format(**spent._asdict(), s="s" * (spent.runs != 1))
     if not sections:
         mark = _OPENED.search(body)
         at = mark.start() if mark else len(body)

@@ -174,6 +174,7 @@ async def test_a_major_version_is_a_draft_with_the_code_that_follows_it(remedied
         assert at.questions() == []
         assert "`2.0.0` is another major version" in pull.issue.body
         assert "read the second commit" in pull.issue.body
+        assert "model answers, in 1 run: what led to this pull request" in pull.issue.body
         assert "template: render" in await at.place.show(pull.head, "sign.js")
 
 

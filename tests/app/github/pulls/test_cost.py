@@ -28,6 +28,14 @@ def test_the_total_takes_the_place_of_what_the_first_run_cost():
     assert with_cost(MARK, PullRequestSpending(0.5, 3, 2)).endswith(f"since.\n\n{MARK}")
 
 
+def test_one_run_is_told_where_the_description_does_not_say_what_it_cost():
+    assert with_cost(MARK, PullRequestSpending(0.0, 0, 0)) == MARK
+    said = with_cost(MARK, PullRequestSpending(0.5, 3, 1))
+    assert said.startswith("### Cost\n\n$0.50 for 3 model answers, in 1 run: what led to this")
+    again = with_cost(said, PullRequestSpending(0.75, 5, 2))
+    assert (again.count("### Cost"), "$0.75" in again) == (1, True)
+
+
 @pytest.fixture
 async def pull(scene):
     """Fettle's own pull request, as an earlier run left it."""
