@@ -54,6 +54,8 @@ async def test_what_only_an_engineer_could_do_ends_in_words(alone):
     assert "FETTLE_MODELS=none" in outcome.text
     assert "No model looked for another way: This Fettle asks no model" in outcome.report
     assert "ngineer" not in outcome.text + outcome.report, "none looked"
+    assert "- Its own requirement: The repository does not ask for jinja2 itself" in outcome.report
+    assert "evel" not in outcome.report, "nobody knows what a level is"
     assert not place.pushed
 
 
