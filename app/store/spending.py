@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection, Float, Integer, cast, func, or_, select
 
-from app.store.tables import runs, turns
+from app.store.tables import remediations, runs, turns
 
 DAY = 86_400
 MOST = 10
@@ -134,15 +134,19 @@ def list_dearest(connection: Connection, since: float) -> list[RunSpending]:
 def sum_lanes(connection: Connection, run_id: str, lane: str) -> tuple[float, int, int]:
     """Return dollars, answers and the number of runs that had any.
 
-    Counted are the runs of this lane and of the lane that the run is in, which may be forgotten.
+    Counted are the runs of this lane, a pull request's, and of the lane that the run is in, which
+    may be forgotten; but for those that opened another pull request about the same package.
     """
     answers = (turns.c.run_id == runs.c.id, turns.c.kind == "answer")
     usd = select(func.sum(turns.c.cost_usd)).where(*answers).scalar_subquery()
     count = select(func.count()).where(*answers).scalar_subquery()
     of_run = select(runs.c.lane).where(runs.c.id == run_id).scalar_subquery()
+    pulls = (0, int(lane.rpartition("#")[2]))
+    others = select(remediations.c.run_id).where(remediations.c.number.not_in(pulls))
+    led = (runs.c.lane == of_run) & runs.c.id.not_in(others.where(remediations.c.lane == of_run))
     query = select(
         func.coalesce(runs.c.kept_usd, usd, 0.0).label("usd"),
         func.coalesce(runs.c.kept_answers, count).label("answers"),
-    ).where(or_(runs.c.lane == lane, runs.c.lane == of_run))
+    ).where(or_(runs.c.lane == lane, led))
     rows = [row for row in connection.execute(query) if row.answers]
     return sum(row.usd for row in rows), sum(row.answers for row in rows), len(rows)

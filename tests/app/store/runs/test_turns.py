@@ -14,7 +14,7 @@ from agents.ports import Ruling, Turn, Usage
 from app.store.database import Database
 from app.store.runs.turns import StoredJournal, spent_since
 from app.store.spending import sum_lanes
-from app.store.tables import runs, turns
+from app.store.tables import remediations, runs, turns
 
 ROW = {
     "lane": "octo/lib#7",
@@ -190,3 +190,19 @@ async def test_a_pull_request_costs_what_all_runs_cost_that_had_a_part_in_it(sto
 
     assert spent == (2.5, 9, 3), "a run that asked no model is none of them"
     assert await store.read(lambda c: sum_lanes(c, "gone", "octo/lib#31")) == (0.25, 1, 1)
+
+
+async def test_another_pull_request_about_the_same_package_is_no_part_of_it(store):
+    lane = "octo/lib/pip/jinja2"
+    values = {"lane": lane, "repository_id": 9, "base": "main", "declined": False, "found": "{}"}
+    values |= {"state": "fixed", "open_alerts": "[]", "commit": "", "ended_at": 1, "looked_at": 1}
+    for run_id, number in (("5", 20), ("6", 0), ("7", 31)):
+        row, made = {**ROW, "id": run_id, "lane": lane}, {**values, "number": number}
+        await store.write(lambda c, row=row: c.execute(insert(runs), row))
+        made["run_id"] = run_id
+        await store.write(lambda c, made=made: c.execute(insert(remediations), made))
+        await StoredJournal(store, run_id).append("verify/1", 0, ANSWER)
+
+    spent = await store.read(lambda c: sum_lanes(c, "7", "octo/lib#31"))
+
+    assert spent == (0.5, 2, 2), "its own run, and one before that came to nothing"
