@@ -71,7 +71,7 @@ async def test_everything_is_done_by_keyboard_alone(pages, chromium):
     async with pages.serve() as served, logged_in_tab(chromium, pages, served) as tab:
         await tab.keyboard.press("Tab")
         await tab.keyboard.press("Enter")  # past the head of the page
-        inside = await tab.evaluate("() => document.activeElement.id")
+        await tab.locator("#main:focus").wait_for()  # what is pressed before that lands elsewhere
         await tab.keyboard.press("Tab")
         await tab.keyboard.press("Enter")  # the first of what waits
         await tab.get_by_role("heading", name="Approval").wait_for()
@@ -82,7 +82,6 @@ async def test_everything_is_done_by_keyboard_alone(pages, chromium):
         await tab.get_by_role("heading", name="What was decided").wait_for()
         stored = await pages.approvals.get(asked.id)
 
-    assert inside == "main"
     assert (stored.state, stored.decided_by, stored.decided_via) == ("approved", "ada", "page")
 
 
