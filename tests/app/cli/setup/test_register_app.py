@@ -171,14 +171,7 @@ async def test_an_app_that_is_there_is_taken_once_github_knows_it(github, data, 
 
 
 async def test_the_webhook_secret_is_asked_for_and_not_shown(github, data, tmp_path):
-    made = github.create_app("mender", webhook_secret="s3cret-typed")
-    key = tmp_path / "app.pem"
-    key.write_text(made.private_key)
-    command = [sys.executable, "-m", "app", "setup", "--import", "--github-url", github.url]
-    answers = [("App's id", str(made.app_id)), ("private key", str(key))]
-    answers += [("webhook secret", "s3cret-typed"), ("Messages API", "sk-typed")]
-    code, shown = await asyncio.to_thread(type_answers, command, data, answers)
-    assert code == 0, shown
+    _, shown = await import_app(github, data, tmp_path)
     assert "s3cret-typed" not in shown
     assert "sk-typed" not in shown
     assert (app_folder(data) / "FETTLE_WEBHOOK_SECRETS").read_text() == '["s3cret-typed"]\n'
@@ -186,17 +179,21 @@ async def test_the_webhook_secret_is_asked_for_and_not_shown(github, data, tmp_p
 
 
 async def test_where_no_model_is_asked_no_key_is_wanted(github, data, tmp_path):
+    left, _ = await import_app(github, data, tmp_path, FETTLE_MODELS="none")
+    assert left == [("Messages API", "sk-typed")], "that was not asked"
+
+
+async def import_app(github, data, tmp_path, **variables):
+    """Answer what `fettle setup --import` asks; return what it did not ask, and what it showed."""
     made = github.create_app("mender", webhook_secret="s3cret-typed")
     key = tmp_path / "app.pem"
     key.write_text(made.private_key)
     command = [sys.executable, "-m", "app", "setup", "--import", "--github-url", github.url]
     answers = [("App's id", str(made.app_id)), ("private key", str(key))]
     answers += [("webhook secret", "s3cret-typed"), ("Messages API", "sk-typed")]
-    code, shown = await asyncio.to_thread(
-        type_answers, command, data, answers, FETTLE_MODELS="none"
-    )
+    code, shown = await asyncio.to_thread(type_answers, command, data, answers, **variables)
     assert code == 0, shown
-    assert answers == [("Messages API", "sk-typed")], "that was not asked"
+    return answers, shown
 
 
 def type_answers(command, data, answers, **variables):
