@@ -72,19 +72,11 @@ _TOOLS = frozenset(
         *("rmdir", "mkdir", "cp", "mv", "ln", "touch", "chmod", "chown", "mktemp", "install", "ls"),
         *("kill", "pkill", "killall", "wait", "cd", "pushd", "popd", "which", "type", "hash"),
         *("command", "git", "docker", "docker-compose", "podman", "createdb", "dropdb", "psql"),
-        *(
-            "createuser",
-            "dropuser",
-            "mysql",
-            "mysqladmin",
-            "redis-cli",
-            "ulimit",
-            "umask",
-            "export",
-        ),
+        *("createuser", "dropuser", "mysql", "mysqladmin", "redis-cli", "ulimit", "umask"),
+        *("export", "stty", "tput", "uname", "nproc", "du", "df", "curl", "wget", "unzip", "tar"),
         *("unset", "set", "shopt", "source", ".", "test", "[", "[[", "grep", "egrep", "fgrep"),
-        *("stty", "tput", "uname", "nproc", "du", "df", "curl", "wget", "unzip", "tar", "let"),
-        *("local", "declare", "readonly", "shift", "trap", "exit", "return", "break", "continue"),
+        *("let", "local", "declare", "readonly", "shift", "trap"),
+        *("exit", "return", "break", "continue"),
     )
 )
 """They prepare something, look for it, or clear it away: tests may do without."""

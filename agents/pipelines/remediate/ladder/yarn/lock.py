@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 from urllib.parse import unquote
 
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
@@ -37,7 +36,7 @@ _FOLDER = re.compile(r"([^:&#]+)::(.*)", re.DOTALL)
 _ARCHIVE = "::__archiveUrl="
 _MOST_MEMBERS = 500
 _NEEDED = ("dependencies", "optionalDependencies")
-CATALOG = "catalog:"
+_CATALOG = "catalog:"
 
 _OTHER = (
     "`{path}` is of a format that Fettle does not know: {version}. Lock again with Yarn 3.8 or a"
@@ -127,19 +126,21 @@ def follow_catalogs(lock: Table, catalogs: Table) -> Table:
     for key, entry in lock.items():
         for section in _NEEDED:
             asked = table(table(entry).get(section))
-            told = {name: _look_up(named, name, spec) for name, spec in pairs(asked)}
-            if told != asked and told:
+            told = {
+                name: _look_up(table(named.get(spec.removeprefix(_CATALOG))).get(name), spec)
+                for name, spec in pairs(asked)
+                if spec.startswith(_CATALOG)
+            }
+            if told:
                 followed[key] = {**table(followed[key]), section: {**asked, **told}}
     return followed
 
 
-def _look_up(catalogs: Mapping[str, Any], package: str, spec: str) -> str:
-    if not spec.startswith(CATALOG):
+def _look_up(found: object, spec: str) -> str:
+    """Return what a catalog says as an entry's key has it; the same as before where it has none."""
+    if not isinstance(found, str):
         return spec
-    found = table(catalogs.get(spec.removeprefix(CATALOG))).get(package)
-    return (
-        f"npm:{found}" if isinstance(found, str) and specs.is_range(found) else str(found or spec)
-    )
+    return f"npm:{found}" if specs.is_range(found) else found
 
 
 def list_asked(lock: Table) -> Iterator[tuple[str, str]]:
