@@ -36,7 +36,10 @@ HEAD = """# What Fettle may do here, and how its work is checked; see `fettle po
 """
 LEFT_OUT = "# This could not be told, and is not among them:\n"
 IN_IMAGE = "# They ran in the image {image}, which {named_by} names.\n"
-_READY = "A change that changes nothing is found no worse: changes can be called ready here."
+_READY = (
+    "A change that changes nothing is found no worse: changes can be called ready here, where"
+    " these checks look. One in a folder with a project that they leave out stays a draft."
+)
 _NOT_READY = "Changes would stay drafts here, because this could not be told:"
 _THERE = "`{path}` is there already. `fettle doctor repository` says what it would be made from."
 _NOTHING = (

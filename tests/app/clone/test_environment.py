@@ -45,7 +45,7 @@ def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
     assert code == 0, err
     assert "\nToolchains: python 3." in f"\n{out}"
     assert "python3 -m unittest -q" in out
-    assert "changes can be called ready here" in out
+    assert "changes can be called ready here, where these checks look." in " ".join(out.split())
     assert bench.list_folders() == [], "nothing is left behind"
     left = {path.name for path in clone.iterdir()}
     assert left == {".git", ".github", ".python-version", "test_it.py"}
