@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json as json_text
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,11 +36,17 @@ HEAD = """# What Fettle may do here, and how its work is checked; see `fettle po
 # These commands were found by `fettle init`, ran twice, and said the same both times.
 """
 LEFT_OUT = "# This could not be told, and is not among them:\n"
+UNCHECKED = "# None of them looks at these, so say here how they are checked:\n"
 IN_IMAGE = "# They ran in the image {image}, which {named_by} names.\n"
 _READY = (
     "A change that changes nothing is found no worse: changes can be called ready here, where"
-    " these checks look. One in a folder with a project that they leave out stays a draft."
+    " these checks look."
 )
+_UNCHECKED = (
+    "No check looks at these, so changes there stay drafts; `quality` in `.github/fettle.yml` can"
+    " name commands that do:"
+)
+_MIND = "No check looks at what stands in it as such: name a command there, or changes pass unseen."
 _NOT_READY = "Changes would stay drafts here, because this could not be told:"
 _THERE = "`{path}` is there already. `fettle doctor repository` says what it would be made from."
 _NOTHING = (
@@ -77,17 +84,18 @@ def init(path: FolderOfClone) -> None:
     image = report.setup.image
     head = HEAD + (IN_IMAGE.format(**image.model_dump()) if image and image.id else "")
     text = head + yaml.safe_dump({"quality": checks}, sort_keys=False, allow_unicode=True)
-    untold = report.quality.untold
-    if untold:
-        text += "".join(
-            [LEFT_OUT, *(f"# - {make_visible(one_line(each, 400))}\n" for each in untold)]
-        )
+    untold, unchecked = report.quality.untold, report.list_unchecked()
+    for title, listed in ((LEFT_OUT, untold), (UNCHECKED, unchecked)):
+        if listed:
+            text += title + "".join(f"# - {make_visible(one_line(each, 400))}\n" for each in listed)
     with file.open("x", encoding="utf-8") as new:
         new.write(text)
     typer.echo(make_visible(text).rstrip())
     say(f"Written to {file}. Commit it, and Fettle runs these and no others.")
     if untold:
         say("What could not be told stands in it as comments: mend that, or name other commands.")
+    if unchecked:
+        say(_MIND)
     sys.exit(DONE)
 
 
@@ -144,10 +152,17 @@ def _show(console: Console, report: EnvironmentReport) -> None:
         console.print(_plain(line), soft_wrap=True)
     if report.sound:
         console.print(Text(_READY, "bold green"), soft_wrap=True)
-        return
-    console.print(Text(_NOT_READY, "bold yellow"), soft_wrap=True)
-    for reason in (*report.quality.untold, *(f"`{run.name}` is not stable" for run in failing)):
-        console.print(_plain(f"- {reason}"), soft_wrap=True)
+    else:
+        unstable = (f"`{run.name}` is not stable" for run in failing)
+        _list(console, _NOT_READY, (*report.quality.untold, *unstable))
+    if unchecked := report.list_unchecked():
+        _list(console, _UNCHECKED, unchecked)
+
+
+def _list(console: Console, title: str, lines: Sequence[str]) -> None:
+    console.print(Text(title, "bold yellow"), soft_wrap=True)
+    for line in lines:
+        console.print(_plain(f"- {line}"), soft_wrap=True)
 
 
 def _plain(text: str) -> Text:

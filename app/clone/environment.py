@@ -20,7 +20,9 @@ from agents.pipelines.stages.onboarding import set_up
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.quality import (
     CheckComparison,
+    Unchecked,
     check_quality,
+    find_unchecked_parts,
     format_image,
     measure_base,
 )
@@ -44,11 +46,13 @@ class EnvironmentReport:
 
     setup: SetupResult
     quality: CheckComparison
+    unchecked: Unchecked
+    """What none of the checks looks at: a change there stays a draft."""
     seconds: float
 
     @property
     def sound(self) -> bool:
-        """Return whether all could be told, so that a good change can be called ready here."""
+        """Return whether all could be told: good changes can be called ready where checks look."""
         return self.quality.verdict == "no worse"
 
     def describe_tools(self) -> list[str]:
@@ -56,6 +60,10 @@ class EnvironmentReport:
         tools = ", ".join(self.setup.tools)
         image = format_image(self.setup.image).replace("**", "")
         return [each for each in (f"Toolchains: {tools}" if tools else "", image) if each]
+
+    def list_unchecked(self) -> list[str]:
+        """Return the folders, and the files with tests, that none of the checks looks at."""
+        return [*(f"{each}/" for each in self.unchecked.folders), *self.unchecked.tests]
 
     def describe(self) -> dict[str, Any]:
         """Return the report as plain values, for programs."""
@@ -91,6 +99,10 @@ class EnvironmentReport:
             "source": quality.baseline.source,
             "services": [each.kind for each in quality.baseline.services],
             "untold": list(quality.untold),
+            "unchecked": {
+                "folders": list(self.unchecked.folders),
+                "tests": list(self.unchecked.tests),
+            },
         }
 
 
@@ -162,7 +174,10 @@ async def _examine(clone: CloneRun) -> EnvironmentReport:
         setup = await run.stage(set_up)
         baseline = await run.stage(measure_base, setup)
         quality = await run.stage(check_quality, baseline)
+        commit = clone.place.start.head.commit
+        paths = sorted(await equipment.source.files(commit))
+        unchecked = await find_unchecked_parts(context, baseline, paths, commit)
     finally:
         await equipment.source.discard(forget=False)
         await equipment.close()
-    return EnvironmentReport(baseline.setup, quality, time.monotonic() - began)
+    return EnvironmentReport(baseline.setup, quality, unchecked, time.monotonic() - began)

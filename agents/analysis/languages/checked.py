@@ -12,7 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from agents.analysis.languages.javascript import SCRIPTS, list_workspaces, runs_and_ends
@@ -22,7 +22,7 @@ from agents.analysis.languages.recipe import COVER_ALL, Language
 from agents.analysis.languages.registry import LANGUAGES, find_folder
 from agents.analysis.repository_files import RepositoryFiles, table
 
-MOST_READ = 40  # manifests of touched folders
+MOST_READ = 160  # manifests of touched folders
 
 _MANIFESTS = {"Python": r"pyproject\.toml|setup\.py|Pipfile"}
 _OTHERS = {
@@ -172,12 +172,11 @@ def _may_be_project(folder: str) -> bool:
     )
 
 
-def _find_nearest(path: str, folders: Iterable[str]) -> str | None:
-    known = set(folders)
+def _find_nearest(path: str, folders: Container[str]) -> str | None:
     folder = posixpath.dirname(path)
-    while folder and folder not in known:
+    while folder and folder not in folders:
         folder = posixpath.dirname(folder)
-    return folder if folder in known else None
+    return folder if folder in folders else None
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,45 @@ def test_init_writes_the_checks_that_can_tell_and_no_others(bench, fettle):
     assert "# This could not be told, and is not among them:\n# - `tests" in written
 
 
+UNSEEN = {
+    "test_it.py": TEST,
+    "pyproject.toml": "[project]\nname = 'a'\nversion = '1'\n",
+    "web/package.json": '{"scripts": {"start": "vite"}}',
+    "web/src/a.ts": "export const a = 1\n",
+    "web/src/a.test.ts": "test('a', () => {})\n",
+    "examples/one/package.json": "{}",
+    "docs/package.json": "{}",
+    ".github/workflows/ci.yml": "on: push\njobs:\n  unit:\n    runs-on: x\n"
+    "    steps: [{run: python3 -m unittest -q}]\n",
+}
+
+
+def test_projects_and_tests_that_no_check_looks_at_are_named(bench, fettle):
+    clone = make_clone(bench.place / "r", {**UNSEEN, POLICY: "setup: {run: ['true']}\n"})
+
+    code, out, err = fettle("doctor", "repository", clone)
+    assert code == 0, err
+    assert "No check looks at these, so changes there stay drafts" in out
+    listed = [line for line in out.splitlines() if line.startswith("- ")]
+    assert listed == ["- web/", "- web/src/a.test.ts"]
+    told = json.loads(fettle("doctor", "repository", clone, "--json")[1])
+    assert told["unchecked"] == {"folders": ["web"], "tests": ["web/src/a.test.ts"]}
+
+    clone = make_clone(bench.place / "s", UNSEEN)
+    code, _, err = fettle("init", clone)
+    assert code == 0, err
+    assert "or changes pass unseen" in " ".join(err.split())
+    written = (clone / POLICY).read_text()
+    assert "here how they are checked:\n# - web/\n# - web/src/a.test.ts\n" in written
+    assert parse_policy(written.encode()).quality
+
+
+def test_nothing_is_unseen_where_every_project_is_checked_or_people_named_the_checks(bench, fettle):
+    clone = make_clone(bench.place / "r", {**UNSEEN, POLICY: SETUP + GREEN})
+    _, out, _ = fettle("doctor", "repository", clone, "--json")
+    assert json.loads(out)["unchecked"] == {"folders": [], "tests": []}
+
+
 def test_init_leaves_a_policy_that_is_there(bench, fettle):
     clone = make_clone(bench.place / "r", {POLICY: GREEN})
 

@@ -21,6 +21,7 @@ from agents.pipelines.stages.quality.second_look import (
     look_again,
     may_look_again,
 )
+from agents.pipelines.stages.quality.unchecked import Unchecked, find_unchecked_parts
 from agents.pipelines.stages.quality.verification import (
     VerifiedChange,
     checks_table,
@@ -36,10 +37,12 @@ __all__ = [
     "Baseline",
     "CheckComparison",
     "CheckResult",
+    "Unchecked",
     "VerifiedChange",
     "check_quality",
     "checks_table",
     "compare_checks",
+    "find_unchecked_parts",
     "format_by_exit_status",
     "format_image",
     "format_known",
