@@ -7,6 +7,7 @@ import re
 import structlog
 
 from agents.errors import Moved, PushRefused, SignaturesRequired
+from agents.text import code_span
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 
@@ -104,16 +105,14 @@ def describe_refusal(branch: str, said: str) -> str:
         ((who, remedy) for pattern, who, remedy in _RULES if re.search(pattern, said)), _UNKNOWN
     )
     if not branch.startswith("bot/"):  # of people's own, or an updater's, pull request
-        remedy = remedy.replace(_OURS, f"the branch `{branch}`")
+        remedy = remedy.replace(_OURS, f"the branch {code_span(branch)}")
     listed = list(_RULE.finditer(said)) or list(_SAID.finditer(said))
     rules = dict.fromkeys(found[1].strip() for found in listed)
     named = "; ".join(
         f"`{each[:LONGEST_RULE].replace('`', '')}`" for each in list(rules)[:MOST_RULES]
     )
-    return (
-        f"GitHub did not take the branch `{branch}`: {who}{f' ({named})' if named else ''}. "
-        f"{remedy}"
-    )
+    by = f"{who} ({named})" if named else who
+    return f"GitHub did not take the branch {code_span(branch)}: {by}. {remedy}"
 
 
 LONGEST_RULE = 160

@@ -228,9 +228,9 @@ class GitHubPublisher:
         client = await self._github.installation(
             request.installation_id, request.repository.id, Profile.READ
         )
-        where = {**self._where, "branch": branch}
+        where = {**self._where, "parts": branch.split("/")}  # `#` in a name would end the path
         try:
-            found = await client.getitem("/repos/{owner}/{repo}/git/ref/heads/{+branch}", where)
+            found = await client.getitem("/repos/{owner}/{repo}/git/ref/heads{/parts*}", where)
         except NotFound:
             return None
         sha: str = found["object"]["sha"]

@@ -80,6 +80,21 @@ async def test_work_goes_to_the_branch_of_the_pull_request(pulled, scene, run):
     assert not any(permissions.get("contents") == "write" for permissions in live)
 
 
+async def test_a_branch_may_have_in_its_name_what_means_something_in_addresses(pulled, scene, run):
+    request, named = pulled.request, "fix/#2&x=%2F"
+    opened = await scene.server.commit(
+        scene.repository, {"a": "b"}, author=scene.people["bob"], message="m", branch=named
+    )
+    pull = await scene.server.open_pull(
+        scene.repository, scene.people["bob"], title="Two", head=named
+    )
+    other = type(run)(request.model_copy(update={"number": pull.issue.number}))
+    assert await other.sees(named) == opened
+    commit = await other.commit(opened)
+    await other.publisher.push(named, commit)
+    assert pull.head_sha == commit
+
+
 async def test_what_the_run_saw_of_the_pull_request_will_do(pulled, scene, run):
     commit = await run.commit(await run.sees_pull())
     await run.publisher.push("feature", commit)
