@@ -128,6 +128,23 @@ class PullChanges:
             elif pull.repository is repository and pull.base == branch and new != ZERO:
                 pull.base_sha = new
                 await _look_again(pull)
+            elif pull.repository is repository and pull.base == branch:
+                await self._lose_base(pull, actor)
+
+    async def _lose_base(self, pull: Pull, actor: Actor) -> None:
+        """Move it to where what it stood on was merged to, or close it: its base was deleted.
+
+        https://docs.github.com/pull-requests/collaborating-with-pull-requests/proposing-changes-to-your-work-with-pull-requests/about-branches#working-with-branches
+        """
+        merged = [
+            below.base
+            for below in pull.repository.pulls()
+            if below.merged and below.head_repository is pull.repository and below.head == pull.base
+        ]
+        if merged:
+            await self.retarget(pull, actor, merged[-1])
+        else:
+            self._issues.set_state(pull.issue, actor, "closed")
 
     async def _keep_ref(self, pull: Pull) -> None:
         git, ref = GitDir(pull.repository.gitdir), f"refs/pull/{pull.issue.number}/head"

@@ -183,3 +183,35 @@ async def test_branches_are_pushed_anew_and_deleted(scene, aiohttp_server):
     await scene.github.delete_branch(scene.repository, "bot/ten", scene.ada)
     assert [each["action"] for each in got] == ["synchronize", "closed"]
     assert scene.repository.pushes[-2].forced
+
+
+@pytest.fixture
+async def stacked(scene):
+    """Two pull requests, the second on top of the first."""
+    below = await open_ten(scene)
+    await scene.github.commit(
+        scene.repository, {"more.txt": "1\n"}, author=scene.ada, message="More", branch="bot/more"
+    )
+    path, wanted = f"{scene.base}/pulls", {"title": "More", "head": "bot/more"}
+    assert (await scene.call()("POST", path, wanted | {"base": "bot/nine"})).status == 422
+    await scene.github.push(scene.repository, "bot/same", below.head_sha, scene.ada)
+    same = wanted | {"head": "bot/same", "base": "bot/ten"}
+    assert (await scene.call()("POST", path, same)).status == 422
+    assert (await scene.call()("POST", path, wanted | {"base": "bot/ten"})).status == 201
+    [above] = [each for each in scene.repository.pulls() if each is not below]
+    return below, above
+
+
+async def test_on_a_merged_branch_that_is_deleted_it_moves_to_where_that_went(scene, stacked):
+    below, above = stacked
+    await scene.github.merge_pull(below, scene.ada)
+    assert above.base == "bot/ten"
+    await scene.github.delete_branch(scene.repository, "bot/ten", scene.ada)
+    assert (above.base, above.issue.state) == ("main", "open")
+
+
+async def test_on_a_branch_that_is_deleted_unmerged_it_is_closed(scene, stacked):
+    below, above = stacked
+    await scene.github.delete_branch(scene.repository, "bot/ten", scene.ada)
+    assert [below.issue.state, above.issue.state] == ["closed", "closed"]
+    assert above.base == "bot/ten"
