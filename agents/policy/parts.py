@@ -389,7 +389,8 @@ class Remediation(Strict):
     pull request that removes it, or leaves it for as many days more where it is needed still."""
     adapt: bool = False
     """Whether code is adapted where checks fail newly on a pull request of Dependabot or Renovate:
-    a commit on its branch, once for each of the bot's, at most twice in a row."""
+    a commit on its branch, once for each of the bot's, at most twice in a row; where that branch
+    takes no push, a pull request on top of it."""
     assess: Literal["never", "unclear", "always"] = "never"
     """Of which alerts a model judges whether the code reaches what is vulnerable: of none, of those
     where code cannot tell, or of all. Its words stand in the pull request, marked as a model's."""

@@ -40,6 +40,9 @@ class PullSnapshot(Frozen):
     """The login of the bot that opened it, if it is one that keeps dependencies up to date."""
     pushed_by_updater: bool = False
     """Whether that bot pushed its head, by the same record."""
+    update_base: str = ""
+    """Where it is Fettle's own and stands on the open pull request of such a bot: the name of the
+    branch that this one wants to go to."""
 
 
 class ThreadComment(Frozen):
@@ -236,4 +239,15 @@ class Reviews(Protocol):
 
     async def batches(self) -> tuple[Batch, ...]:
         """Return what earlier runs have dealt with on this pull request, oldest first."""
+        ...
+
+    async def list_stacked(self) -> tuple[int, ...]:
+        """Return the numbers of Fettle's pull requests that were made to stand on this one.
+
+        Whatever became of them; oldest first.
+        """
+        ...
+
+    async def replace_stacked(self, number: int) -> None:
+        """Close those that are open but this one, with a word, since it takes their place."""
         ...

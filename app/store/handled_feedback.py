@@ -91,6 +91,11 @@ class Batches:
         there = await self.list_of_pull(request.repository.id, request.number)
         return any(batch.pushed == commit != "" for batch in there)
 
+    async def has_mended(self, repository_id: int, number: int) -> bool:
+        """Tell whether a run has made a change for failing checks there."""
+        there = await self.list_of_pull(repository_id, number)
+        return any(batch.kind == "checks" and batch.pushed for batch in there)
+
 
 def _batch(row: Row[Any]) -> Batch:
     return Batch(

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.ports import Json
 from agents.requests import Person, RemediateAlert, UpdateBranch, request_of
+from app.github.pulls.earlier_pull_request import is_named_for
 from app.github.pulls.stack import STACKS
 from app.github.pulls.withdraw import read_pull, read_run_of_pull
 from app.github.transport import GitHub, InstallationClient, NotFound, Profile
@@ -17,7 +18,7 @@ from handlers.notifications import PullClosed
 Submit = Callable[[str, UpdateBranch | RemediateAlert], Awaitable[None]]
 ReadRequest = Callable[[str], Awaitable[Json | None]]
 """Returns what a run was asked for, as it is stored; None where its record is gone."""
-Take = Callable[[PullClosed, str], Awaitable[Json]]
+Take = Callable[[Any, str], Awaitable[Json]]
 
 PULLS = "/repos/{owner}/{repo}/pulls"
 MOST = 5
@@ -32,7 +33,8 @@ class MergeFollowUps:
     all of that again: the base is merged into it, and checked. Where GitHub leads them as a stack,
     it does this itself. Other pull requests of Fettle's that change the same files are brought up
     to date, too: nobody finds out at their merge that they contradict each other. Fixes of
-    vulnerable dependencies are made anew: no merge of two lock files is one.
+    vulnerable dependencies are made anew: no merge of two lock files is one. What adapts the
+    code to another bot's update is brought up to date once that update was merged.
     """
 
     github: GitHub
@@ -49,16 +51,19 @@ class MergeFollowUps:
         client = await self.github.installation(*ids, Profile.READ)
         own = await self.github.identity(client)
         merged = await read_pull(client, notice.repository, notice.number)
-        run = read_run_of_pull(merged, own) if merged is not None else ""
-        if not run:
+        if merged is None:
             return told
-        updated: list[Json] = []
+        run, updated = read_run_of_pull(merged, own), list[Json]()
         for pull in await self._list_candidates(client, notice):
             if not own.is_author(pull) or len(updated) == MOST:
                 continue
-            if await self._is_concerned(
-                client, notice, pull, of_run=read_run_of_pull(pull, own) == run
-            ):
+            # What adapts the code to another bot's update is named for that one's pull request.
+            part = (
+                read_run_of_pull(pull, own) == run
+                if run
+                else is_named_for(pull["head"]["ref"], notice.number)
+            )
+            if (run or part) and await self._is_concerned(client, notice, pull, of_run=part):
                 run_id = f"{ident}-update-{pull['number']}"
                 request = _request(notice, pull, notice.by)
                 fix = await self._read_fix(notice, read_run_of_pull(pull, own))

@@ -187,9 +187,10 @@ class Dispatcher:
                 case PullClosed():
                     if each.branch.startswith(BRANCH_PREFIX):
                         await self._ended.note(each)  # before what is told next may suspect it
-                    awaited = await self._remediations.awaits(each.repository.id, each.number)
-                    # Others of Fettle's may stand on what was merged.
+                    awaited = await self._remediations.awaits(*_place(each))
+                    # Others of Fettle's may stand on what was merged, or on a bot's that is over.
                     heard = awaited or (each.merged and each.branch.startswith(BRANCH_PREFIX))
+                    heard = heard or await self._batches.has_mended(*_place(each))
                 case Command() if each.for_live_runs:
                     heard = await self._lanes.busy(each)
                 case _:
@@ -300,6 +301,10 @@ def _number_requests(
         return
     for number, command in enumerate(asked, 1):
         yield f"{run_id}-{number}", command
+
+
+def _place(notice: PullClosed) -> tuple[int, int]:
+    return notice.repository.id, notice.number
 
 
 def _mark_failed(row: Waiting, error: Exception) -> Mark:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -45,7 +46,9 @@ from app.runs.wakeup import WakeupPoller
 from app.secrets.redaction import Redactor
 from app.store.boards import Boards
 from app.store.database import CONNECTIONS
+from app.store.handled_feedback import Batches
 from app.store.runs import RunPlaces, StoredSteers
+from app.watch.adaptation_followups import AdaptationFollowUps
 from app.watch.merge_followups import MergeFollowUps
 from app.watch.merges import Suspicions
 from app.webhooks import Inbox, OwnIdentity, WebhookReceiver
@@ -56,7 +59,7 @@ from app.wiring.audited import TokenRecord, record_replaced, record_settings
 from app.wiring.late_run_ports import LateRunPorts
 from app.wiring.resources import SharedResources, open_parts
 from app.wiring.schedules import Schedules
-from handlers.notifications import BoardTicked, Notification, PullClosed, Suspicion
+from handlers.notifications import BoardTicked, Notification, PullChanged, PullClosed, Suspicion
 
 log = structlog.get_logger()
 
@@ -215,7 +218,7 @@ async def work(
     commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     takers = {**life.takers, **takers_of(parts.database, runs.alerts_of), **policies.takers}
-    takers |= _make_takers(parts, github, commands, queue, takers[PullClosed])
+    takers |= _make_takers(parts, github, commands, queue, takers)
     notices = NotificationRouter(takers)
     conductor = make_conductor(
         parts,
@@ -305,13 +308,21 @@ def _make_takers(
     github: GitHub,
     commands: CommandHandler,
     queue: RunQueue,
-    closed: NotificationHandler,
+    first: Mapping[type[Any], NotificationHandler],
 ) -> dict[type[Notification], NotificationHandler]:
-    """Return what takes the notices that runs come of; `closed`: what hears of ends before."""
-    database, policy = parts.database, partial(read_policy, github)
+    """Return what takes the notices that runs come of; `first`: what hears of others before."""
+    database, policy, batches = (
+        parts.database,
+        partial(read_policy, github),
+        Batches(parts.database),
+    )
+    closed, changed = (
+        AdaptationFollowUps(github, batches, first[kind].take) for kind in (PullClosed, PullChanged)
+    )
     return {
         Suspicion: Suspicions(database, github, queue.submit),
         PullClosed: MergeFollowUps(github, queue.submit, closed.take, parts.runs.request),
+        PullChanged: changed,
         BoardTicked: BoardTicks(
             github, Boards(database), parts.runs, policy, commands.obey, queue.submit
         ),

@@ -48,6 +48,10 @@ class MemoryReviewing:
     """Logins of whom GitHub asks for no review."""
     suggested: dict = field(default_factory=dict)
     """Text and suggestions of reviews by key."""
+    stacked: list = field(default_factory=list)
+    """Numbers of Fettle's pull requests that were made to stand on it."""
+    replaced_by: int = 0
+    """The one that takes the place of those."""
     dealt: list = field(default_factory=list)
     """What this run has dealt with: the later word stands."""
 
@@ -85,6 +89,12 @@ class MemoryReviewing:
 
     async def batches(self):
         return tuple(self.earlier)
+
+    async def list_stacked(self):
+        return tuple(self.stacked)
+
+    async def replace_stacked(self, number):
+        self.replaced_by = number
 
 
 @dataclass

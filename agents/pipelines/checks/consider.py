@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 from agents.errors import PolicyInvalid
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.ports import Batch, PullSnapshot
+from agents.ports import Batch, CiChecks, PullSnapshot
 from agents.requests import FixChecks, Frozen
 from agents.run import StageContext, stage
 
 MOST = 2
 """Times in a row that Fettle mends checks before a person has to look."""
+MOST_STACKED = 3
+"""Pull requests on top of one update: a bot makes its branch anew as often as it likes."""
 
 _UNREADABLE = "The policy cannot be read, so it allows nothing."
 _OFF = "The policy does not have Fettle mend checks (`checks.fix`)."
@@ -24,6 +26,7 @@ _BLIND = "There is no GitHub whose checks could be read."
 _STATE = "The pull request was {state}."
 _MOVED = "Something else was pushed since: those checks are about an older commit."
 _CLOSED_TO_US = "Fettle cannot push to the branch."
+_SAID = "The code was adapted to this update often enough, and an earlier run has said so."
 _DONE = "An earlier run has dealt with the checks of this commit."
 _THEIRS = "Somebody else pushed this commit."
 
@@ -35,6 +38,8 @@ class ChecksDue(Frozen):
     """Why not, where nobody needs to hear of it."""
     stops: bool = False
     """Fettle has tried often enough: a person has to look."""
+    stacked: tuple[int, ...] = ()
+    """The pull requests in which it did, where that was on top of a bot's update."""
 
     @property
     def over(self) -> bool:
@@ -45,19 +50,27 @@ class ChecksDue(Frozen):
 @stage
 async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
     """See whether these checks are Fettle's to mend."""
-    why_not = await _why_not(run, request)
+    trunk = await run.ports.source.fetch()
+    await run.stand_on(trunk)
+    port = reviewing_port(run)
+    pull = await port.pull()
+    why_not = await _why_not(run, request, pull)
     if why_not:
         run.summarize(why_not)
         return ChecksDue(covered=why_not)
-    stops = count_attempts(await reviewing_port(run).batches(), request.head) >= MOST
+    batches = await port.batches()
+    unasked = pull.updater and request.via == "checks"
+    stacked = await port.list_stacked() if unasked else ()
+    if len(stacked) >= MOST_STACKED and not _has_last_pushed(batches):
+        run.summarize(_SAID)
+        return ChecksDue(covered=_SAID)
+    too_many = stacked if len(stacked) >= MOST_STACKED else ()
+    stops = bool(too_many) or count_attempts(batches, request.head) >= MOST
     run.summarize("it was tried often enough" if stops else f"at {request.head[:10]}")
-    return ChecksDue(stops=stops)
+    return ChecksDue(stops=stops, stacked=too_many)
 
 
-async def _why_not(run: StageContext, request: FixChecks) -> str:
-    trunk = await run.ports.source.fetch()
-    await run.stand_on(trunk)
-    pull = await reviewing_port(run).pull()
+async def _why_not(run: StageContext, request: FixChecks, pull: PullSnapshot) -> str:
     if fault := await _find_policy_objection(run, pull):
         return fault
     if pull.state != "open":
@@ -80,11 +93,17 @@ async def _find_policy_objection(run: StageContext, pull: PullSnapshot) -> str:
         policy = await run.policy()
     except PolicyInvalid:
         return _UNREADABLE
-    if pull.updater and not policy.remediation.adapt:
+    update = pull.updater or pull.update_base
+    if update and not policy.remediation.adapt:
         return _NOT_ADAPTED
-    if not pull.updater and not policy.checks.fix:
+    if not update and not policy.checks.fix:
         return _OFF
     return "" if run.ports.checking is not None else _BLIND
+
+
+def _has_last_pushed(batches: Sequence[Batch]) -> bool:
+    """Return whether the newest look at checks led to a push."""
+    return next((bool(each.pushed) for each in reversed(batches) if each.kind == "checks"), False)
 
 
 async def remember(
@@ -93,6 +112,13 @@ async def remember(
     """Note that the checks of this commit are dealt with: once for each commit."""
     batch = Batch(kind="checks", head=head, pushed=pushed, kept_back=kept_back)
     await reviewing_port(run).dealt_with(batch)
+
+
+def checks_port(run: StageContext) -> CiChecks:
+    """Return the port of the checks."""
+    port = run.ports.checking
+    assert port is not None, "a run without it has ended before"
+    return port
 
 
 def count_attempts(batches: Sequence[Batch], head: str) -> int:

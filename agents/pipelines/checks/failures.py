@@ -47,6 +47,8 @@ class Failures(Frozen):
     every: tuple[Failure, ...] = ()
     updater: str = ""
     """The bot whose update of dependencies the pull request is, if it is one."""
+    on_update: bool = False
+    """Whether it is Fettle's own, and stands on such an update."""
     running: tuple[str, ...] = ()
     """The names of checks that were still at work when the waiting ended."""
     covered: str = ""

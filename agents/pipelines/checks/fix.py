@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.analysis.lock_files import is_dependency_file
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.checks.consider import remember
+from agents.pipelines.checks.consider import checks_port, remember
 from agents.pipelines.checks.failures import Failure, Failures
-from agents.pipelines.checks.sort_checks import checks_port
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.onboarding import describe_ground, read_instructions
 from agents.ports import SetupResult
@@ -73,7 +72,9 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
     async def objects(done: ChecksFixed) -> str | None:
         tree = run.at_work
         changed = await tree.list_changed_paths(run.head, await tree.snapshot())
-        return _objection(done, list(asked), changed, update=bool(failures.updater))
+        return _objection(
+            done, list(asked), changed, update=bool(failures.updater) or failures.on_update
+        )
 
     done = await run.converse(
         IMPLEMENT,
@@ -126,7 +127,7 @@ def _objection(
 ) -> str | None:
     """Return what is missing, twice or unknown, changed for no check, or not to be changed.
 
-    `update`: the pull request is another bot's, which moves dependencies.
+    `update`: the pull request is another bot's, which moves dependencies, or stands on one.
     """
     named = Counter(cause.about for cause in done.causes)
     faults = {

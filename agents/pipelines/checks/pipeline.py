@@ -6,6 +6,7 @@ from agents.pipelines.checks.consider import consider
 from agents.pipelines.checks.failures import Failures
 from agents.pipelines.checks.fix import IMPLEMENT, fix
 from agents.pipelines.checks.sort_checks import sort_checks
+from agents.pipelines.checks.stack import stack
 from agents.pipelines.checks.tell import keep_back, leave, report
 from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
@@ -43,12 +44,17 @@ async def fix_checks(run: Run, request: FixChecks) -> Outcome:
 
 
 async def deliver(run: Run, failures: Failures, setup: SetupResult) -> Outcome:
-    """Check the change here, and push it; what is worse than before is kept back."""
+    """Check the change here, and push it; what is worse than before is kept back.
+
+    Where another bot's branch does not take it, it becomes a pull request on top.
+    """
     baseline = await run.stage(measure_base, setup)
     verified = await examine(run, baseline)
     if not verified.acceptable:
         return await run.stage(keep_back, failures, verified)
     landing = await land(run)
+    if landing.refused and failures.updater:
+        return await run.stage(stack, failures, verified, landing)
     if not landing.pushed:
         return await run.stage(keep_back, failures, verified, landing)
     return await run.stage(report, failures, verified, landing)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.errors import NotYet
+from agents.pipelines.checks.consider import checks_port
 from agents.pipelines.checks.failures import Failures, sort
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
-from agents.ports import CiChecks
 from agents.requests import FixChecks
 from agents.run import StageContext, stage
 
@@ -26,12 +26,14 @@ async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
     if run.waits < LOOKS and not all(check.ended for check in checks):
         raise NotYet("other checks to end", PAUSE)
     pull = await reviewing_port(run).pull()
-    trunk = await run.ports.source.branch(pull.base) or ""
+    base = pull.update_base or pull.base  # what it is to mend fails on the update that it is on
+    trunk = await run.ports.source.branch(base) or ""
     found = Failures(
         head=request.head,
-        base=pull.base,
+        base=base,
         trunk=trunk,
         updater=pull.updater,
+        on_update=bool(pull.update_base),
         every=tuple(sort(checks, await port.list_checks(trunk) if trunk else ())),
         running=tuple(check.name for check in checks if not check.ended),
     )
@@ -48,10 +50,3 @@ def _find_reason_for_silence(found: Failures) -> str:
     if found.updater and not found.ours:  # the bot's pull request is no place to say it
         return _NOT_NEW
     return _ABANDONED if found.abandoned else ""
-
-
-def checks_port(run: StageContext) -> CiChecks:
-    """Return the port of the checks."""
-    port = run.ports.checking
-    assert port is not None, "a run without it has ended before"
-    return port

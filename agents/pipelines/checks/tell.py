@@ -21,6 +21,11 @@ _STOPPED = """### Checks still fail on {head}, and Fettle stops here
 It mended checks {most} times in a row, and nobody else pushed in between. A third try would be a \
 guess: somebody has to look. Once anybody has pushed to this branch, or a review asked for a \
 change, it counts anew."""
+_STOPPED_ABOVE = """### Checks fail on {head}, and Fettle stops here
+
+It has adapted the code to this update in {made}, and each time this branch was made anew after \
+that. Doing so after every push of the bot would be paid for each time: take the change over from \
+the newest of them, or let Fettle push to this branch, then write `/bot retry`."""
 _HEAD = "### Checks that failed on {head}"
 _RUNNING = "Still at work when Fettle looked, so not in the table: {names}."
 _ON_A_BOTS = (
@@ -38,6 +43,7 @@ _KINDS: dict[Kind, str] = {
     "base": "fails on {base} as well",
     "external": "outside of the code",
 }
+_OF_UPDATE = "because of the update"
 _NOTHING: dict[Kind, str] = {
     "branch": "not mended",
     "flaky": "nothing: run it again",
@@ -53,7 +59,10 @@ async def leave(run: StageContext, request: FixChecks, due: ChecksDue) -> Outcom
         run.summarize("nobody needs to hear of it")
         return Outcome(kind="covered", text=due.covered)
     run.lets_out()
-    body = _STOPPED.format(head=request.head[:10], most={2: "two"}.get(MOST, MOST))
+    made = ", ".join(f"#{number}" for number in due.stacked)
+    body = (_STOPPED_ABOVE if made else _STOPPED).format(
+        head=request.head[:10], most={2: "two"}.get(MOST, MOST), made=made
+    )
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, request.head)
     run.summarize("a person has to look")
@@ -72,7 +81,7 @@ async def report(
     pushed = run.head if landing and not run.unchanged else ""
     body = _body(run, failures, pushed, _REPLAYED if landing and landing.renamed else "")
     if verified and landing:
-        body += f"\n\n{_format_measurements(verified.with_landing(landing))}"
+        body += f"\n\n{format_measurements(verified.with_landing(landing))}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, pushed)
     run.summarize(f"pushed {pushed[:10]}" if pushed else "nothing to push")
@@ -97,7 +106,7 @@ async def keep_back(
     verified = verified.with_landing(landing) if landing else verified
     kept = await keep_apart(run, then="push what is right")
     why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
-    body = f"{_body(run, failures, '', why)}\n\n{_format_measurements(verified)}"
+    body = f"{_body(run, failures, '', why)}\n\n{format_measurements(verified)}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, kept_back=True)
     run.summarize("not pushed")
@@ -106,19 +115,29 @@ async def keep_back(
 
 def _body(run: StageContext, failures: Failures, pushed: str, note: str) -> str:
     """Return the table of the checks, and what is to be said of the change."""
+    parts = (
+        _HEAD.format(head=failures.head[:10]),
+        describe_failures(run, failures, pushed),
+        note,
+        _name_way_back(failures) if pushed else "",
+        describe_summary(run, failures),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def describe_failures(run: StageContext, failures: Failures, pushed: str) -> str:
+    """Return the table of the checks; `pushed`: the commit that mends those that it is for."""
     rows = [_row(run, each, failures, pushed) for each in failures.every[:SHOWN]]
     if len(failures.every) > SHOWN:
         rows.append(f"| and {len(failures.every) - SHOWN} more | | |")
     running = ", ".join(map(to_code, failures.running[:SHOWN]))
-    parts = (
-        _HEAD.format(head=failures.head[:10]),
-        "\n".join(("| Check | What it is | What was done |", "| --- | --- | --- |", *rows)),
-        _RUNNING.format(names=running) if running else "",
-        note,
-        _name_way_back(failures) if pushed else "",
-        publish(failures.summary, repository_url=_url(run), limit=SUMMARY_LIMIT),
-    )
-    return "\n\n".join(part for part in parts if part)
+    table = "\n".join(("| Check | What it is | What was done |", "| --- | --- | --- |", *rows))
+    return f"{table}\n\n{_RUNNING.format(names=running)}" if running else table
+
+
+def describe_summary(run: StageContext, failures: Failures) -> str:
+    """Return what the model says of its change, safe to publish."""
+    return publish(failures.summary, repository_url=_url(run), limit=SUMMARY_LIMIT)
 
 
 def _name_way_back(failures: Failures) -> str:
@@ -130,6 +149,8 @@ def _name_way_back(failures: Failures) -> str:
 
 def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -> str:
     kind = _KINDS[failure.kind].format(base=to_code(failures.base))
+    if failure.kind == "branch" and failures.updater:
+        kind = _OF_UPDATE
     done = _NOTHING[failure.kind]
     if failure.kind == "branch" and pushed and failure.said:
         done = f"changed in {pushed[:10]}"
@@ -141,7 +162,7 @@ def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -
     return f"| {name} | {kind}{why.replace('|', '&#124;')} | {done} |"
 
 
-def _format_measurements(verified: VerifiedChange) -> str:
+def format_measurements(verified: VerifiedChange) -> str:
     """Return what our own process measured of the change."""
     loosened = verified.inspection.section
     table = f"**The repository's own checks, run here**\n\n{checks_table(verified.quality)}"

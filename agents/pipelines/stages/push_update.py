@@ -39,6 +39,8 @@ class PushResult(Frozen):
     had done already."""
     why_not: str = ""
     """Why they cannot be let out, for people."""
+    refused: bool = False
+    """The branch does not take them, by a rule of the repository."""
     quality: CheckComparison | None = None
     """What the checks say on top of others' commits; None where nobody had pushed."""
 
@@ -83,7 +85,8 @@ async def push_update(run: StageContext, landing: PushResult) -> PushResult:
         return landing.model_copy(update={"moved": True})
     except PushRefused as refused:
         run.summarize("not pushed: a rule of the repository refused it")
-        return landing.model_copy(update={"moved": False, "why_not": refused.reason})
+        closed = {"moved": False, "why_not": refused.reason, "refused": True}
+        return landing.model_copy(update=closed)
     run.update_state(pushed=True)
     run.summarize(f"{run.head[:10]} on {run.branch}")
     return landing.model_copy(update={"pushed": True, "moved": False})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from agents.errors import RunError
 from agents.ports import (
@@ -23,11 +23,14 @@ from agents.ports import (
     ThreadComment,
 )
 from agents.requests import AddressReview, OnPull, Person
+from app.git import BRANCH_PREFIX
 from app.github.access.authors import Authors
 from app.github.access.edit_history import EditHistory
 from app.github.access.run_reader import RunReader, asked_at
 from app.github.pulls.earlier_pull_request import ACTIVITY
 from app.github.pulls.head_branch import PULL, is_foreign, state_of, why_not
+from app.github.pulls.publisher import PULLS
+from app.github.pulls.stacked import StackedPulls
 from app.github.reviews.replies import ReviewReplies
 from app.github.reviews.request_review import ask_again
 from app.github.reviews.suggestions import ReviewSuggestions
@@ -35,6 +38,8 @@ from app.github.reviews.summaries import ReviewTextReader
 from app.github.reviews.threads import ThreadReader
 from app.github.transport import (
     SETTLE,
+    BotIdentity,
+    CommentPlace,
     GitHub,
     InstallationClient,
     NotFound,
@@ -45,6 +50,7 @@ from app.secrets.redaction import Redactor
 
 LOOKS = 3
 """How often GitHub is asked whether a pull request can be merged; it computes that meanwhile."""
+REPLACED = "#{number} takes the place of this one. This one is closed; its branch stays."
 
 
 class HandledFeedback(Protocol):
@@ -110,6 +116,7 @@ class GitHubReviews:
             pushed_by_us=pusher == identity.bot.id,
             updater=author["login"] if updates else "",
             pushed_by_updater=updates and pusher == author["id"],
+            update_base=await self._find_update_base(client, identity, found),
         )
 
     @property
@@ -183,6 +190,50 @@ class GitHubReviews:
         return await self._batches.list_of_pull(
             request.repository.id, request.number, besides=self._run_id
         )
+
+    async def list_stacked(self) -> tuple[int, ...]:
+        """Return the numbers of Fettle's pull requests that were made to stand on this one."""
+        found = await self._find_stacked(await self._reading.client(), state="all")
+        return tuple(pull["number"] for pull in found)
+
+    async def replace_stacked(self, number: int) -> None:
+        """Close those that are open but this one, with a word."""
+        for pull in await self._find_stacked(await self._reading.client(), state="open"):
+            if pull["number"] != number:
+                text = REPLACED.format(number=number)
+                await self._stacked.close(pull, "stacked-replaced", text)
+
+    @property
+    def _stacked(self) -> StackedPulls:
+        request = self._request
+        place = CommentPlace(request.installation_id, request.repository, request.number)
+        return StackedPulls(self._github, place, self._run_id, self._settle)
+
+    async def _find_stacked(
+        self, client: InstallationClient, *, state: Literal["open", "all"]
+    ) -> Sequence[Mapping[str, Any]]:
+        own = await self._github.identity(client)
+        pull = await client.getitem(PULL, self._reading.url_variables(number=self._request.number))
+        return await self._stacked.find(client, own, pull["head"]["ref"], state=state)
+
+    async def _find_update_base(
+        self, client: InstallationClient, own: BotIdentity, pull: Mapping[str, Any]
+    ) -> str:
+        """Return where the update wants to go that Fettle's pull request stands on; else nothing.
+
+        https://docs.github.com/rest/pulls/pulls#list-pull-requests
+        """
+        base, repository = pull["base"]["ref"], self._request.repository
+        usual = base == repository.default_branch or base.startswith(BRANCH_PREFIX)
+        if usual or not own.is_author(pull):
+            return ""
+        asked = self._reading.url_variables(head=f"{repository.owner}:{base}", state="open")
+        for below in await client.getitem(f"{PULLS}{{?head,state}}", asked):
+            author = below["user"] or {"login": "", "type": ""}
+            here = below["head"]["ref"] == base and not is_foreign(below, repository)
+            if here and is_updater(author["login"], bot=author["type"] == "Bot"):
+                return str(below["base"]["ref"])
+        return ""
 
     async def _wait_for_mergeability(self, client: InstallationClient) -> Mapping[str, Any]:
         """Return the pull request once GitHub knows whether it can be merged, or time is up."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agents.errors import TransientError
-from agents.requests import Command, Request
+from agents.requests import Command, Repository, Request
 from app.github.transport.client import GitHub
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.tokens import Profile
@@ -31,6 +31,15 @@ def make_marker(run_id: str, key: str) -> str:
 
 
 @dataclass(frozen=True)
+class CommentPlace:
+    """An issue or pull request, whoever asked for something on it."""
+
+    installation_id: int
+    repository: Repository
+    number: int
+
+
+@dataclass(frozen=True)
 class Posted:
     """A comment as it stands on GitHub, without its marker."""
 
@@ -47,7 +56,7 @@ class MarkedComments:
     def __init__(
         self,
         github: GitHub,
-        request: Request | Command,
+        request: Request | Command | CommentPlace,
         run_id: str,
         *,
         settle: float = SETTLE,

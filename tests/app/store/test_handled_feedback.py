@@ -98,3 +98,12 @@ async def test_what_was_pushed_is_known_by_its_commit(batches):
     assert not await batches.has_pushed(CHECKS, "")
     await batches.remember("0002-run", CHECKS, Batch(kind="checks", head=PUSHED))
     assert not await batches.has_pushed(CHECKS, ""), "that nothing was pushed is no commit"
+
+
+async def test_whether_a_change_was_made_for_failing_checks_is_known(batches):
+    await batches.remember("0001-run", REVIEW, BATCH)
+    await batches.remember("0002-run", CHECKS, Batch(kind="checks", head=PUSHED))
+    assert not await batches.has_mended(2**40, 31)
+    await batches.remember("0002-run", CHECKS, Batch(kind="checks", head=HEAD, pushed=PUSHED))
+    assert await batches.has_mended(2**40, 31)
+    assert not await batches.has_mended(2**40, 32)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agents.errors import PushRefused, RunError
 from agents.ports import Batch
 from tests.agents.pipelines.checks.conftest import BRANCH, MENDED, check
 
@@ -104,3 +105,147 @@ async def test_of_renovate_its_own_way_back_is_named(update, acts):
     await place.run()
     assert "Renovate leaves a branch alone" in place.comment
     assert "tick the box for a rebase" in place.comment
+
+
+REFUSED = "GitHub did not take the branch: a ruleset refused it."
+
+
+@pytest.fixture
+def closed(update):
+    """A bot's pull request whose branch takes no push of Fettle's."""
+
+    def make(answers, **more):
+        place = update(answers, **more)
+        push = place.world.publisher.push
+
+        async def refuse(branch, commit, *, replacing=""):
+            if branch == BRANCH:
+                raise PushRefused(REFUSED, "")
+            return await push(branch, commit, replacing=replacing)
+
+        place.world.publisher.push = refuse
+        return place
+
+    return make
+
+
+async def test_where_its_branch_takes_no_push_a_pull_request_stands_on_it(closed, acts):
+    place = closed(acts.mend(), body="Notes.")
+
+    outcome = await place.run()
+
+    [(branch, made)] = place.world.publisher.pulls.items()
+    assert branch.startswith("bot/31-adapt-")
+    assert place.history.files(place.world.publisher.pushed[branch])["lib.py"] == MENDED
+    assert (made.base, made.draft) == (BRANCH, False)
+    assert made.title == "Adapt the code to #31: Bump semver from 7.5.1 to 7.5.2"
+    assert f"does not take Fettle's commits. {REFUSED}" in made.body
+    assert "because of the update: The log says branch." in made.body
+    assert "It was red: add() is right now." in made.body
+    assert "| `own` | passed | passed |" in made.body
+    assert f"a pull request of its own, #{made.number}" in place.comment
+    assert "leaves a branch alone" not in place.comment
+    assert place.world.reviewing.replaced_by == made.number
+    [done] = place.world.reviewing.dealt
+    assert done == Batch(kind="checks", head=place.head, pushed=made.head)
+    assert (outcome.kind, outcome.ready, outcome.pull_request) == ("pull_request", True, made)
+
+
+async def test_what_is_worse_stands_on_nothing(closed, acts):
+    fixes = [[acts.use("submit_fix", summary=f"I do not see why, {n}.")] for n in range(3)]
+    place = closed([*acts.mend(), *fixes])
+    place.world.commands["check"] = lambda files: (int(files["lib.py"] == MENDED), "x")
+    assert (await place.run()).kind == "failed"
+    assert place.world.publisher.pulls == {}
+    assert "unfinished" in place.comment
+
+
+async def test_where_no_pull_request_can_be_opened_the_branch_is_named(closed, acts):
+    place = closed(acts.mend())
+
+    async def refuse(**asked):
+        raise RunError("GitHub says: base is invalid.")
+
+    place.world.publisher.open_pull_request = refuse
+    outcome = await place.run()
+    [branch] = place.world.publisher.pushed
+    assert outcome.kind == "failed"
+    assert f"`{branch}`" in place.comment
+    assert "base is invalid" in place.comment
+    assert place.world.reviewing.dealt[0].kept_back
+
+
+async def test_fettles_own_pull_request_stands_on_nothing(closed, acts):
+    policy = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
+    ours = {"own": True, "pushed_by_us": True, "updater": "", "pushed_by_updater": False}
+    place = closed(acts.mend(), policy=policy, **ours)
+    assert (await place.run()).kind == "failed"
+    assert place.world.publisher.pulls == {}
+
+
+ABOVE = {"updater": "", "pushed_by_updater": False, "own": True, "pushed_by_us": True}
+
+
+async def test_what_stands_on_an_update_is_held_against_what_that_wants_to_go_to(update, acts):
+    place = update(acts.mend(), **ABOVE, base="dependabot/x", update_base="main")
+    place.world.source.branches["dependabot/x"] = "d" * 40
+    place.world.checking.said["d" * 40] = (check(),)
+    await place.run()
+    assert place.pushed
+    assert "because of this branch" in place.comment
+    assert "leaves a branch alone" not in place.comment
+
+
+async def test_what_stands_on_an_update_leaves_dependencies_as_they_are(update, acts):
+    lock = "package-lock.json"
+    wrong = [acts.write("{1}", lock), acts.write(), acts.submit()]
+    place = update([*wrong, acts.write("{}", lock), acts.submit()], **ABOVE, update_base="main")
+    place.head = place.commit(place.head, {lock: "{}"})
+    place.world.source.branches[BRANCH] = place.head
+    place.request = place.request.model_copy(update={"head": place.head})
+    place.fails(check())
+    await place.run()
+    [block] = json.loads(place.world.model.asked[3]["messages"])[-1]["content"]
+    assert "put back package-lock.json" in block["content"]
+
+
+async def test_its_policy_is_that_of_updates(update):
+    place = update(policy="checks: {fix: true}\n", **ABOVE, update_base="main")
+    assert (await place.run()).kind == "covered"
+    assert place.silent
+
+
+async def test_after_so_many_on_one_update_a_person_has_to_look_and_hears_of_it_once(update, acts):
+    place = update()
+    place.world.reviewing.stacked = [40, 41, 42]
+    place.world.reviewing.earlier = [Batch(kind="checks", head="aaa", pushed="bbb")]
+    assert (await place.run()).kind == "comment"
+    assert "adapted the code to this update in #40, #41, #42" in place.comment
+
+    again = update()
+    again.world.reviewing.stacked = [40, 41, 42]
+    again.world.reviewing.earlier = [Batch(kind="checks", head="bbb")]
+    assert (await again.run()).kind == "covered"
+    assert again.silent
+
+    asked = update(acts.mend())
+    asked.world.reviewing.stacked = [40, 41, 42]
+    asked.request = asked.request.model_copy(update={"via": "command"})
+    await asked.run()
+    assert asked.pushed
+
+
+async def test_on_top_of_what_the_bot_pushed_meanwhile_it_is_noted_for_that_commit(closed, acts):
+    """Checks fail there as well, and what mends them stands on it already."""
+    place = closed(acts.mend())
+    newer = place.commit(place.head, {"package.json": "{}"}, "Theirs")
+
+    def check_own(files):
+        place.world.source.branches[BRANCH] = newer
+        return 0, "ok"
+
+    place.world.commands["check"] = check_own
+    assert (await place.run()).kind == "pull_request"
+    [made] = place.world.publisher.pulls.values()
+    assert place.history.commits[made.head][1] == newer
+    assert place.world.reviewing.dealt == [Batch(kind="checks", head=newer, pushed=made.head)]

@@ -13,16 +13,19 @@ import orjson
 import pytest
 from sqlalchemy import update
 
+from agents.ports import Batch
 from agents.requests import Command
 from agents.run import Outcome
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
+from app.store.handled_feedback import Batches
 from app.store.runs.runs import Runs
 from app.store.tables import runs
 from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY
 from app.webhooks.receiver import Delivery
 from handlers.notifications import AlertClosed, PullClosed
 from tests.app.store.alerts.test_runs import request
+from tests.fakes.requests import build_fix_checks, build_repository
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD
 
 ROOT = Path(__file__).parents[4]
@@ -239,6 +242,19 @@ async def test_of_closed_pull_requests_only_those_are_told_that_somebody_waits_f
     await dispatcher.dispatch_batch()
     assert [type(told).__name__ for _, told in engine.taken] == ["Command", "PullClosed"]
     assert await states(database) == [("ignored", NOBODY), ("dispatched", None)]
+
+
+async def test_closed_pull_requests_are_told_where_something_may_stand_on_them(
+    dispatcher, database, engine, inbox
+):
+    about = build_fix_checks(repository=build_repository(id=99), number=30)
+    await Runs(database).create("0001", about)
+    await Runs(database).record_end("0001", Outcome(kind="comment", text="Done."))
+    done = Batch(kind="checks", head="a" * 40, pushed="b" * 40)
+    await Batches(database).remember("0001", about, done)
+    await closes(inbox, 30, "p30")
+    await dispatcher.dispatch_batch()
+    assert [type(told).__name__ for _, told in engine.taken] == ["Command", "PullClosed"]
 
 
 @pytest.mark.parametrize(

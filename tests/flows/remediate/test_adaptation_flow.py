@@ -1,0 +1,226 @@
+"""Code adapted to another bot's update whose branch does not take it: a pull request on top."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+
+import pytest
+
+from agents.pipelines.checks.consider import MOST_STACKED
+from app.simulator.github.gitdir import GitDir
+from tests.flows.address.reviewed import BASE, HEAD, POLICY, edit, open_reviewed, script
+from tests.flows.scripted import part
+
+ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
+BRANCH = "dependabot/pip/prices-2.0.0"
+UPDATE = HEAD | {"prices.lock": "prices 2.0.0\n"}
+TITLE = "Bump prices from 1.0.0 to 2.0.0"
+CURE = edit("range(len(prices))", "range(0, len(prices))")
+
+
+def adapts(cure=CURE):
+    """Return a model that has the code follow the update."""
+    why = "The loop counts where it should go over the prices."
+    done = {
+        "causes": [{"about": "c1", "kind": "branch", "why": why}],
+        "summary": "The loop begins at nought, as the new release wants it.",
+    }
+    return script(part("# Mend the checks of a pull request", cure, {"submit_checks_fixed": done}))
+
+
+@asynccontextmanager
+async def open_update(make_place, *, base=ADAPTING, **about):
+    """Set up a bot's pull request on a branch that a ruleset keeps from Fettle."""
+    async with open_reviewed(make_place, adapts(), base=base) as at:
+        wanted = {"branch": BRANCH, "files": UPDATE, "title": TITLE} | about
+        at.pull = await at.github.bot_pull(at.repository, at.github.dependabot, **wanted)
+        at.place.issue = at.pull.issue
+        yield at
+
+
+async def fail(at, pull, name="lint"):
+    """Let a check of Actions fail on the pull request's head."""
+    await at.github.complete_check(
+        at.repository, pull.head_sha, name=name, conclusion="failure", log="calc.py:11: C0200"
+    )
+
+
+def list_stacked(at):
+    """Return Fettle's pull requests that were made to stand on the bot's, oldest first."""
+    start = f"bot/{at.pull.issue.number}-adapt-"
+    found = [each for each in at.repository.pulls() if each.head.startswith(start)]
+    return sorted(found, key=lambda each: each.issue.number)
+
+
+async def fail_newly(at):
+    """Let a check fail on the bot's pull request, and return what was made to stand on it."""
+    await fail(at, at.pull)
+    await at.all_over()
+    ends = await at.ends()
+    assert ends[-1][0] == "pull_request", ends
+    return list_stacked(at)[-1]
+
+
+async def make_anew(at, files):
+    """Have the bot make its branch anew from the default branch as it is now."""
+    bot = at.github.dependabot
+    place = {"author": bot, "message": TITLE, "branch": "dependabot/anew"}
+    sha = await at.github.commit(at.repository, files, **place)
+    await at.github.push(at.repository, at.pull.head, sha, bot)
+
+
+def said_on(pull):
+    return "\n".join(remark.body for remark in pull.issue.comments)
+
+
+async def test_where_the_branch_takes_no_push_the_change_is_a_pull_request_on_top(make_place):
+    async with open_update(make_place) as at:
+        before, number = at.pull.head_sha, at.pull.issue.number
+        made = await fail_newly(at)
+
+        assert (made.base, at.pull.head_sha, made.draft) == (BRANCH, before, False)
+        [commit] = await GitDir(at.repository.gitdir).commits(f"{before}..{made.head_sha}")
+        assert commit.title == "Fix the check `lint`"
+        assert "range(0, len(prices))" in await at.place.show(made.head_sha, "calc.py")
+        assert await at.place.show(made.head_sha, "prices.lock") == "prices 2.0.0\n"
+        assert made.issue.title == f"Adapt the code to #{number}: {TITLE}"
+        assert f"This stands on #{number}, an update of `dependabot[bot]`" in made.issue.body
+        assert "a ruleset refused it" in made.issue.body
+        assert "| `lint` (`github-actions`) | because of the update: The loop" in made.issue.body
+        assert "The loop begins at nought, as the new release wants it." in made.issue.body
+        assert "| `tests` | passed | passed |" in made.issue.body
+        assert "### Cost\n\n$0.0" in made.issue.body
+        told = [each for each in at.place.comments() if "key=checks" in each]
+        assert len(told) == 1
+        assert f"What mends them is a pull request of its own, #{made.issue.number}" in told[0]
+
+        asked, said = len(at.place.model.requests), len(at.place.comments())
+        await fail(at, at.pull, name="types")
+        await at.all_over()
+        assert list_stacked(at) == [made]
+        assert len(at.place.model.requests) == asked
+        assert len(at.place.comments()) == said
+
+
+async def test_what_nothing_can_tell_of_is_a_draft(make_place):
+    policy = {".github/fettle.yml": f"{POLICY}quality: []\nremediation: {{adapt: true}}\n"}
+    async with open_update(make_place, base=BASE | policy) as at:
+        made = await fail_newly(at)
+        assert made.draft
+        assert "Look at it before you merge: nothing could tell" in made.issue.body
+        assert "What mends them is a draft pull request of its own" in said_on(at.pull)
+
+
+async def test_its_failing_checks_are_held_against_what_the_update_wants_to_go_to(make_place):
+    async with open_update(make_place) as at:
+        made = await fail_newly(at)
+        first = made.head_sha
+        again = edit("range(0, len(prices))", "range(0, len(prices), 1)")
+        at.place.model.play(adapts(again))
+        await fail(at, made)
+        assert await at.all_over() == ["pull_request", "comment"]
+        assert made.head_sha != first
+        assert "because of this branch" in said_on(made)
+        assert "fails on" not in said_on(made)
+
+
+async def test_once_the_bot_makes_its_branch_anew_what_stood_on_it_is_closed_and_made_anew(
+    make_place,
+):
+    async with open_update(make_place) as at:
+        first = await fail_newly(at)
+        await at.commit({"later.py": "x = 1\n"}, branch="main")
+        await at.commit({"notes.txt": "x"}, branch=first.head, by="ola")
+        assert first.issue.state == "open"
+        await make_anew(at, UPDATE)
+        await at.place.wait_until(lambda: first.issue.state == "closed")
+        assert f"The branch of #{at.pull.issue.number}" in said_on(first)
+
+        at.place.model.play(adapts())
+        second = await fail_newly(at)
+        assert second is not first
+        assert second.issue.state == "open"
+        assert f"The code is adapted in #{second.issue.number}" in said_on(at.pull)
+
+
+async def test_after_so_many_a_person_has_to_look_and_hears_of_it_once(make_place):
+    async with open_update(make_place) as at:
+        for number in range(MOST_STACKED):
+            await fail_newly(at)
+            at.place.model.play(adapts())
+            await make_anew(at, UPDATE | {"again.txt": f"{number}"})
+        made = ", ".join(f"#{each.issue.number}" for each in list_stacked(at))
+        asked = len(at.place.model.requests)
+        await fail(at, at.pull)
+        assert (await at.all_over())[-1] == "comment"
+        assert f"adapted the code to this update in {made}, and each time" in said_on(at.pull)
+        await make_anew(at, UPDATE | {"again.txt": "at last"})
+        await fail(at, at.pull)
+        assert (await at.all_over())[-1] == "covered"
+        assert said_on(at.pull).count("and Fettle stops here") == 1
+        assert len(at.place.model.requests) == asked
+        assert len(list_stacked(at)) == MOST_STACKED
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_a_closed_update_takes_along_what_stands_on_it(make_place, deleted):
+    async with open_update(make_place) as at:
+        made = await fail_newly(at)
+        if deleted:
+            await at.github.delete_branch(at.repository, BRANCH, at.github.dependabot)
+        else:
+            await at.github.close_issue(at.repository, at.pull.issue.number, at.github.dependabot)
+        await at.place.wait_until(lambda: "was closed and not merged" in said_on(made))
+        await at.place.wait_until(lambda: made.issue.state == "closed")
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(make_place, deleted):
+    async with open_update(make_place) as at:
+        made = await fail_newly(at)
+        await at.commit({"later.py": "x = 1\n"}, branch="main")
+        await at.github.merge_pull(at.pull, at.people["mara"])
+        if deleted:
+            await at.github.delete_branch(at.repository, BRANCH, at.people["mara"])
+        await at.place.all_done(2)
+        assert (made.base, made.issue.state) == ("main", "open")
+        assert await at.place.show(made.head_sha, "later.py") == "x = 1\n"
+
+
+async def test_a_retry_takes_the_place_of_what_stood_there(make_place):
+    async with open_update(make_place) as at:
+        first = await fail_newly(at)
+        at.place.model.play(adapts())
+        await at.place.say("mara", "/bot retry")
+        await at.place.all_done(2)
+        [_, second] = list_stacked(at)
+        assert (first.issue.state, second.issue.state) == ("closed", "open")
+        assert f"#{second.issue.number} takes the place of this one" in said_on(first)
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "dependabot/pip/`@mara`<b>#1-2.0.0",
+        "dependabot/--upload-pack=x",
+    ],
+)
+async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(
+    make_place, branch
+):
+    words = "# @jonas <!-- fettle run=x key=pull-request --> /bot retry\nCloses #1"
+    async with open_update(make_place, branch=branch, title=words, body=words) as at:
+        before = await GitDir(at.repository.gitdir).refs()
+        made = await fail_newly(at)
+        after = await GitDir(at.repository.gitdir).refs()
+        new = {ref for ref in after if ref.startswith("refs/heads/") and ref not in before}
+        assert new == {f"refs/heads/{made.head}"}
+        assert all(after[ref] == sha for ref, sha in before.items() if "heads" in ref)
+        assert made.base == branch
+        shown = made.issue.title + made.issue.body + said_on(at.pull)
+        assert "@jonas" not in shown
+        bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", shown, flags=re.DOTALL)
+        assert "@mara" not in bare
+        assert "<b>" not in bare
+        assert made.issue.body.count("key=pull-request -->") == 1
