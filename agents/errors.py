@@ -12,6 +12,7 @@ FettleError
    │  └─ DayOver    the day's share is used up: tomorrow there is more
    ├─ NoRoom        the model's server had no room for hours
    ├─ ModelRefused
+   │  └─ NotAsked    no model is asked here, by setting or policy
    ├─ ContextFull  the conversation is longer than its model can read
    ├─ Moved        somebody else changed the branch; theirs is left alone
    ├─ PushRefused  a rule of the repository does not let the commits onto the branch
@@ -85,6 +86,10 @@ class NoRoom(RunError):
 
 class ModelRefused(RunError):
     """The model declined to answer, or its answer never fitted the schema that was asked for."""
+
+
+class NotAsked(ModelRefused):
+    """No model is there to answer, by a setting or by a policy: another try is in vain, too."""
 
 
 class Moved(RunError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from agents.errors import ModelRefused
+from agents.errors import NotAsked
 from agents.ports import Query
 
 NONE = (
@@ -24,12 +24,12 @@ class NoModel:
         self._reason = reason
 
     async def capabilities(self, model: str) -> NoReturn:  # noqa: ARG002 - the port has it
-        """Raise ModelRefused."""
-        raise ModelRefused(self._reason)
+        """Raise NotAsked."""
+        raise NotAsked(self._reason)
 
     async def answer(self, query: Query) -> NoReturn:  # noqa: ARG002 - the port has it
-        """Raise ModelRefused."""
-        raise ModelRefused(self._reason)
+        """Raise NotAsked."""
+        raise NotAsked(self._reason)
 
     async def close(self) -> None:
         """Have nothing to close."""

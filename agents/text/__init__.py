@@ -8,7 +8,7 @@ from agents.text.characters import plain_output, printable, without_hidden
 from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span, command_span
 from agents.text.lines import commit_text, one_line, split_title, truncate
-from agents.text.outgoing import publish
+from agents.text.outgoing import fence_all, publish
 from agents.text.pull_template import CheckedFact, fill_template, put_into_template
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "code_span",
     "command_span",
     "commit_text",
+    "fence_all",
     "fill_template",
     "is_advisory",
     "one_line",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.analysis.lock_files import is_dependency_file
-from agents.errors import ModelRefused
+from agents.errors import BudgetExceeded, ContextFull, DayOver, ModelRefused, NotAsked
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.shown import moves_shown, name_shown
 from agents.pipelines.remediate.work import Work
@@ -73,16 +73,35 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
             checks=checks,
             feedback=run.fence(work.feedback) if work.feedback else "",
         )
-    except ModelRefused:  # the checks say what became of it
-        run.summarize("came to no result")
-        return work
+    except (BudgetExceeded, ContextFull, ModelRefused) as error:
+        return _give_up(run, work, error)
     name = name_shown(work, 50)
     body = "" if work.found.group.undisclosed else done.summary[:SUMMARY_LIMIT]
     commit = await run.commit(f"Adapt the code to the new {name}", body)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
-    broken = ", ".join(map(_describe_failure, work.quality.failing))
-    seen = {"adapted": done.summary, "broken": broken} if commit else {"adapted": ""}
+    seen = {"adapted": done.summary if commit else "", "broken": _describe_failures(work)}
     return work.model_copy(update=seen)
+
+
+def _give_up(
+    run: StageContext, work: Work, error: BudgetExceeded | ContextFull | ModelRefused
+) -> Work:
+    """Return the work without code that follows: the checks say what became of it.
+
+    Where the budget ends, that holds for another major version alone, which people can go on with.
+    """
+    refused = isinstance(error, ModelRefused)
+    major = bool(work.bump and work.bump.major and work.quality and work.quality.failing)
+    if not refused and (isinstance(error, DayOver) or not major):
+        raise error
+    run.summarize("came to no result")
+    over = not refused or isinstance(error, NotAsked)
+    seen = {"broken": _describe_failures(work), "unfollowed": str(error) if over else ""}
+    return work.model_copy(update=seen)
+
+
+def _describe_failures(work: Work) -> str:
+    return ", ".join(map(_describe_failure, work.quality.failing if work.quality else ()))
 
 
 def _describe_failure(check: CheckResult) -> str:

@@ -126,9 +126,9 @@ async def start_over(run: StageContext, work: Work) -> Work:
     made = format_subject(work.found.group, work.bump.moves if work.bump else ())
     kept = work.bump if work.bump and work.bump.by == "ladder" and not unfit else None
     refusal = Refusal(cause="no_rung", reason=unfit[0].description) if unfit else work.refusal
-    return _begin_again(
-        work, bump=kept, refusal=refusal, failed=(*work.failed, Failed(made=made, verdict=verdict))
-    )
+    more = {"broken": work.broken, "unfollowed": work.unfollowed}
+    failed = (*work.failed, Failed(made=made, verdict=verdict))
+    return _begin_again(work, bump=kept, refusal=refusal, failed=failed, **more)
 
 
 def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) -> Work:

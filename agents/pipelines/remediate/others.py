@@ -27,6 +27,10 @@ MOST = 4  # of the newest ones, that are looked at
 
 _PEOPLE = "{who} has pushed to #{number} of {author}, so people are at it: Fettle leaves it alone."
 _OURS = "#{number}, which Fettle opened before, mends it: it waits for somebody to merge it."
+_DRAFT = (
+    "#{number}, which Fettle opened before, is a draft about it: it waits for somebody to go on"
+    " with it."
+)
 _FIRST = "#{number}, which Fettle opened before, is about the package: it comes first."
 _UNPROVED = "#{number} of {author} does not mend it: {why}"
 
@@ -115,7 +119,7 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
         if pull.own and not pull.pushed_by and await _is_outdated(run, pull, bump):
             continue
         if pull.own:
-            waits = _OURS.format(number=pull.number)
+            waits = (_DRAFT if pull.draft else _OURS).format(number=pull.number)
             run.summarize(one_line(waits, 120))
             return Others(waits=waits)
         run.update_state(start=bump.commit, head=bump.commit, foundation=bump.commit)

@@ -10,6 +10,7 @@ from agents.pipelines.remediate.findings.scan import scan
 from agents.pipelines.remediate.fix import fix, start_over
 from agents.pipelines.remediate.ladder import Refusal
 from agents.pipelines.remediate.majors.agree import agree
+from agents.pipelines.remediate.majors.hand_over import hand_over
 from agents.pipelines.remediate.others import leave_it, look_for_others, take_up
 from agents.pipelines.remediate.publish import (
     keep_override,
@@ -106,9 +107,10 @@ async def hold(run: Run, request: RemediateAlert, work: Work, baseline: Baseline
     work = work.with_checks(setup, quality)
     if work.wants_adapting:
         work = await run.stage(adapt, work, setup)
-        quality = await run.stage(check_quality, baseline)
-        inspection = await run.stage(inspect, quality.lost)
-        work = work.with_inspection(quality, inspection)
+        if not work.unfollowed:
+            quality = await run.stage(check_quality, baseline)
+            inspection = await run.stage(inspect, quality.lost)
+            work = work.with_inspection(quality, inspection)
     return await run.stage(verify, request, work)
 
 
@@ -123,16 +125,31 @@ async def converge(run: Run, request: RemediateAlert, work: Work, baseline: Base
         work = await hold(run, request, work, baseline)
         if work.passed:
             break
+        if work.ends_bare:
+            return await run.stage(hand_over, work)
         work = await run.stage(start_over, work)
+        if work.unfollowed:
+            break
+    if work.breaks:
+        return await make_bare(run, work, baseline)
     return work
+
+
+async def make_bare(run: Run, work: Work, baseline: Baseline) -> Work:
+    """Make the move alone once more, for people to go on with, without what was tried."""
+    work = await run.stage(fix, work)
+    setup = await run.stage(set_up)
+    quality = await run.stage(check_quality, baseline)
+    work = work.with_checks(setup, quality)
+    return await run.stage(hand_over, work)
 
 
 async def deliver(run: Run, request: RemediateAlert, work: Work) -> Outcome:
     """Publish what stands, or say why nothing does."""
-    if work.passed and work.bump is not None and work.bump.major:
+    if work.stands and work.bump is not None and work.bump.major:
         work = await run.stage(agree, work)
-    if not work.passed:
+    if not work.stands:
         return await run.stage(report_failure, work)
-    if not work.untouched:
+    if not (work.untouched or work.handed_over):
         work = await run.stage(summarize, work)
     return await run.stage(publish, request, work)

@@ -41,6 +41,7 @@ _MEANWHILE = (
     "{pulls} for the same package came while Fettle was at work, and was not looked at: one of the"
     " two is enough."
 )
+_UNFOLLOWED = "It is for somebody to go on with: the code does not follow the new version yet."
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
 _VERDICTS = {
@@ -195,6 +196,8 @@ def _name_result(work: Work) -> Result:
 
 def _describe_checks(work: Work) -> str:
     """Return what was run and what came of it, in a sentence."""
+    if work.handed_over and work.quality is not None:
+        return f"{headline(work.quality)} {_UNFOLLOWED}"
     if work.setup is not None and work.setup.problems:
         return safe(f"Not verified: {one_line(work.setup.problems[0], 200)}")
     return headline(work.quality) if work.quality else "Not verified: no check was run."

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.findings.reach import IMPORTED
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
+from agents.pipelines.remediate.majors.broken import describe_broken
 from agents.pipelines.remediate.risk import explain_untried, tell_risk
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import (
@@ -18,8 +19,7 @@ from agents.pipelines.stages.quality import (
     to_code,
 )
 from agents.ports.publishing import EVIDENCE
-from agents.text import ADVISORIES, clean, is_advisory, one_line, publish, without_hidden
-from agents.text.outgoing import fence_all
+from agents.text import ADVISORIES, clean, fence_all, is_advisory, one_line, publish, without_hidden
 
 WORDS = 500
 ROWS = 8  # of each table
@@ -28,6 +28,7 @@ WAYS_LISTED = 8  # all rungs, what was found before them, and what a model made 
 LINE = 280  # characters of one line
 REASON = 700  # and of why there is no fix, with what people can do
 PROSE = 1_200
+EXCERPT = 700  # characters of what authors say of a release, where it stands among the rest
 SUMMARY, VERSION, NAME = 140, 30, 60
 ADDRESS = re.compile(r"\S*(?:://|www\.|\w\.[a-z]{2,}/)\S*", re.IGNORECASE)
 PLACE = re.compile(r"[^\s:]+:\d+ ")  # how a line of the code begins among the evidence
@@ -67,6 +68,11 @@ _MERGE = "Merge it"
 _READ = "Read the release notes and look at it, then merge it"
 _LOOK = "Look at it, mark it as ready, then merge it"
 _ASK = "Look whether new advisories affect what comes in, mark it as ready, then merge it"
+_FOLLOW = (
+    "Somebody has to have the code follow on this branch until nothing fails that passed before,"
+    " mark it as ready, then merge it"
+)
+_THEIRS = "Once anybody has pushed there, Fettle leaves the branch alone."
 _CLOSES = "GitHub then closes the {alerts} once it has read the changed files."
 _DUE = "The override of {package} ({versions}) was to be looked at again by {until}."
 _FREE = "It is not needed any more: every copy is safe without it."
@@ -77,6 +83,7 @@ _MERGE_OR_CLOSE = (
     " leaves it alone."
 )
 _AGAIN = "Nothing was published. Fettle looks again in {days} days."
+BROKEN = "What fails with it"
 _AUTHORS = "What the package itself says of the release:"
 _ALL_AUTHORS = "What the packages themselves say of their releases:"
 _NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
@@ -105,8 +112,10 @@ def pull_request_body(work: Work, repository_url: str) -> str:
     assert work.bump is not None, "a pull request has something in it"
     if not work.found.group.undisclosed:
         return _tell(work, repository_url)
+    broken = describe_broken(work, repository_url)
     return fit_sections(
         _format_retirement(work) or _NEUTRAL.format(package=to_code(work.found.name)),
+        _section(BROKEN, f"{broken}\n\n{_FOLLOW}." if broken else ""),
         _section("What changes", _moves(work.bump.moves)),
         _section("Checks", _checks(work, repository_url)),
     )
@@ -125,17 +134,19 @@ def evidence(work: Work, repository_url: str) -> str:
         return ""
     ways = "\n".join(_list_ways(work, repository_url))
     tried = f"Smaller ways, and why they were not enough:\n\n{ways}" if ways else ""
-    notes = _format_release_notes(work)
+    notes = "" if work.handed_over else _format_release_notes(work)
     return fit_sections(
         *_format_verification(work, repository_url),
         notes,
-        tried if work.passed else "",
+        tried if work.stands else "",
         spare=(tried, notes),
     )
 
 
 def _tell(work: Work, repository_url: str) -> str:
     """Return what people need to know to decide."""
+    if work.handed_over:
+        return _tell_broken(work, repository_url)
     found, bump = work.found, work.bump
     prose = _words(work.prose, repository_url, PROSE)
     prose = f"*A model's summary:* {prose}" if prose else ""
@@ -161,6 +172,22 @@ def _tell(work: Work, repository_url: str) -> str:
         _section("Left for another pull request", _format_left_out(work, repository_url)),
         _section("Next", _next(work)),
         spare=(prose,),
+    )
+
+
+def _tell_broken(work: Work, repository_url: str) -> str:
+    """Return what people need to know to go on with a move with which checks fail."""
+    return fit_sections(
+        _section(BROKEN, describe_broken(work, repository_url)),
+        _format_release_notes(work, EXCERPT),
+        _section("Where your code uses it", _list_uses(work, repository_url)),
+        _section("Next", _next(work)),
+        _format_alerts(work.found, repository_url),
+        _section("How it comes in", _ways_in(work.found)),
+        _section("What changes", _format_bumps(work)),
+        _section("Not found out", _words(work.found.note, repository_url)),
+        _section("Worth a look", _objections(work, repository_url)),
+        _section("Left for another pull request", _format_left_out(work, repository_url)),
     )
 
 
@@ -253,6 +280,15 @@ def _places(triaged: TriageResult) -> list[str]:
     return [each for each in triaged.evidence if PLACE.match(each)]
 
 
+def _list_uses(work: Work, repository_url: str) -> str:
+    """Return the lines of the code that import or name it; else what is known of its use."""
+    places = dict.fromkeys(place for each in work.found.triage for place in _places(each))
+    split = (place.partition(" ") for place in list(places)[:ROWS])
+    lines = [f"- {to_code(where)} {_words(what, repository_url)}" for where, _, what in split]
+    more = [f"- and {len(places) - ROWS} more"] if len(places) > ROWS else []
+    return "\n".join([*lines, *more]) or _reach(work.found, repository_url)
+
+
 def _format_bumps(work: Work) -> str:
     how = (HOW[each.level] if each.level is not None else _BY_ENGINEER for each in work.bumps)
     return f"{' '.join(dict.fromkeys(how))}\n\n{_moves(work.moves)}"
@@ -326,11 +362,11 @@ def _format_verification(work: Work, repository_url: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _format_release_notes(work: Work) -> str:
+def _format_release_notes(work: Work, limit: int = PROSE) -> str:
     """Return what the package's authors say changed; nothing where they say nothing."""
     text = without_hidden(work.release_notes, joiner=False)[0].strip()
     said = _ALL_AUTHORS if work.companions else _AUTHORS
-    return f"{said}\n\n{fence_all(text, limit=PROSE)}" if text else ""
+    return f"{said}\n\n{fence_all(text, limit=limit)}" if text else ""
 
 
 def _tell_checks(work: Work, repository_url: str) -> str:
@@ -372,13 +408,16 @@ def _next(work: Work) -> str:
     retire = work.found.retire
     if retire is not None:
         return (_MERGE_OR_CLOSE if work.passed else _AGAIN).format(days=retire.days)
+    alerts = "alert" if sum(len(each.alerts) for each in work.groups) == 1 else "alerts"
+    closes = _CLOSES.format(alerts=alerts)
+    if work.handed_over:
+        return f"{_FOLLOW}; {closes} {_THEIRS}"
     if work.passed:
         unseen = work.verdict is not None and work.verdict.unseen
         major = work.bump is not None and work.bump.major
         due = _LOOK if unseen else _READ if major else _MERGE
-        alerts = "alert" if sum(len(each.alerts) for each in work.groups) == 1 else "alerts"
         due = _ASK if work.unasked else due
-        return f"{_TRY if explain_untried(work) else due}; {_CLOSES.format(alerts=alerts)}"
+        return f"{_TRY if explain_untried(work) else due}; {closes}"
     return (
         "Nothing was published. Somebody has to decide: wait for a release, permit more in"
         " `remediation` of `.github/fettle.yml`, replace the package, or dismiss the alert with a"

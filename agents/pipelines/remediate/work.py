@@ -100,6 +100,12 @@ class VerifyResult(Frozen):
     unseen: bool = False
     """A model was to look, and there was none that did: people have to."""
 
+    @property
+    def of_checks(self) -> bool:
+        """Return whether checks of the repository are all that speaks against the fix."""
+        every = all(each.category == "tests" for each in self.issues)
+        return self.by == "code" and not self.passed and every
+
 
 class Failed(Frozen):
     """One iteration whose fix did not stand."""
@@ -124,6 +130,10 @@ class Work(Frozen):
     """What was changed in the code beside the bump, in the engineer's words: untrusted."""
     broken: str = ""
     """Which checks failed with the new version until the code followed, and their tests."""
+    unfollowed: str = ""
+    """Why the code does not follow, and nobody is asked again: as the budget or policy say."""
+    handed_over: bool = False
+    """The move is published though checks fail with it: people have the code follow."""
     setup: SetupResult | None = None
     """What installing as of the fix came to."""
     quality: CheckComparison | None = None
@@ -194,6 +204,26 @@ class Work(Frozen):
     def passed(self) -> bool:
         """Return whether there is a fix that stands."""
         return self.bump is not None and self.verdict is not None and self.verdict.passed
+
+    @property
+    def stands(self) -> bool:
+        """Return whether it is published: it passed, or it is for people to go on with."""
+        return self.passed or self.handed_over
+
+    @property
+    def breaks(self) -> bool:
+        """Return whether checks fail with the ladder's move to another major version.
+
+        Each try to have the code follow was taken back, if there was any.
+        """
+        by_ladder = self.bump is not None and self.bump.by == "ladder" and bool(self.bump.major)
+        return by_ladder and not self.passed and bool(self.broken)
+
+    @property
+    def ends_bare(self) -> bool:
+        """Return whether that is so, nothing else speaks against it, and no code will follow."""
+        of_checks = self.verdict is not None and self.verdict.of_checks
+        return self.breaks and of_checks and bool(self.unfollowed)
 
     @property
     def feedback(self) -> str:

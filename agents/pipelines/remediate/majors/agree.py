@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.ladder import Refusal
+from agents.pipelines.remediate.majors.broken import name_broken
 from agents.pipelines.remediate.report import HOW, describe_threat
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import headline
@@ -13,13 +14,18 @@ RULE = "remediate/major"
 WHAT = "move to another major version"
 _REASON = (
     "{advisories} No release of the same major version is safe. Version {version} is; it may break"
-    " what uses it. {made} {checks} With a yes the pull request is opened."
+    " what uses it. {made} {checks} {opened}"
 )
 _NEUTRAL = (
-    "Version {version} is another major version, and may break what uses it. {made} {checks} With a"
-    " yes the pull request is opened."
+    "Version {version} is another major version, and may break what uses it. {made} {checks}"
+    " {opened}"
 )
 """While nobody may learn what it is for."""
+_OPENED = "With a yes the pull request is opened."
+_DRAFTED = (
+    "With a yes it is opened as a draft, in which somebody has to have the code follow: these"
+    " checks fail with it: {failing}"
+)
 _WAY = "It comes in by way of {way}."
 _OWN = "The repository asks for it itself."
 _DENIED = "{by} said no to version {version}, the only one that is safe."
@@ -44,7 +50,8 @@ async def agree(run: StageContext, work: Work) -> Work:
     reason = _DENIED.format(by=by, version=version)
     run.summarize(reason)
     refusal = Refusal(cause="no_rung", reason=reason)
-    return work.model_copy(update={"bump": None, "refusal": refusal})
+    gone = {"bump": None, "handed_over": False, "failed": ()}  # a no is why there is none
+    return work.model_copy(update={"refusal": refusal, **gone})
 
 
 def _explain(work: Work, repository_url: str) -> str:
@@ -67,4 +74,5 @@ def _explain(work: Work, repository_url: str) -> str:
         version=bump.major,
         made=f"What was made: {how}",
         checks=headline(work.quality) if work.quality else "No check was run.",
+        opened=_DRAFTED.format(failing=name_broken(work)) if work.handed_over else _OPENED,
     )
