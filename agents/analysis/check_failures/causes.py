@@ -18,6 +18,8 @@ _PARTS = re.compile("::| [\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}>] |[./ 
 """What runners put between a file, a suite, a class and a test."""
 _RULE = re.compile(r"\s*(?:[=_⎯-]{3}|FAILED |PASS\b|FAIL\b|Test Suites:|Tests?\b.{0,20}\d)")
 """What begins another part of the output."""
+_LISTED = re.compile(r"(?:FAILED|ERROR) \S|\d{1,9} (?:failed|passed)\b")
+"""A line of a list of what failed, or of how many: nothing below it is about one test."""
 _SAYS = re.compile(
     r"^E\s{2}|\b\w{0,60}(?:Error|Exception|Failure)\b\S{0,40}:?\s\S|\bpanicked\b|\bundefined\b"
     r"|\bFailed asserting\b|\b(?:expected|received|actual|left|right|got|want)\b ?[:=]"
@@ -76,9 +78,10 @@ def _read_block(lines: Sequence[str], number: int, others: set[int]) -> list[str
     """Return what follows a test's name, as far as it is about that test."""
     block: list[str] = []
     for at in range(number + 1, min(number + BLOCK, len(lines))):
-        if at in others or (block and _RULE.match(lines[at])):
+        line = lines[at]
+        if at in others or _LISTED.match(line) or (block and _RULE.match(line)):
             break
-        block.append(lines[at])
+        block.append(line)
     return block
 
 

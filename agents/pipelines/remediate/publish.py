@@ -41,7 +41,7 @@ _MEANWHILE = (
     "{pulls} for the same package came while Fettle was at work, and was not looked at: one of the"
     " two is enough."
 )
-_UNFOLLOWED = "It is for somebody to go on with: the code does not follow the new version yet."
+_UNFOLLOWED = "A draft to go on with: the code does not follow the new version yet."
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
 _VERDICTS = {

@@ -112,12 +112,15 @@ def _cells(group: GroupReport) -> tuple[str, ...]:
     where = f" in {group.directory}" if group.directory else ""
     versions = ", ".join(group.found.vulnerable) if group.found else ""
     moved = ", ".join(group.moved) or versions
+    said = (
+        "" if group.result == "unverified" else _describe_maker(group)
+    )  # why it is not comes first
     return (
         f"{group.package} ({group.ecosystem}){where}",
         _numbers(group),
         f"{group.severity or ''}{_tell_reach(group)}",
         WORDS[group.result],
-        "; ".join(filter(None, (moved, _describe_maker(group) or group.text))),
+        "; ".join(filter(None, (moved, said or group.text))),
     )
 
 

@@ -38,6 +38,7 @@ RELEASES = {
     "jinja2": ["3.1.3", "3.1.4"],
     "sqlparse": ["1.4.4", "1.5.0"],
     "stuck": ["1.0.0"],
+    "painter": ["1.0.0", "2.0.0"],
 }
 CHECK = "test -f lock.json\n"
 FILES = {
@@ -48,10 +49,12 @@ FILES = {
     "wants.json": "{}",
 }
 JINJA, SQLPARSE, STUCK = "GHSA-h75v-3vvj-5mfj", "GHSA-2m57-hf25-phgg", "GHSA-aaaa-bbbb-cccc"
+PAINTER = "GHSA-dddd-eeee-ffff"
 ABOUT = {
     "jinja2": (JINJA, "< 3.1.4", "3.1.4", "high"),
     "sqlparse": (SQLPARSE, "< 1.5.0", "1.5.0", "high"),
     "stuck": (STUCK, "<= 1.0.0", None, "critical"),
+    "painter": (PAINTER, "< 2.0.0", "2.0.0", "high"),
 }
 
 

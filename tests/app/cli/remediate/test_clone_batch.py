@@ -17,6 +17,7 @@ from app.operator.remediation_report import left_alone
 from app.operator.remediation_requests import RemediationOptions
 from app.operator.scan_file import read_scan
 from app.secrets.redaction import Redactor
+from tests.agents.pipelines.remediate.conftest import lock
 from tests.app.cli.remediate.remediation_scene import shop
 from tests.app.clone.test_resolve import make_hostile, snapshot
 from tests.app.git.conftest import git
@@ -25,9 +26,9 @@ __all__ = ["shop"]  # a fixture
 NAME = "octo-org/shop"
 
 
-async def clone_shop(shop, path="clone", packages=("jinja2",)):
+async def clone_shop(shop, path="clone", packages=("jinja2",), files=None):
     """Return a clone of the shop, as a person has it."""
-    repository = await shop.repository("shop", packages)
+    repository = await shop.repository("shop", packages, files)
     await shop.install()
     clone = shop.root / path
     git(shop.root, "clone", "-q", str(repository.gitdir), str(clone))
@@ -78,9 +79,9 @@ async def test_a_configured_folder(shop):
 # --- without an App -----------------------------------------------------------------------------
 
 
-async def clone_and_scan(shop, packages=("jinja2",)):
+async def clone_and_scan(shop, packages=("jinja2",), files=None):
     """Return a clone, and a scan of it; then there is no App any more."""
-    clone = await clone_shop(shop, packages=packages)
+    clone = await clone_shop(shop, packages=packages, files=files)
     file = shop.root / "scan.json"
     file.write_text((await shop.run("scan", str(clone))).out)
     for name in ("APP_ID", "PRIVATE_KEY_FILE", "WEBHOOK_SECRETS"):
@@ -130,6 +131,31 @@ async def test_packages_of_one_lock_file_become_one_branch_unless_one_is_chosen(
     assert chosen.groups["sqlparse"]["along"] == []
     branch = chosen.groups["sqlparse"]["branch"]
     assert json.loads(git(clone, "show", f"{branch}:lock.json"))["versions"]["jinja2"] == "3.1.3"
+
+
+async def test_a_major_version_that_breaks_a_check_is_a_branch_that_is_called_a_draft(shop):
+    files = {
+        "lock.json": lock(painter="1.0.0"),
+        "wants.json": json.dumps({"painter": ["1.0.0"]}),
+        "app.py": "import painter\n",
+        "check.sh": "if grep -q 2.0.0 lock.json; then echo 'ValueError: no render'; exit 1; fi\n",
+    }
+    clone, file = await clone_and_scan(shop, ["painter"], files)
+    shop.monkeypatch.setenv("FETTLE_MODELS", "none")
+
+    done = await shop.run("remediate", str(clone), from_scan=file)
+
+    assert done.code == 2, done.err
+    group = done.groups["painter"]
+    assert (group["result"], group["moved"]) == ("unverified", ["painter 1.0.0 -> 2.0.0"])
+    assert group["text"].startswith(f"Made the branch {group['branch']}: Update painter from")
+    assert "Worse than before: `unit`. A draft to go on with" in group["text"]
+    assert "    ValueError: no render\n" in group["report"]
+    assert "- `app.py:1` imports it" in group["report"]
+    assert "2.0.0" in git(clone, "show", f"{group['branch']}:lock.json")
+
+    again = await shop.run("remediate", str(clone), from_scan=file, shape="table")
+    assert "A draft to go on with" in " ".join(again.out.split())
 
 
 class Second(RemediatingClone):

@@ -68,7 +68,7 @@ async def test_what_breaks_the_tests_is_a_draft_that_says_first_what_fails(scene
     assert "### Next\n\nSomebody has to have the code follow on this branch" in body
     assert body.index("### Next") < body.index("### What is wrong with") < body.index("### What ch")
     assert "taken back" not in place.told, "nobody had tried anything"
-    assert "Worse than before: `tests`. It is for somebody to go on with" in outcome.text
+    assert "Worse than before: `tests`. A draft to go on with: the code" in outcome.text
     assert seen.count(place.files["lock.json"]) == 4, "measured once, and the test alone to be sure"
 
 
