@@ -24,6 +24,7 @@ _NEVER = "{reason} The policy wants no other major version (`remediation.majors`
 _NOBODY = "{reason} The policy has people asked for another one, and nobody can be asked here."
 _ALONE = "{names}: made together with this one at first, and left out then, since {why}"
 _FAILED = "together they did not stand. {why}"
+_KEPT = ("found", "replaces", "why_not", "earlier", "elsewhere", "left", "along", "failed")
 _UNSEEN = "somebody has to look at that move, and no model is there to do so."
 
 
@@ -148,8 +149,7 @@ def _without_companions(run: StageContext, work: Work, verdict: VerifyResult) ->
 
 def _begin_again(work: Work, **more: object) -> Work:
     """Return what a next iteration knows of the one before."""
-    kept = ("found", "replaces", "why_not", "earlier", "elsewhere", "along", "failed")
-    return Work.model_validate({name: getattr(work, name) for name in kept} | more)
+    return Work.model_validate({name: getattr(work, name) for name in _KEPT} | more)
 
 
 def restore_base(run: StageContext) -> None:

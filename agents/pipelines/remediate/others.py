@@ -17,7 +17,7 @@ from agents.pipelines.remediate.ladder import (
     judge,
     survey,
 )
-from agents.pipelines.remediate.work import Bump
+from agents.pipelines.remediate.work import BrokenPull, Bump
 from agents.ports import Alerts, OtherPull, WorkTree
 from agents.requests import Frozen, RemediateAlert
 from agents.run import StageContext, stage
@@ -46,6 +46,8 @@ class Others(Frozen):
     """The one that is taken up instead of making another one."""
     bump: Bump | None = None
     """What code proved of it."""
+    left: BrokenPull | None = None
+    """The one that was taken up and left, where it moves to another major version."""
     useless: tuple[int, ...] = ()
     """Those that were looked at and do not mend it."""
     why_not: tuple[str, ...] = ()
@@ -140,6 +142,9 @@ async def leave_it(run: StageContext, others: Others) -> Others:
     assert pull is not None, "one was taken up"
     why_not = _explain_unproved(pull, "checks that passed before fail with it.")
     seen = {"useless": (*others.useless, pull.number), "why_not": (*others.why_not, why_not)}
+    if others.bump is not None and others.bump.major:
+        left = BrokenPull(pull=pull, major=others.bump.major)
+        others = others.model_copy(update={"left": left})
     return others.model_copy(update={"adopted": None, "bump": None, **seen})
 
 

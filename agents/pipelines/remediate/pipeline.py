@@ -19,6 +19,7 @@ from agents.pipelines.remediate.publish import (
     report_adopted,
     report_failure,
     report_scan,
+    tell_another,
 )
 from agents.pipelines.remediate.retire import retire
 from agents.pipelines.remediate.summarize import SUMMARIZE, summarize
@@ -76,6 +77,7 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
         why_not=others.why_not,
         earlier=others.earlier,
         elsewhere=others.elsewhere,
+        left=others.left,
     )
     work = await converge(run, request, work, baseline)
     return await deliver(run, request, work)
@@ -146,6 +148,8 @@ async def make_bare(run: Run, work: Work, baseline: Baseline) -> Work:
 
 async def deliver(run: Run, request: RemediateAlert, work: Work) -> Outcome:
     """Publish what stands, or say why nothing does."""
+    if work.is_there:
+        return await run.stage(tell_another, request, work)
     if work.stands and work.bump is not None and work.bump.major:
         work = await run.stage(agree, work)
     if not work.stands:

@@ -42,6 +42,7 @@ _MEANWHILE = (
     " two is enough."
 )
 _UNFOLLOWED = "A draft to go on with: the code does not follow the new version yet."
+_NOT_FOLLOWED = "Somebody has to have the code follow: it does not yet."
 _LEFT = "An engineer looked for another way and left it: {why}"
 _KEPT = "Still needed. {why}"
 _VERDICTS = {
@@ -75,8 +76,22 @@ async def report_adopted(
     run: StageContext, request: RemediateAlert, work: Work, others: Others
 ) -> Outcome:
     """Say on another's pull request what was proved of it."""
-    pull = others.adopted
-    assert pull is not None, "one was taken up"
+    assert others.adopted is not None, "one was taken up"
+    return await _say_there(run, request, work, others.adopted)
+
+
+@stage
+async def tell_another(run: StageContext, request: RemediateAlert, work: Work) -> Outcome:
+    """Say on another's pull request what fails with it."""
+    assert work.left is not None, "it has the same move"
+    pull, notes = work.left.pull, await read_release_notes(run, work)
+    work = work.model_copy(update={"release_notes": notes})
+    return await _say_there(run, request, work, pull)
+
+
+async def _say_there(
+    run: StageContext, request: RemediateAlert, work: Work, pull: OtherPull
+) -> Outcome:
     alerts = run.ports.alerts
     assert alerts is not None, "that is where it was found"
     report = fix_report(work, request.repository_url)
@@ -197,7 +212,8 @@ def _name_result(work: Work) -> Result:
 def _describe_checks(work: Work) -> str:
     """Return what was run and what came of it, in a sentence."""
     if work.handed_over and work.quality is not None:
-        return f"{headline(work.quality)} {_UNFOLLOWED}"
+        said = _NOT_FOLLOWED if work.is_there else _UNFOLLOWED
+        return f"{headline(work.quality)} {said}"
     if work.setup is not None and work.setup.problems:
         return safe(f"Not verified: {one_line(work.setup.problems[0], 200)}")
     return headline(work.quality) if work.quality else "Not verified: no check was run."

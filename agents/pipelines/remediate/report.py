@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.findings.reach import IMPORTED
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
-from agents.pipelines.remediate.majors.broken import describe_broken
+from agents.pipelines.remediate.majors.broken import describe_broken, say_next
 from agents.pipelines.remediate.risk import explain_untried, tell_risk
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import (
@@ -68,11 +68,6 @@ _MERGE = "Merge it"
 _READ = "Read the release notes and look at it, then merge it"
 _LOOK = "Look at it, mark it as ready, then merge it"
 _ASK = "Look whether new advisories affect what comes in, mark it as ready, then merge it"
-_FOLLOW = (
-    "Somebody has to have the code follow on this branch until nothing fails that passed before,"
-    " mark it as ready, then merge it"
-)
-_THEIRS = "Once anybody has pushed there, Fettle leaves the branch alone."
 _CLOSES = "GitHub then closes the {alerts} once it has read the changed files."
 _DUE = "The override of {package} ({versions}) was to be looked at again by {until}."
 _FREE = "It is not needed any more: every copy is safe without it."
@@ -115,7 +110,7 @@ def pull_request_body(work: Work, repository_url: str) -> str:
     broken = describe_broken(work, repository_url)
     return fit_sections(
         _format_retirement(work) or _NEUTRAL.format(package=to_code(work.found.name)),
-        _section(BROKEN, f"{broken}\n\n{_FOLLOW}." if broken else ""),
+        _section(BROKEN, f"{broken}\n\n{say_next(work)}" if broken else ""),
         _section("What changes", _moves(work.bump.moves)),
         _section("Checks", _checks(work, repository_url)),
     )
@@ -411,7 +406,7 @@ def _next(work: Work) -> str:
     alerts = "alert" if sum(len(each.alerts) for each in work.groups) == 1 else "alerts"
     closes = _CLOSES.format(alerts=alerts)
     if work.handed_over:
-        return f"{_FOLLOW}; {closes} {_THEIRS}"
+        return say_next(work, closes)
     if work.passed:
         unseen = work.verdict is not None and work.verdict.unseen
         major = work.bump is not None and work.bump.major

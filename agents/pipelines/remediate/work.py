@@ -115,6 +115,14 @@ class Failed(Frozen):
     verdict: VerifyResult
 
 
+class BrokenPull(Frozen):
+    """Another bot's pull request that mends it, and with which checks of the repository fail."""
+
+    pull: OtherPull
+    major: str
+    """The other major version that it moves to."""
+
+
 class Work(Frozen):
     """All of it, as each stage hands it to the next."""
 
@@ -159,6 +167,7 @@ class Work(Frozen):
     """Why other packages with alerts are not in it, one line each."""
     earlier: tuple[OtherPull, ...] = ()
     """Open pull requests of Fettle's about the same lock file, which it may take the place of."""
+    left: BrokenPull | None = None
 
     @property
     def groups(self) -> tuple[AlertGroup, ...]:
@@ -218,6 +227,12 @@ class Work(Frozen):
         """
         by_ladder = self.bump is not None and self.bump.by == "ladder" and bool(self.bump.major)
         return by_ladder and not self.passed and bool(self.broken)
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether another bot has opened what is for people to go on with."""
+        bump, left = self.bump, self.left
+        return self.handed_over and bool(bump and left and bump.major == left.major)
 
     @property
     def ends_bare(self) -> bool:

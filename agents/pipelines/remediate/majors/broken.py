@@ -17,10 +17,11 @@ REASON = 280
 
 _DRAFT = (
     "Version {version} is the only way out of the alerts that was found, and the code does not"
-    " follow it yet: with it {checks}. So this is a draft."
+    " follow it yet: with it {checks}."
 )
-_NEUTRAL = "The code does not follow version {version} yet: with it {checks}. So this is a draft."
+_NEUTRAL = "The code does not follow version {version} yet: with it {checks}."
 """While nobody may learn what it is for."""
+_SO = " So this is a draft."
 _FAILS = "{name} ({command}) fails, which passed before"
 _FAILS_MORE = "{name} ({command}) fails in more places than before"
 _UNTRIED = "No model had the code follow: {why}"
@@ -29,6 +30,15 @@ _TRIED = (
     "A model tried to have the code follow, {times}. What it made did not stand and is not here:"
     " the change is the move alone."
 )
+_FOLLOW = (
+    "Somebody has to have the code follow on this branch until nothing fails that passed before,"
+    " mark it as ready, then merge it"
+)
+_FOLLOW_THERE = (
+    "Somebody has to have the code follow on this branch until nothing fails that passed before,"
+    " then merge it"
+)
+_THEIRS = "Once anybody has pushed there, Fettle leaves the branch alone."
 _TIMES = ("once", "twice")
 
 
@@ -38,7 +48,15 @@ def describe_broken(work: Work, repository_url: str) -> str:
         return ""
     told = _NEUTRAL if work.found.group.undisclosed else _DRAFT
     said = told.format(version=to_code(one_line(work.bump.major, 30)), checks=_name_checks(work))
+    said += "" if work.is_there else _SO
     return "\n\n".join((said, _quote_causes(work), _describe_tries(work, repository_url)))
+
+
+def say_next(work: Work, then: str = "") -> str:
+    """Return what somebody has to do; `then`: what comes of that, in a sentence."""
+    do = _FOLLOW_THERE if work.is_there else _FOLLOW
+    said = f"{do}; {then}" if then else f"{do}."
+    return said if work.is_there else f"{said} {_THEIRS}"
 
 
 def name_broken(work: Work) -> str:

@@ -12,6 +12,7 @@ from tests.agents.pipelines.remediate.conftest import (
     GHSA,
     alert,
     fail_after_move,
+    lock,
     make_other_pull,
 )
 
@@ -212,3 +213,23 @@ async def test_a_draft_that_is_there_waits_for_people_until_the_files_move_on(sc
     assert result_of(outcome.rule) == "nothing_to_do"
     assert "#7, which Fettle opened before, is a draft" in outcome.text
     assert not place.pushed
+
+
+async def test_where_another_bot_has_opened_the_same_it_is_said_there(scene, acts):
+    pull = make_other_pull()
+    place = scene([acts.adapt("Nothing can be done in the code.")], check=fail_by_name, **MAJOR)
+    moved = {"lock.json": lock(flask="3.0.3", jinja2="4.0.0")}
+    wants = {"wants.json": json.dumps({"flask": ["3.0.3"], "jinja2": ["4.0.0"]})}
+    place.branch(pull.branch, moved | wants)
+    place.world.alerts.pulls = (pull,)
+
+    outcome = await place.run(max_iterations=1)
+
+    assert (outcome.kind, result_of(outcome.rule)) == ("comment", "unverified"), outcome.text
+    assert not place.world.publisher.pulls
+    said = place.world.alerts.said[12, "remediate"]
+    assert said.startswith("### What fails with it")
+    assert "t.py::test_app" in said
+    assert "draft" not in said
+    assert "then merge it; GitHub then closes the alert" in said
+    assert "Somebody has to have the code follow" in outcome.text
