@@ -13,6 +13,7 @@ Result = Literal[
     "unverified",  # a fix was made, and nothing could say that the repository still works with it
     "nothing_to_do",  # no alert, no vulnerable copy, or others are at it
     "fix_failed",  # no way was found
+    "by_hand",  # the way is known, and only a person with the package's tool can take it
     "verify_failed",  # ways were found, and none of them stood
     "infra_error",  # it never came to that: no tool, no way to the indexes, a limit, a cancel
     "scanned",  # a dry run
@@ -35,6 +36,7 @@ def result_of(rule: str | None) -> Result:
         "unverified",
         "nothing_to_do",
         "fix_failed",
+        "by_hand",
         "verify_failed",
         "scanned",
     )

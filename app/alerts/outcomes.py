@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - the pipeline takes megabytes, and only what follows a run needs it
 
 SCAN, FIX = "stage/scan/1", "stage/fix/"
-CONCLUDED = ("fixed", "unverified", "nothing_to_do", "fix_failed", "verify_failed")
+CONCLUDED = ("fixed", "unverified", "nothing_to_do", "fix_failed", "by_hand", "verify_failed")
 DAY = 86_400.0
 
 

@@ -25,6 +25,7 @@ EXIT_CODES: dict[Ending, int] = {
     "scanned": 0,
     "waits": 2,
     "unverified": 2,
+    "by_hand": 2,
     "nothing_to_do": 3,
     "fix_failed": 4,
     "verify_failed": 5,
@@ -32,7 +33,7 @@ EXIT_CODES: dict[Ending, int] = {
 }
 MADE = ("fixed", "unverified")
 WORST: tuple[Ending, ...] = (
-    *("infra_error", "verify_failed", "fix_failed", "waits", "unverified"),
+    *("infra_error", "verify_failed", "fix_failed", "waits", "by_hand", "unverified"),
     *("fixed", "scanned", "nothing_to_do"),
 )
 """Of several, the first of these is how all of it ended."""

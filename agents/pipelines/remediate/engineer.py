@@ -71,7 +71,7 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     assert work.refusal is not None, "the ladder was asked first"
     if checking.ecosystem is None and (recipe := await _find_recipe(run, work, setup)):
         run.summarize("nothing could prove a change of its files")
-        refusal = work.refusal.model_copy(update={"cause": "no_tool", "reason": recipe})
+        refusal = work.refusal.model_copy(update={"cause": "by_hand", "reason": recipe})
         return work.model_copy(update={"refusal": refusal})
     try:
         done = await run.converse(

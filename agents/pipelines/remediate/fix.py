@@ -55,7 +55,7 @@ async def _end_for_good(run: StageContext, group: Group, refusal: Refusal) -> Re
         return refusal
     by_hand = explain_by_hand(await run.ports.source.files(run.base), group)
     reason = f"{refusal.reason} {by_hand}".strip()
-    return refusal.model_copy(update={"cause": "no_tool", "reason": reason})
+    return refusal.model_copy(update={"cause": "by_hand", "reason": reason})
 
 
 async def _climb(
@@ -89,7 +89,7 @@ async def _climb(
 
 def _join_refusals(result: Refusal, made: Refusal) -> Refusal:
     """Return why there is no fix, neither by the same major version nor by another one."""
-    if made.cause == "no_tool":  # there is a way, and what it takes is said whole
+    if made.cause in ("no_tool", "by_hand"):  # there is a way, and what it takes is said whole
         return made
     reason = f"{result.reason} {made.reason}"
     return result.model_copy(update={"reason": reason, "steps": made.steps})

@@ -56,7 +56,7 @@ async def mend(run: Run, request: RemediateAlert, found: AlertGroup) -> Outcome:
     if others.waits:
         return await run.stage(nothing_to_do, found, others.waits)
     if found.by_hand:
-        refusal = Refusal(cause="unsupported", reason=found.by_hand)
+        refusal = Refusal(cause="by_hand", reason=found.by_hand)
         return await deliver(run, request, Work(found=found, refusal=refusal))
     setup = await run.stage(set_up)
     if found.wants_assessing:

@@ -48,6 +48,7 @@ _KEPT = "Still needed. {why}"
 _VERDICTS = {
     "verify_failed": "Every fix that was made was found wrong: {why}",
     "fix_failed": "No fix was found: {why}",
+    "by_hand": "It takes a person: {why}",
     "infra_error": "It could not be tried: {why}",
     "nothing_to_do": "{why}",
 }

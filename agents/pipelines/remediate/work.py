@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from agents.pipelines.remediate.clean_climb import UNASKED
@@ -18,6 +19,12 @@ MECHANICAL = (Level.FLOAT, Level.BUMP)
 """Rungs that move the package alone, within what the repository allows itself."""
 SMALL = ("patch", "minor", None)
 _SAME = ("level", "moves", "files", "steps", "overruled", "within")
+_RESULTS: Mapping[str, Result] = {
+    "nothing_to_do": "nothing_to_do",
+    "no_tool": "infra_error",
+    "by_hand": "by_hand",
+}
+"""What it is called where the ladder refuses for a reason that is not that there is no way."""
 BY_ENGINEER = ("no_rung", "unsupported")
 """Why the ladder refuses where an engineer may still find a way."""
 
@@ -295,6 +302,4 @@ def failure_of(work: Work) -> Result:
     if work.failed:
         return "verify_failed"
     cause = work.refusal.cause if work.refusal else ""
-    if cause == "nothing_to_do":
-        return "nothing_to_do"
-    return "infra_error" if cause == "no_tool" else "fix_failed"
+    return _RESULTS.get(cause, "fix_failed")

@@ -25,6 +25,9 @@ IN_PUBLIC = (
 
 _FAILED = {
     rule_of("fix_failed"): "Fettle found no release that it could move to by itself.",
+    rule_of(
+        "by_hand"
+    ): "Fettle knows what has to move, and cannot prove a change of those files itself.",
     rule_of("verify_failed"): "Fettle made the change, and what was checked of it did not hold.",
 }
 _DECIDE = (

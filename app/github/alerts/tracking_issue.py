@@ -46,7 +46,7 @@ LONGEST_TITLE = 200
 LONGEST_NAME = 100
 
 SPEAKER = "alerts"
-UNFIXED = frozenset({rule_of("fix_failed"), rule_of("verify_failed")})
+UNFIXED = frozenset({rule_of("fix_failed"), rule_of("by_hand"), rule_of("verify_failed")})
 """Ends after which somebody has to decide what is to be done instead."""
 
 Issue = Mapping[str, Any]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from app.demo.package_index.releases import package_lock
 from app.simulator.github.state.alerts import Affected
 from tests.flows.approvals.test_approval_commands import ID
@@ -201,3 +203,21 @@ async def test_dismissed_in_the_middle_of_the_fix_nothing_is_published(remedied)
         assert at.pushes() == 0
         assert at.place.pulls() == []
         assert at.questions() == []
+
+
+async def test_a_lock_file_that_nobody_here_can_prove_asks_for_a_person(remedied):
+    old = {"name": "shop", "version": "1.0.0", "lockfileVersion": 1, "requires": True}
+    old |= {"dependencies": {"deepmerger": {"version": "1.0.0"}}}
+    async with remedied({**SHOP, "package-lock.json": json.dumps(old)}) as at:
+        await at.raise_alert()
+        [outcome] = await at.ends("failed")
+
+        assert at.results([outcome]) == ["by_hand"]
+        assert outcome.text.startswith("It takes a person: ")
+        assert "is of lockfileVersion 1" in outcome.text
+        assert "On a machine with the tool, run `npm" in outcome.text
+        [issue] = at.questions()
+        said = "\n".join(each.body for each in issue.comments)
+        assert "is of lockfileVersion 1" in said or "knows what has to move" in said
+        assert at.place.model.requests == []
+        assert at.place.pulls() == []

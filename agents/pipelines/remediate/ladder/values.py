@@ -157,6 +157,7 @@ class Fix(Frozen):
 Cause = Literal[
     "nothing_to_do",  # no copy is in a vulnerable range, or there is no copy
     "unsupported",  # no ecosystem of the ladder knows these files
+    "by_hand",  # nobody here can prove a change of these files: people are told what they can do
     "unsafe",  # a file is, or asks for, what it must not be
     "other_index",  # the repository names an index that nobody configured, so none is asked
     "no_tool",  # the sandbox cannot be given the resolver, or no way to the indexes
@@ -234,7 +235,7 @@ class Unproved(Unfit):
         goals = ", ".join(f"{name} to {version}" for name, version in moved) or "it"
         named = ", ".join(f"`{file}`" for file in files)
         about = {"files": named, "tool": tool, "command": command, "said": said, "moved": goals}
-        super().__init__("no_tool", _UNPROVED.format(**about))
+        super().__init__("by_hand", _UNPROVED.format(**about))
 
 
 class Accepted(Frozen):

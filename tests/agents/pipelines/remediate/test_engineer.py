@@ -210,7 +210,7 @@ async def test_where_no_command_could_prove_a_manifest_no_model_is_asked(scene):
 
     outcome = await place.run(ecosystem="maven")
 
-    assert result_of(outcome.rule) == "infra_error"
+    assert result_of(outcome.rule) == "by_hand"
     assert "its tool did not run here" in outcome.text
     assert "-DdepVersion=3.1.4" in outcome.text, "the recipe names the version"
     assert "`jinja2` has to be at 3.1.4 or newer" in outcome.text
@@ -253,7 +253,7 @@ async def test_where_the_ladder_cannot_read_the_files_no_engineer_is_sent(scene,
     monkeypatch.setattr(place.index, "read", refuse)
     outcome = await place.run(ecosystem="rubygems")
 
-    assert result_of(outcome.rule) == "infra_error"
+    assert result_of(outcome.rule) == "by_hand"
     assert "takes gems from git, which Fettle does not lock. On a machine with the tool" in (
         outcome.text
     )

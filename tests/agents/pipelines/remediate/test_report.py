@@ -226,6 +226,7 @@ def test_what_there_is_no_room_for_is_left_out_whole():
         ("remediate/fixed", "fixed"),
         ("remediate/nothing_to_do", "nothing_to_do"),
         ("remediate/verify_failed", "verify_failed"),
+        ("remediate/by_hand", "by_hand"),
         ("access/role", "infra_error"),
         (None, "infra_error"),
     ],
@@ -239,6 +240,7 @@ def test_results_are_told_apart(rule, result):
     [
         ("nothing_to_do", "nothing_to_do"),
         ("no_tool", "infra_error"),
+        ("by_hand", "by_hand"),
         ("no_release", "fix_failed"),
         ("no_rung", "fix_failed"),
         ("unsafe", "fix_failed"),

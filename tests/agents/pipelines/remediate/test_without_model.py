@@ -80,7 +80,7 @@ async def test_what_no_rule_mends_is_said_before_a_rung_is_tried(alone, ecosyste
 
     outcome = await place.run(ecosystem=ecosystem)
 
-    assert result_of(outcome.rule) == "fix_failed"
+    assert result_of(outcome.rule) == "by_hand"
     assert f"No rule of Fettle's mends `{manifest}` ({ecosystem})" in outcome.text
     assert said in outcome.text
     assert place.index.resolved == 0

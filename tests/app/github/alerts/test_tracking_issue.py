@@ -193,6 +193,14 @@ async def test_in_private_the_whole_report_is_there(alerted_privately):
         assert word in text
 
 
+async def test_what_takes_a_person_with_the_tool_is_told_to_people(alerted):
+    run = await alerted.make_speaking()
+    await run.end(UNFIXED.model_copy(update={"rule": "remediate/by_hand"}))
+    [text] = bodies(alerted)
+    assert "knows what has to move, and cannot prove a change of those files itself" in text
+    assert "Somebody has to decide" in text
+
+
 async def test_the_policy_may_want_failures_kept_quiet(alerted):
     alerted.tells(failures=False)
     await (await alerted.make_speaking()).end(UNFIXED)
