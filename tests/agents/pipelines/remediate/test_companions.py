@@ -104,6 +104,32 @@ async def test_another_major_version_or_an_override_is_left_for_a_run_of_its_own
     assert "- flask is left out: The index offers no release of flask" in place.pull.body
 
 
+@pytest.mark.parametrize("asked", ["jinja2", "flask"])
+async def test_another_major_version_that_breaks_a_check_makes_no_draft_of_the_rest(several, asked):
+    def check(files):
+        moved = json.loads(files["lock.json"])["versions"]["flask"] == "4.0.0"
+        return (1, "ValueError: no route\n") if moved else (0, "ok")
+
+    major = make_advisory("flask", "< 4.0.0", 6)
+    files = FILES | {"wants.json": json.dumps({"flask": ["3.0.3"]})}
+    place = several(major, CLICK, files=files, check=check)
+    place.world.model = NoModel()
+    if asked == "flask":
+        place.world.alerts.advisories, place.world.alerts.others = (major,), (alert(), CLICK)
+
+    outcome = await place.run(package=asked)
+
+    if asked == "jinja2":
+        assert (result_of(outcome.rule), place.pull.draft) == ("fixed", False)
+        assert versions(place) == {"flask": "3.0.3", "jinja2": "3.1.4", "click": "8.1.1"}
+    else:
+        assert result_of(outcome.rule) == "unverified", outcome.text
+        assert place.pull.draft
+        assert versions(place) == {"flask": "4.0.0", "jinja2": "3.1.3", "click": "8.1.0"}
+        assert "    ValueError: no route" in place.pull.body
+        assert "jinja2 is left out: somebody has to look at the move of flask" in place.pull.body
+
+
 async def test_where_checks_fail_with_all_of_them_it_goes_on_alone_without_a_token(several):
     def check(files):
         moved = json.loads(files["lock.json"])["versions"]

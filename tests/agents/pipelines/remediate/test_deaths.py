@@ -3,7 +3,13 @@
 import pytest
 
 from agents.remediation import result_of
-from tests.agents.pipelines.remediate.conftest import ADAPTED, STUCK, engineers, fail_after_move
+from tests.agents.pipelines.remediate.conftest import (
+    ADAPTED,
+    STUCK,
+    alert,
+    engineers,
+    fail_after_move,
+)
 
 
 async def test_a_run_that_dies_while_the_model_works_pays_for_no_answer_twice(scene, acts, talk):
@@ -23,11 +29,15 @@ async def test_a_run_that_dies_while_the_model_works_pays_for_no_answer_twice(sc
         assert len(place.world.model.asked) == len(answers) + 1
 
 
-@pytest.mark.parametrize("kind", ["engineer", "adapt"])
+@pytest.mark.parametrize("kind", ["engineer", "adapt", "major"])
 async def test_a_run_that_dies_before_a_stage_is_kept_ends_the_same(scene, acts, talk, kind):
     def begin():
         if kind == "engineer":
             return scene([*engineers(acts), acts.stands(), acts.sums_up()], needs=STUCK)
+        if kind == "major":  # what the model makes does not hold, so the move alone is published
+            major = {"advisories": [alert("< 4.0.0")], "wants": {"jinja2": ["3.1.3"]}}
+            half = [acts.write("app.py", "half = 1\n"), acts.adapt("It is half made.")]
+            return scene(half * 3, check=fail_after_move, **major)
         first = [acts.write("app.py", ADAPTED), acts.adapt(), acts.falls("Not so.")]
         second = [acts.write("app.py", f"{ADAPTED}# so\n"), acts.adapt(), acts.stands()]
         return scene([*first, *second, acts.sums_up()], check=fail_after_move)
