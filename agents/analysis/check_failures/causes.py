@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from agents.analysis.check_failures.reported import ALL_OF_IT
@@ -11,6 +11,7 @@ from agents.analysis.failure_cause import find_cause
 
 MOST_LINES = 3  # of one test
 LONGEST = 200  # characters of a line
+LONGEST_TRACE = 1_000  # and of one in which places are looked for
 READ = 2_000  # lines of the output
 BLOCK = 60  # lines after a test's name in which its cause is looked for
 
@@ -28,6 +29,13 @@ _SAYS = re.compile(
 )
 _ASSERTS = re.compile(r"assert|\b(?:cannot|could not|not found|no such|is not)\b", re.IGNORECASE)
 _OF_PYTEST = re.compile(r"^E\s{2,}")
+_IN_PYTHON = re.compile(r'File "([^"\n]{1,200})", line (\d{1,7})')
+_BETWEEN = re.compile(r"[\s()\[\]{}<>'\",;|]+")
+_PLACE = re.compile(r"(?:file://)?([^:]{1,200}):(\d{1,7})(?::\d{1,7})?[:.]?")
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:node_modules|site-packages|dist-packages|vendor|pkg/mod|registry/src|lib/python\S{1,5})/"
+)
+"""Folders with packages of others: a file there is none of the repository's, whatever its name."""
 
 
 def find_test_causes(output: str, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -51,6 +59,28 @@ def find_output_cause(output: str) -> tuple[str, ...]:
     """Return the first lines that say why a check failed which names no tests."""
     lines = [line[:LONGEST].rstrip() for line in output.splitlines()[:READ]]
     return _pick(lines, _SAYS) or tuple(find_cause(output).splitlines()[:MOST_LINES])
+
+
+def find_places(output: str, paths: Collection[str]) -> tuple[str, ...]:
+    """Return the lines of the repository's files that the output names, as `path:line`."""
+    found: dict[str, None] = {}
+    for line in output.splitlines()[:READ]:
+        for token in _BETWEEN.split(_IN_PYTHON.sub(r" \1:\2 ", line[:LONGEST_TRACE])):
+            place = _PLACE.fullmatch(token)
+            if place and (path := _find_path(place[1], paths)):
+                found[f"{path}:{place[2]}"] = None
+    return tuple(found)
+
+
+def _find_path(named: str, paths: Collection[str]) -> str:
+    """Return the file of the repository that is named, from its root or from the machine's."""
+    if _FOREIGN.search(named):
+        return ""
+    if not named.startswith("/"):
+        return named.removeprefix("./") if named.removeprefix("./") in paths else ""
+    parts = named.strip("/").split("/")
+    ends = ("/".join(parts[at:]) for at in range(len(parts)))
+    return next((end for end in ends if end in paths), "")
 
 
 def _find_titles(lines: Sequence[str], name: str) -> list[int]:

@@ -281,6 +281,7 @@ def _list_uses(work: Work, repository_url: str) -> str:
     split = (place.partition(" ") for place in list(places)[:ROWS])
     lines = [f"- {to_code(where)} {_words(what, repository_url)}" for where, _, what in split]
     more = [f"- and {len(places) - ROWS} more"] if len(places) > ROWS else []
+    more += [f"- {to_code(place)} is named by what fails" for place in work.places]
     return "\n".join([*lines, *more]) or _reach(work.found, repository_url)
 
 

@@ -147,6 +147,8 @@ class Work(Frozen):
     """Which checks failed with the new version until the code followed, and their tests."""
     unfollowed: str = ""
     """Why the code does not follow, and nobody is asked again: as the budget or policy say."""
+    places: tuple[str, ...] = ()
+    """The lines of the repository's files that failing checks name, as `path:line`."""
     handed_over: bool = False
     """The move is published though checks fail with it: people have the code follow."""
     setup: SetupResult | None = None

@@ -78,7 +78,7 @@ async def test_a_major_version_that_breaks_the_tests_is_a_draft_without_any_mode
         assert "TypeError: render is not a function" in first
         assert "No model had the code follow: The repository's policy has no model asked" in first
         assert "- render is called template now." in first
-        assert "- `sign.js:1` imports it" in first
+        assert "- `sign.js:1` imports it\n- `sign.js:2` is named by what fails" in first
         assert "Somebody has to have the code follow on this branch" in body
         assert "| `painter` | `1.0.0` | `2.0.0` | major |" in body
         assert "`npm ci --dry-run` accepted the files as they are (exit code 0)." in body

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.analysis.check_failures.causes import LONGEST, find_output_cause, find_test_causes
+from agents.analysis.check_failures.causes import (
+    LONGEST,
+    find_output_cause,
+    find_places,
+    find_test_causes,
+)
 from agents.text import plain_output
 
 RECORDED = Path(__file__).parents[1] / "test_runners" / "recorded"
@@ -102,15 +107,44 @@ def test_a_check_that_names_no_tests_says_what_was_raised():
     assert find_output_cause("") == ()
 
 
+def test_the_lines_of_the_repositorys_own_files_are_found():
+    wrote = (
+        "    at exports.draw (/workspace/src/sign.js:2:33)\n"
+        "    at file:///workspace/src/sign.js:9:1\n"
+        "    at x (/workspace/node_modules/painter/src/sign.js:5:1)\n"
+        '  File "/w/lib/app.py", line 7, in render\n'
+        "t_app.py:3: AttributeError\n./t_app.py:3: again\nsum.go:12: got 3, want 4\n"
+        "see http://t_app.py:80/ at 12:30\n"
+    )
+    paths = {"src/sign.js", "lib/app.py", "t_app.py", "index.js"}
+    assert find_places(wrote, paths) == (
+        "src/sign.js:2",
+        "src/sign.js:9",
+        "lib/app.py:7",
+        "t_app.py:3",
+    )
+
+
 def test_nothing_is_said_of_a_test_that_the_output_does_not_name():
     assert find_test_causes("all is well\n", ["t.py::test_x"]) == {"t.py::test_x": ()}
 
 
-@pytest.mark.parametrize("line", ["Error " * 2_000, "x" * 100_000, "a.Error" * 9_000, " " * 90_000])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Error " * 2_000,
+        ":1" * 9_000,
+        'File "' * 9_000,
+        "x" * 100_000,
+        "a.Error" * 9_000,
+        " " * 90_000,
+    ],
+)
 def test_hostile_output_takes_no_time_and_little_room(line):
     output = f"test_x\n{line}\n" * 3_000
     began = time.process_time()
     [told] = find_test_causes(output, ["t.py::test_x"]).values()
     find_output_cause(output)
+    assert find_places(output, {"a.py"}) == ()
     assert time.process_time() - began < 5
     assert all(len(each) <= LONGEST for each in told)
