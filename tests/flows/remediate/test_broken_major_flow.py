@@ -124,6 +124,20 @@ async def test_what_a_careless_model_made_of_the_code_is_not_in_the_draft(remedi
         assert "A model tried to have the code follow, 3 times. What it made" in pull.issue.body
 
 
+async def test_where_the_budget_ends_while_a_model_is_at_it_the_move_is_there(remedied):
+    poor = {**SIGN, POLICY: f"{SIGN[POLICY]}budget: {{turns: 1}}\n"}
+    async with remedied(poor, releases=INDEX, script=usual(WORSE)) as at:
+        await at.raise_alert(MAJOR)
+        [outcome] = await at.ends("pull_request")
+
+        [pull] = at.place.pulls()
+        assert pull.draft
+        assert at.results([outcome]) == ["unverified"]
+        assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
+        assert "No model had the code follow: The run used up its budget" in pull.issue.body
+        assert len(at.place.model.requests) == 1
+
+
 @pytest.mark.parametrize("word", ["approve", "deny"])
 async def test_the_question_says_that_checks_fail(remedied, word):
     asks = with_policy(SIGN, "majors: ask, models: none")
@@ -132,6 +146,7 @@ async def test_the_question_says_that_checks_fail(remedied, word):
         await at.place.wait_for_parked()
         [issue] = at.questions()
         question = next(c.body for c in issue.comments if ID.search(c.body))
+        assert "checks that fail with it" in question
         await at.place.say("mara", f"/bot {word} {ID.search(question)[1]}", issue)
         [outcome] = await at.ends("pull_request" if word == "approve" else "failed")
 

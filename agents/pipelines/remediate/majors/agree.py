@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.ladder import Refusal
-from agents.pipelines.remediate.majors.broken import name_broken
+from agents.pipelines.remediate.majors.broken import list_broken, name_broken
 from agents.pipelines.remediate.report import HOW, describe_threat
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import headline
@@ -41,6 +41,8 @@ async def agree(run: StageContext, work: Work) -> Work:
         return work
     group = work.found.group
     arguments = {"package": group.package, "directory": group.directory, "version": version}
+    if work.handed_over:  # the words may be kept from the public, what is asked never is
+        arguments["checks that fail with it"] = list_broken(work)
     reason = _explain(work, run.request.repository_url)
     said = await run.consent(WHAT, arguments, rule=RULE, reason=reason)
     by = one_line(said.decided_by, 60) or "Nobody has agreed: somebody"

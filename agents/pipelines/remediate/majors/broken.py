@@ -59,6 +59,12 @@ def say_next(work: Work, then: str = "") -> str:
     return said if work.is_there else f"{said} {_THEIRS}"
 
 
+def list_broken(work: Work) -> str:
+    """Return the names of the checks that fail newly, as they are."""
+    failing = work.quality.failing if work.quality is not None else ()
+    return ", ".join(one_line(each.name, NAME) for each in failing[:CHECKS])
+
+
 def name_broken(work: Work) -> str:
     """Return the checks that fail newly, each with the tests that do, in a sentence."""
     failing = work.quality.failing[:CHECKS] if work.quality is not None else ()

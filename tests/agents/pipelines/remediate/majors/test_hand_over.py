@@ -155,6 +155,7 @@ async def test_the_question_says_what_fails_and_a_yes_makes_the_draft(scene, tal
     assert result_of(outcome.rule) == result, outcome.text
     [asking] = approvals.askings
     assert "Worse than before: `tests`. With a yes it is opened as a draft" in asking.reason
+    assert asking.arguments["checks that fail with it"] == "tests"
     assert asking.reason.endswith("these checks fail with it: `tests` (`t.py::test_app`).")
     if word == "approved":
         assert place.pull.draft
