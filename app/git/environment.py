@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_HARMLESS = (
+    *("badDate", "badEmail", "badFilemode", "badName", "badTimezone", "missingEmail"),
+    *("missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail"),
+    *("missingTaggerEntry", "zeroPaddedDate", "zeroPaddedFilemode"),
+)
+"""Faults that the histories of old projects carry, and that harm nobody; by their names in
+https://git-scm.com/docs/git-fsck#_fsck_messages."""
+STRICT = f"--strict={','.join(f'{fault}=ignore' for fault in _HARMLESS)}"
+"""How index-pack checks objects: as a fetch does, which takes the same faults for harmless."""
 CONFIG = {
     # Nothing runs: no hook, no monitor, no editor, no pager, no transport but ours.
     "core.hooksPath": "/dev/null",
@@ -51,19 +60,8 @@ CONFIG = {
     "status.submoduleSummary": "false",
     "push.recurseSubmodules": "no",
     "push.followTags": "false",
-    # Old projects carry these faults, which harm nobody.
-    "fetch.fsck.badDate": "ignore",
-    "fetch.fsck.badEmail": "ignore",
-    "fetch.fsck.badFilemode": "ignore",
-    "fetch.fsck.badName": "ignore",
-    "fetch.fsck.badTimezone": "ignore",
-    "fetch.fsck.missingEmail": "ignore",
-    "fetch.fsck.missingNameBeforeEmail": "ignore",
-    "fetch.fsck.missingSpaceBeforeDate": "ignore",
-    "fetch.fsck.missingSpaceBeforeEmail": "ignore",
-    "fetch.fsck.missingTaggerEntry": "ignore",
-    "fetch.fsck.zeroPaddedDate": "ignore",
-    "fetch.fsck.zeroPaddedFilemode": "ignore",
+    **{f"fetch.fsck.{fault}": "ignore" for fault in _HARMLESS},
+    "advice.graftFileDeprecated": "false",  # nothing stands in the file that is named for it
     # A journal that names a checkpoint must find it, also after a power cut.
     "core.fsync": "committed,reference",
     "core.bigFileThreshold": "20m",

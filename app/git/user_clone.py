@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError, RunError
-from app.git.environment import CommitIdentity
+from app.git.environment import STRICT, CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.objects import GitObjects
@@ -32,6 +32,10 @@ _HISTORY_LIMIT = 20_000_000_000
 _TIMEOUT = 1800
 _ID = re.compile(rb"^[0-9a-f]{40}(?:[0-9a-f]{24})?$", re.MULTILINE)
 _LONGEST_LIST = 64 * 2**20
+_LACKS_FILES = (
+    "This clone was made with `--filter`, and lacks files of the commit that is looked at. Have git"
+    " fetch all of them, `git fetch --refetch --no-filter`, then try again."
+)
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,28 @@ class UserClone:
             return
         shallow = await self._shallow()
         with _scratch_file() as pack:
-            await _pack(self.git, [commit], pack)
+            try:
+                await _pack(self.git, [commit], pack)
+            except GitFailed:
+                if not await self._is_partial():
+                    raise
+                shallow = {commit.encode()}
+                await self._pack_alone(commit, pack)
             async with mirror.lock():
                 _cut_off(mirror.gitdir / "shallow", shallow)
             await mirror.import_pack(pack, _HISTORY_LIMIT)
         await mirror.keep(ref, commit)
+
+    async def _pack_alone(self, commit: str, pack: int) -> None:
+        """Write a pack of the commit without the history of which a partial clone lacks files.
+
+        Raises RunError where it lacks files of the commit itself, as beside a sparse checkout.
+        """
+        os.ftruncate(pack, 0)
+        try:
+            await _pack(self.git, [f"--shallow {commit}", commit], pack, "--shallow")
+        except GitFailed as error:
+            raise RunError(_LACKS_FILES) from error
 
     async def remotes(self) -> dict[str, str]:
         """Return the addresses of the remotes by name, as the clone's configuration has them."""
@@ -104,13 +125,13 @@ class UserClone:
     async def lend(self, mirror: Mirror, remote: str, folder: str) -> bool:
         """Copy what was fetched from this remote into the mirror, under this folder of refs.
 
-        Local branches stay out. False when nothing was fetched, or when the history is shallow and
-        so of no use.
+        Local branches stay out. False when nothing was fetched, or when the history is shallow, or
+        lacks files, and so is of no use.
         """
         theirs = require_revision(f"refs/remotes/{remote}")
         listed = await self.git.local("for-each-ref", "--format=%(objectname)", f"{theirs}/")
         commits = list(dict.fromkeys(map(object_id, listed.decode().split())))
-        if not commits or await self._cut():
+        if not commits or await self._cut() or await self._is_partial():
             return False
         with _scratch_file() as pack:
             await _pack(self.git, commits, pack)
@@ -136,7 +157,7 @@ class UserClone:
         with _scratch_file() as pack:
             await _pack(mirror.git, [commit, *known], pack)
             await self.git.local(
-                "index-pack", "--stdin", "--strict", "--fix-thin", stdin=pack, timeout=_TIMEOUT
+                "index-pack", "--stdin", STRICT, "--fix-thin", stdin=pack, timeout=_TIMEOUT
             )
         identity = CommitIdentity("Fettle", "fettle@localhost")
         await self.git.local(
@@ -160,6 +181,18 @@ class UserClone:
         """Return whether it is shallow; whoever laid a trap there has it looked at, never read."""
         named = await self.git.local("rev-parse", "--git-path", "shallow")
         return _is_there(Path("/", os.fsdecode(named.rstrip(b"\n"))))
+
+    async def _is_partial(self) -> bool:
+        """Return whether it leaves objects at its remote until they are asked for.
+
+        https://git-scm.com/docs/partial-clone
+        """
+        partial = r"^(extensions\.partialclone|remote\..+\.promisor)$"
+        try:
+            await self.git.local("config", "--local", "--no-includes", "--get-regexp", partial)
+        except GitFailed:
+            return False
+        return True
 
     async def _shallow(self) -> set[bytes]:
         """Return the commits where a shallow clone's history was cut off."""
@@ -217,8 +250,11 @@ def _require_ordinary_files(gitdir: Path) -> None:
             )
 
 
-async def _pack(git: Git, revisions: list[str], target: int) -> None:
-    """Write a pack of what the revisions lead to; afterwards `target` reads from its start."""
+async def _pack(git: Git, revisions: list[str], target: int, *how: str) -> None:
+    """Write a pack of what the revisions lead to; afterwards `target` reads from its start.
+
+    https://git-scm.com/docs/git-pack-objects
+    """
     await git.local(
         "pack-objects",
         "-q",
@@ -226,6 +262,7 @@ async def _pack(git: Git, revisions: list[str], target: int) -> None:
         "--thin",
         "--stdout",
         "--delta-base-offset",
+        *how,
         stdin="\n".join(revisions).encode() + b"\n",
         timeout=_TIMEOUT,
         out=FileSink(target, _HISTORY_LIMIT),

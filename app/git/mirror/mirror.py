@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.errors import RunError
 from agents.ports import Merged
-from app.git.environment import CommitIdentity
+from app.git.environment import STRICT, CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.locks import file_lock, remove_git_locks
@@ -303,11 +303,11 @@ class Mirror(GitObjects):
         return commit
 
     async def import_pack(self, pack: int | bytes, limit: int) -> None:
-        """Import a pack, or that in a file descriptor, of at most `limit` bytes; strict checks.
+        """Import a pack, or that in a file descriptor, of at most `limit` bytes, and check it.
 
         https://git-scm.com/docs/git-index-pack
         """
-        checks = ("--stdin", "--strict", "--fix-thin", f"--max-input-size={limit}")
+        checks = ("--stdin", STRICT, "--fix-thin", f"--max-input-size={limit}")
         async with self.lock():
             await self.git.local("index-pack", *checks, stdin=pack, timeout=600)
 

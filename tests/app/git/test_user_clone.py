@@ -104,6 +104,84 @@ async def test_a_branch_of_somebody_is_left_alone(estate, person, mirror):
     assert git(person, "rev-parse", "refs/heads/bot/issue-1") == base
 
 
+@pytest.fixture
+def old(person):
+    """Their clone with a history like that of old projects: harmless, and refused by default."""
+
+    def make(kind, raw):
+        made = ("hash-object", "-t", kind, "-w", "--literally", "--stdin")
+        return (
+            subprocess.run(["git", "-C", person, *made], input=raw, capture_output=True, check=True)
+            .stdout.decode()
+            .strip()
+        )
+
+    blob = git(person, "rev-parse", "HEAD:README.md")
+    inner = make("tree", b"100644 README.md\0" + bytes.fromhex(blob))
+    padded = make("tree", b"040000 docs\0" + bytes.fromhex(inner))
+    who = "Somebody <> 1200000000 +51800"
+    first = make("commit", f"tree {padded}\nauthor {who}\ncommitter {who}\n\nold\n".encode())
+    tree = git(person, "rev-parse", "HEAD^{tree}")
+    new = git(person, "commit-tree", "-p", first, "-m", "new", tree)
+    git(person, "reset", "-q", "--soft", new)
+    return person, first
+
+
+async def test_the_histories_of_old_projects_are_taken_by_every_way(old, mirror, estate):
+    person, first = old
+    clone = UserClone(person)
+
+    head = await clone.bring(mirror)
+    assert await mirror.show(first, "docs/README.md") == await mirror.show(head, "README.md")
+    await clone.deliver(mirror, first, "bot/1-old")
+    assert git(person, "rev-parse", "bot/1-old") == first
+    await estate.mirror.fetch(f"file://{person}/.git", None)
+    assert await estate.mirror.show(first, "docs/README.md")
+
+
+@pytest.fixture
+def partial(estate):
+    """Return how to clone without the files that are not checked out."""
+    git(estate.upstream, "config", "uploadpack.allowFilter", "true")
+    git(estate.upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
+    grown = estate.place / "grown"
+    git(estate.place, "clone", "-q", str(estate.upstream), str(grown))
+    (grown / "README.md").write_text("# Another\n")
+    git(grown, "commit", "-qam", "another")
+    git(grown, "push", "-q", "origin", "HEAD")
+
+    def clone(*how):
+        source = f"file://{estate.upstream}"
+        git(estate.place, "clone", "-q", "--filter=blob:none", *how, source, "partial")
+        return estate.place / "partial"
+
+    return clone
+
+
+async def test_a_partial_clone_is_taken_without_the_history_that_it_lacks(partial, mirror, estate):
+    person = partial()
+    clone = UserClone(person)
+    base = await clone.bring(mirror)
+    assert await mirror.show(base, "README.md") == b"# Another\n"
+    assert not await clone.lend(mirror, "origin", "refs/lent")
+    estate.mirror = mirror
+    tree = await estate.open(base=base)
+    await tree.write("src/b.py", b"B = 3\n")
+    commit = await tree.commit(await tree.snapshot(), base, "b")
+    await clone.deliver(mirror, commit, "bot/issue-1")
+    assert git(person, "show", "bot/issue-1:src/b.py") == "B = 3"
+    assert git(person, "rev-parse", "bot/issue-1~2") == estate.base
+
+
+async def test_one_that_lacks_files_of_its_commit_is_to_be_completed(partial, mirror):
+    person = partial("--sparse")
+    with pytest.raises(RunError, match="`git fetch --refetch --no-filter`, then try again"):
+        await UserClone(person).bring(mirror)
+    git(person, "fetch", "-q", "--refetch", "--no-filter")
+    base = await UserClone(person).bring(mirror)
+    assert await mirror.show(base, "src/a.py") == b"A = 1\n"
+
+
 async def test_new_commits_are_brought_as_well(estate, person, mirror):
     await UserClone(person).bring(mirror)
     (person / "more").write_text("more")
