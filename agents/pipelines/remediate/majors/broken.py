@@ -24,8 +24,8 @@ _NEUTRAL = "The code does not follow version {version} yet: with it {checks}."
 _SO = " So this is a draft."
 _FAILS = "{name} ({command}) fails, which passed before"
 _FAILS_MORE = "{name} ({command}) fails in more places than before"
-_UNTRIED = "No model had the code follow: {why}"
-_ENDED = "Then nobody tried again: {why}"
+_UNTRIED = "No model had the code follow"
+_ENDED = "Then nobody tried again"
 _TRIED = (
     "A model tried to have the code follow, {times}. What it made did not stand and is not here:"
     " the change is the move alone."
@@ -116,5 +116,8 @@ def _describe_tries(work: Work, repository_url: str) -> str:
     tried = _TRIED.format(times=times) if count else ""
     if not work.unfollowed:
         return tried
+    said = f"{tried} {_ENDED if tried else _UNTRIED}".strip()
+    if work.found.group.undisclosed:  # the reason may name what the change is for
+        return f"{said}."
     why = publish(one_line(work.unfollowed, REASON), repository_url=repository_url)
-    return f"{tried} {(_ENDED if tried else _UNTRIED).format(why=why)}".strip()
+    return f"{said}: {why}"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.errors import BudgetExceeded, DayOver, ModelRefused
-from agents.loop.no_model import NONE, NoModel
+from agents.loop.no_model import NONE, NOT_ABOUT_ALERTS, NoModel
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import (
     ADAPTED,
@@ -165,10 +165,11 @@ async def test_the_question_says_what_fails_and_a_yes_makes_the_draft(scene, tal
         assert not place.pushed
 
 
-async def test_nobody_learns_from_it_what_is_not_public_yet(scene):
+@pytest.mark.parametrize("reason", [NONE, NOT_ABOUT_ALERTS])
+async def test_nobody_learns_from_it_what_is_not_public_yet(scene, reason):
     secret = alert("< 4.0.0", undisclosed=True, summary="A hole in the wall.")
     place = scene([], check=fail_by_name, advisories=[secret], wants=WANTED)
-    place.world.model = NoModel()
+    place.world.model = NoModel(reason)
 
     await place.run()
 
