@@ -46,6 +46,7 @@ Checks fail on {head} because of this update. What mends them is a {kind} of its
 
 Merge #{adapted} into this branch to have both in one. Where this one is merged first, #{adapted} \
 goes on to {base}. Once this branch is made anew, or this one is closed, #{adapted} is closed."""
+_OVER = "#{number} was {state} while Fettle was at work."
 _NOT_OPENED = """### The code is adapted on {adapted}
 
 Checks fail on {head} because of this update. What mends them lies on [{adapted}]({url}): the \
@@ -61,11 +62,14 @@ async def stack(
     run.lets_out()
     verified, port = verified.with_landing(landing), reviewing_port(run)
     pull = await port.pull()
+    # Noted first: whoever closes what stands on a bot's pull request looks for those known here.
+    await remember(run, run.start, run.head)  # the bot may have pushed since the checks failed
     branch = await run.new_branch(str(pull.number), BRANCH, run.mark)
     page = await run.push(branch)
     named = _name_all(pull, failures, landing.why_not)
     title = _TITLE.format(number=pull.number, title=one_line(pull.title, TITLE))
     try:
+        _require_open(pull)
         opened = await run.ports.publisher.open_pull_request(
             branch=branch,
             commit=run.head,
@@ -77,13 +81,12 @@ async def stack(
         )
     except RunError as error:  # such as a branch that its bot has deleted meanwhile
         there = {"adapted": code_span(branch), "url": page, "why": str(error)}
-        return await _tell_branch(run, failures, named | there)
+        return await _tell_branch(run, named | there)
     run.update_state(pushed=True)
     await port.replace_stacked(opened.number or 0)
     kind = "draft pull request" if opened.draft else "pull request"
     said = _ADAPTED.format(adapted=opened.number, kind=kind, **named)
     await run.ports.publisher.comment(KEY, said)
-    await remember(run, run.start, run.head)  # the bot may have pushed since the checks failed
     run.summarize(f"#{opened.number} on top of #{pull.number}")
     text = f"Opened the {kind} #{opened.number} on top of this one. {headline(verified.quality)}"
     done = Outcome(kind="pull_request", text=text, url=opened.url, ready=verified.ready)
@@ -107,11 +110,17 @@ def _body(
     return "\n\n".join(part for part in parts if part)
 
 
-async def _tell_branch(run: StageContext, failures: Failures, named: Mapping[str, str]) -> Outcome:
+def _require_open(pull: PullSnapshot) -> None:
+    """Raise RunError where nothing is to stand on it any more, as when this was taken up again."""
+    if pull.state != "open":
+        raise RunError(_OVER.format(number=pull.number, state=pull.state))
+
+
+async def _tell_branch(run: StageContext, named: Mapping[str, str]) -> Outcome:
     """Say on which branch the change lies, where no pull request could be opened from it."""
     run.update_state(pushed=True)
     await run.ports.publisher.comment(KEY, _NOT_OPENED.format(**named))
-    await remember(run, failures.head, kept_back=True)
+    await remember(run, run.start, kept_back=True)
     run.summarize("no pull request could be opened")
     text = "The change lies on {adapted}, and no pull request could be opened from it. {why}"
     return Outcome(kind="failed", text=text.format(**named), url=named["url"])

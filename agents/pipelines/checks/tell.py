@@ -23,9 +23,9 @@ guess: somebody has to look. Once anybody has pushed to this branch, or a review
 change, it counts anew."""
 _STOPPED_ABOVE = """### Checks fail on {head}, and Fettle stops here
 
-It has adapted the code to this update in {made}, and each time this branch was made anew after \
-that. Doing so after every push of the bot would be paid for each time: take the change over from \
-the newest of them, or let Fettle push to this branch, then write `/bot retry`."""
+It has adapted the code to this update in {made}, and the bot has pushed since. Doing so after \
+every push of the bot would be paid for each time: take the change over from the newest of them, \
+or let Fettle push to this branch, then write `/bot retry`."""
 _HEAD = "### Checks that failed on {head}"
 _RUNNING = "Still at work when Fettle looked, so not in the table: {names}."
 _ON_A_BOTS = (

@@ -154,7 +154,7 @@ async def test_after_so_many_a_person_has_to_look_and_hears_of_it_once(make_plac
         asked = len(at.place.model.requests)
         await fail(at, at.pull)
         assert (await at.all_over())[-1] == "comment"
-        assert f"adapted the code to this update in {made}, and each time" in said_on(at.pull)
+        assert f"adapted the code to this update in {made}, and the bot has" in said_on(at.pull)
         await make_anew(at, UPDATE | {"again.txt": "at last"})
         await fail(at, at.pull)
         assert (await at.all_over())[-1] == "covered"

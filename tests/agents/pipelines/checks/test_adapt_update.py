@@ -175,6 +175,39 @@ async def test_where_no_pull_request_can_be_opened_the_branch_is_named(closed, a
     assert place.world.reviewing.dealt[0].kept_back
 
 
+@pytest.mark.parametrize("state", ["closed", "merged"])
+async def test_nothing_is_opened_on_what_is_over_by_then(closed, acts, state):
+    """The process may have ended after the push was refused, and gone on much later."""
+    place = closed(acts.mend())
+    reviewing, refused = place.world.reviewing, place.world.publisher.push
+
+    async def end(branch, commit, *, replacing=""):
+        reviewing.is_now = reviewing.is_now.model_copy(update={"state": state})
+        return await refused(branch, commit, replacing=replacing)
+
+    place.world.publisher.push = end
+    outcome = await place.run()
+    assert place.world.publisher.pulls == {}
+    [branch] = place.world.publisher.pushed
+    assert f"`{branch}`" in place.comment
+    assert f"#31 was {state} while Fettle was at work." in place.comment
+    assert outcome.kind == "failed"
+
+
+async def test_it_is_noted_before_it_is_opened_since_the_bots_may_end_in_between(closed, acts):
+    place = closed(acts.mend())
+    opens, noted = place.world.publisher.open_pull_request, []
+
+    async def look(**asked):
+        noted.extend(place.world.reviewing.dealt)
+        return await opens(**asked)
+
+    place.world.publisher.open_pull_request = look
+    await place.run()
+    [made] = place.world.publisher.pulls.values()
+    assert noted == [Batch(kind="checks", head=place.head, pushed=made.head)]
+
+
 async def test_fettles_own_pull_request_stands_on_nothing(closed, acts):
     policy = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
     ours = {"own": True, "pushed_by_us": True, "updater": "", "pushed_by_updater": False}
