@@ -46,7 +46,10 @@ _UNCHECKED = (
     "No check looks at these, so changes there stay drafts; `quality` in `.github/fettle.yml` can"
     " name commands that do:"
 )
-_MIND = "No check looks at what stands in it as such: name a command there, or changes pass unseen."
+_MIND = (
+    "It also lists, as comments, what no check looks at: name a command that does there, or changes"
+    " pass unseen."
+)
 _NOT_READY = "Changes would stay drafts here, because this could not be told:"
 _THERE = "`{path}` is there already. `fettle doctor repository` says what it would be made from."
 _NOTHING = (

@@ -16,8 +16,8 @@ when nothing is left to decide."""
 
 PUBLIC_REASON = (
     "What it has to move to differs more from the release in use than a run may go by itself."
-    " What uses it may break. The change is made, and the repository's checks have run with it:"
-    " with a yes it is opened, as a draft where they fail."
+    " What uses it may break. The change is made, and was held against the repository's checks as"
+    " far as they run: with a yes it is opened, as a draft where they fail."
 )
 IN_PUBLIC = (
     "This call needs a person's approval, and it must not be shown in this public repository: what"
