@@ -249,5 +249,8 @@ class Reviews(Protocol):
         ...
 
     async def replace_stacked(self, number: int) -> None:
-        """Close those that are open but this one, with a word, since it takes their place."""
+        """Close those that are open but this one, with a word, since it takes their place.
+
+        One to which others have pushed is theirs, and stays.
+        """
         ...

@@ -37,7 +37,8 @@ class AdaptationFollowUps:
     """Handles notices of pull requests, after whoever else has to hear of them.
 
     Where an adaptation stands on another bot's pull request, it goes with that one. After a merge
-    it stays, and is brought up to date with the others that stood on what was merged.
+    it stays, and is brought up to date with the others that stood on what was merged. Once others
+    have pushed to it, it is theirs, and stays as well.
     """
 
     github: GitHub
@@ -80,8 +81,8 @@ class AdaptationFollowUps:
                 if gone
                 else await _is_made_anew(client, notice.repository, pull, each, heads)
             )
-            if concerned:
-                await stacked.close(each, "adaptation-over", text.format(number=notice.number))
+            said = text.format(number=notice.number)
+            if concerned and await stacked.close(own, each, "adaptation-over", said):
                 closed.append(each["number"])
         return closed
 

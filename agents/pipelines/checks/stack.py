@@ -45,7 +45,8 @@ Checks fail on {head} because of this update. What mends them is a {kind} of its
 #{adapted}, on top of this one: the branch {branch} does not take Fettle's commits. {why}
 
 Merge #{adapted} into this branch to have both in one. Where this one is merged first, #{adapted} \
-goes on to {base}. Once this branch is made anew, or this one is closed, #{adapted} is closed."""
+goes on to {base}. Once this branch is made anew, or this one is closed, #{adapted} is closed, \
+unless somebody else has pushed to it."""
 _OVER = "#{number} was {state} while Fettle was at work."
 _NOT_OPENED = """### The code is adapted on {adapted}
 

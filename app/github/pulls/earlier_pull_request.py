@@ -46,7 +46,8 @@ async def read_earlier(reading: RunReader) -> EarlierPull | None:
     if not found:
         return None
     pull = max(found, key=lambda each: int(each["number"]))
-    return _earlier(pull, await _find_other_pushers(reading, client, own, pull["head"]["ref"]))
+    place = reading.url_variables()
+    return _earlier(pull, await find_other_pushers(client, own, place, pull["head"]["ref"]))
 
 
 def is_named_for(branch: str, number: int) -> bool:
@@ -73,11 +74,11 @@ def _is_ours(reading: RunReader, own: BotIdentity, pull: Mapping[str, Any]) -> b
     return home and own.is_author(pull) and MARKER.search(pull["body"] or "") is not None
 
 
-async def _find_other_pushers(
-    reading: RunReader, client: InstallationClient, own: BotIdentity, branch: str
+async def find_other_pushers(
+    client: InstallationClient, own: BotIdentity, place: Mapping[str, str], branch: str
 ) -> tuple[str, ...]:
     """Return who else has pushed there, by GitHub's record: what commits say anybody can write."""
-    where = reading.url_variables(ref=f"refs/heads/{branch}", per_page=100)
+    where = {**place, "ref": f"refs/heads/{branch}", "per_page": "100"}
     try:
         moves = await client.getitem(ACTIVITY, where)
     except NotFound:  # an Enterprise Server that keeps no record

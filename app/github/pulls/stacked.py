@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.github.pulls.earlier_pull_request import is_named_for
+from app.github.pulls.earlier_pull_request import find_other_pushers, is_named_for
 from app.github.pulls.head_branch import PULL
 from app.github.transport import (
     SETTLE,
@@ -59,18 +59,28 @@ class StackedPulls:
         ]
         return sorted(found, key=lambda pull: int(pull["number"]))
 
-    async def close(self, pull: Mapping[str, Any], key: str, text: str) -> None:
-        """Say why, once, and close it; one that is closed stays so."""
+    async def close(self, own: BotIdentity, pull: Mapping[str, Any], key: str, text: str) -> bool:
+        """Say why, once, and close it; one that is closed stays so.
+
+        One that is open and has others' pushes is theirs: it is left as it is, and False returned.
+        """
         place, number = self.place, pull["number"]
+        reading = await self.github.installation(
+            place.installation_id, place.repository.id, Profile.READ
+        )
+        branch, is_open = pull["head"]["ref"], pull["state"] == "open"
+        if is_open and await find_other_pushers(reading, own, self._where, branch):
+            return False
         there = CommentPlace(place.installation_id, place.repository, number)
         await MarkedComments(self.github, there, self.run_id, settle=self.settle).say(key, text)
-        if pull["state"] != "open":
-            return
+        if not is_open:
+            return True
         async with self.github.lease_client(
             place.installation_id, place.repository.id, Profile.PULLS
         ) as client:
             where = {**self._where, "number": str(number)}
             await client.patch(PULL, where, data={"state": "closed"})
+        return True
 
     @property
     def _where(self) -> dict[str, str]:

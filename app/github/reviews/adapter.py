@@ -197,11 +197,12 @@ class GitHubReviews:
         return tuple(pull["number"] for pull in found)
 
     async def replace_stacked(self, number: int) -> None:
-        """Close those that are open but this one, with a word."""
+        """Close those that are open but this one, with a word, unless others have pushed there."""
+        own = await self._github.identity(await self._reading.client())
         for pull in await self._find_stacked(await self._reading.client(), state="open"):
             if pull["number"] != number:
                 text = REPLACED.format(number=number)
-                await self._stacked.close(pull, "stacked-replaced", text)
+                await self._stacked.close(own, pull, "stacked-replaced", text)
 
     @property
     def _stacked(self) -> StackedPulls:

@@ -165,3 +165,16 @@ async def test_what_others_opened_there_is_theirs(update):
     await update.tell_changed()
     assert [each.issue.state for each in (theirs, other)] == ["open", "open"]
     assert update.list_said(theirs) == update.list_said(other) == []
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_what_people_have_taken_over_is_theirs(update, ended):
+    server, repository = update.scene.server, update.scene.repository
+    await update.commit({"mine.txt": "x"}, update.above.head)
+    if ended:
+        await server.close_issue(repository, update.below.issue.number, server.renovate)
+        await update.tell_closed()
+    else:
+        await update.make_anew()
+        await update.tell_changed()
+    assert (update.above.issue.state, update.list_said()) == ("open", [])

@@ -131,8 +131,6 @@ async def test_once_the_bot_makes_its_branch_anew_what_stood_on_it_is_closed_and
     async with open_update(make_place) as at:
         first = await fail_newly(at)
         await at.commit({"later.py": "x = 1\n"}, branch="main")
-        await at.commit({"notes.txt": "x"}, branch=first.head, by="ola")
-        assert first.issue.state == "open"
         await make_anew(at, UPDATE)
         await at.place.wait_until(lambda: first.issue.state == "closed")
         assert f"The branch of #{at.pull.issue.number}" in said_on(first)

@@ -12,23 +12,28 @@ async def test_what_stands_on_an_update_is_found_and_knows_where_that_wants_to_g
         repository, server.renovate, branch="renovate/x", files={"x": "2\n"}, title="Update x"
     )
     number, made = below.issue.number, []
-    for name in (f"bot/{number}-adapt-a", f"bot/{number}-adapt-b", "bot/9-adapt-c"):
+    names = [f"bot/{number}-adapt-{each}" for each in "abc"]
+    for name in (*names, "bot/9-adapt-d"):
         await server.push(repository, name, below.head_sha, app.bot)
         await server.commit(repository, {name: "y"}, author=app.bot, message="m", branch=name)
         about = {"title": "Adapt", "body": "", "head": name, "base": "renovate/x"}
         made.append(await server.parts.pulls.open(repository, Actor(app.bot, app), **about))
-    first, second, _ = made
+    first, second, theirs, _ = made
+    ada = scene.people["ada"]
+    await server.commit(repository, {"mine": "x"}, author=ada, message="m", branch=names[2])
 
     request = pulled.request.model_copy(update={"number": number})
     reviewing = await pulled.run(request=request)
-    assert await reviewing.list_stacked() == (first.issue.number, second.issue.number)
+    every = (first.issue.number, second.issue.number, theirs.issue.number)
+    assert await reviewing.list_stacked() == every
     assert (await reviewing.pull()).update_base == ""
     for _ in range(2):
         await reviewing.replace_stacked(second.issue.number)
-    assert [each.issue.state for each in made] == ["closed", "open", "open"]
+    assert [each.issue.state for each in made] == ["closed", *["open"] * 3]
     [said] = [remark.body for remark in first.issue.comments]
     assert f"#{second.issue.number} takes the place of this one" in said
-    assert await reviewing.list_stacked() == (first.issue.number, second.issue.number)
+    every = (first.issue.number, second.issue.number, theirs.issue.number)
+    assert await reviewing.list_stacked() == every
 
     above = request.model_copy(update={"number": second.issue.number})
     assert (await (await pulled.run("b", request=above)).pull()).update_base == "main"
