@@ -27,7 +27,7 @@ from app.github.transport import (
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
 FILES = f"{REPOSITORY}/pulls/{{number}}/files"
-CONTENT = f"{REPOSITORY}/contents/{{+path}}{{?ref}}"
+CONTENT = f"{REPOSITORY}/contents{{/parts*}}{{?ref}}"  # `#` in a name would end the path
 MOST = 60
 """Suggestions of one review; the rest stands in its text."""
 
@@ -149,7 +149,8 @@ class ReviewSuggestions:
     async def _text(self, client: InstallationClient, head: str, path: str) -> str:
         """Return the file as it is at the head; nothing where it cannot be had."""
         try:
-            found = await client.getitem(CONTENT, self._reading.url_variables(path=path, ref=head))
+            where = {**self._reading.url_variables(ref=head), "parts": path.split("/")}
+            found = await client.getitem(CONTENT, where)
             return base64.b64decode(found["content"]).decode()
         except (NotFound, Unprocessable, binascii.Error, UnicodeDecodeError, KeyError, TypeError):
             return ""

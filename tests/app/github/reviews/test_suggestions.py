@@ -82,6 +82,17 @@ async def test_what_is_not_in_the_diff_stands_in_the_text(pulled, scene, reviewi
     assert len(scene.calls("GET", "/contents/src/lines.txt")) == 1, "each file is read once"
 
 
+async def test_the_old_lines_of_a_file_with_a_sign_in_its_name_are_shown_too(pulled, scene):
+    name, bob = "docs/C# and 100%?.txt", scene.people["bob"]
+    await scene.server.commit(
+        scene.repository, {name: "old\n"}, author=bob, message="m", branch="feature"
+    )
+    reviewing = await pulled.run()
+    await reviewing.suggest("suggestions", "Words.", [change(0, 1, "new\n", name)])
+    [found] = pulled.pull.reviews
+    assert "-old\n+new\n" in found.body
+
+
 async def test_a_refusal_of_github_turns_all_of_them_into_text(pulled, scene, reviewing):
     scene.server.faults.status("POST", "/reviews$", 422)
     await reviewing.suggest("suggestions", "Words.", [change(11, 11, "eleven!\n")])
