@@ -80,14 +80,15 @@ async def repositories_of(github: GitHub, kind: Owner, login: str) -> Sequence[I
 async def newest_commit(github: GitHub, installed: Installed, branch: str = "") -> str:
     """Return what a branch stands at, by default the default branch. Raises ConfigError."""
     repository = installed.repository
+    name = branch or repository.default_branch
     where = {"owner": repository.owner, "repo": repository.name}
-    where["branch"] = branch or repository.default_branch
     client = await github.installation(installed.installation_id, repository.id, Profile.READ)
     try:
-        shown = await client.getitem("/repos/{owner}/{repo}/git/ref/heads/{+branch}", where)
+        at = {**where, "parts": name.split("/")}  # `#` in a name would end the path
+        shown = await client.getitem("/repos/{owner}/{repo}/git/ref/heads{/parts*}", at)
     except NotFound as error:
         raise ConfigError(
-            f"`{installed.name}` has no branch `{where['branch']}`. Name another with --base."
+            f"`{installed.name}` has no branch `{name}`. Name another with --base."
         ) from error
     return _Branch.model_validate(shown).object.sha
 

@@ -15,7 +15,7 @@ from app.git import BRANCH_PREFIX, Mirror, any_branch
 from app.github.transport import InstallationClient, NotFound
 
 REPOSITORY = "/repos/{owner}/{repo}"
-BRANCH = f"{REPOSITORY}/branches/{{+branch}}"
+BRANCH = f"{REPOSITORY}/branches{{/parts*}}"  # `#` in a name would end the path
 
 _REFERENCE = re.compile(r"head|@|refs(?:/.*)?|[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
 
@@ -78,7 +78,7 @@ async def require_free(client: InstallationClient, mirror: Mirror, meant: Intend
     if standing is None:
         return
     try:
-        found = await client.getitem(BRANCH, {**where, "branch": branch})
+        found = await client.getitem(BRANCH, {**where, "parts": branch.split("/")})
     except NotFound as error:  # it was deleted in this moment
         raise Moved(_THEIRS.format(branch=shown)) from error
     if found["protected"]:

@@ -25,8 +25,8 @@ from app.github.transport import (
 )
 
 REPOSITORY = "/repos/{owner}/{repo}"
-BRANCH = f"{REPOSITORY}/git/ref/heads/{{+branch}}"
-BRANCHES = f"{REPOSITORY}/git/refs/heads/{{+branch}}"
+BRANCH = f"{REPOSITORY}/git/ref/heads{{/parts*}}"
+BRANCHES = f"{REPOSITORY}/git/refs/heads{{/parts*}}"
 ISSUE = f"{REPOSITORY}/issues/{{number}}"
 PROGRESS = "progress"
 _OF_RUN = re.compile(r"<!-- fettle run=([A-Za-z0-9._-]{1,100}) key=pull-request(?:-part)? -->")
@@ -99,7 +99,7 @@ class Withdrawal:
         https://docs.github.com/rest/git/refs#delete-a-reference
         """
         command, branch = self.command, pull["head"]["ref"]
-        where = {**self._url_variables(pull["number"]), "branch": branch}
+        where = {**self._url_variables(pull["number"]), "parts": branch.split("/")}
         about = {"branch": code_span(branch), "number": pull["number"]}
         async with self.github.lease_client(
             command.installation_id, command.repository.id, Profile.PULLS

@@ -169,11 +169,12 @@ async def test_commits_of_others_on_top_of_ours_are_left_alone(alerted, publishi
     await run.refuse_push(await run.commit(fix), "is there already", error=Moved)
 
 
-async def test_a_protected_branch_is_never_pushed(alerted, publishing):
-    run = publishing()
+@pytest.mark.parametrize("name", [NAMED, "fix/#12"])
+async def test_a_protected_branch_is_never_pushed(alerted, publishing, name):
+    run = publishing(branch=name)
     fix = await run.fix()
-    await run.publisher.push(NAMED, fix)
-    alerted.server.faults.add("GET", f"/branches/{NAMED}$", protect_branch)
+    await run.publisher.push(name, fix)
+    alerted.server.faults.add("GET", "/branches/fix/.", protect_branch)
     await run.refuse_push(await run.commit(fix), "is protected")
 
 
