@@ -15,6 +15,7 @@ from agents.analysis.weakening.bypassed_shell import find_bypassed_shell
 from agents.analysis.weakening.diff_views import FileDiff, ViewLine, is_comment, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.redefined_names import find_redefined_names
+from agents.analysis.weakening.runner_detection import find_runner_detection
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 from agents.analysis.which_are_tests import is_test
@@ -143,7 +144,11 @@ def _of_module(case: ParsedTest) -> bool:
 
 
 def find_stand_ins(changes: Sequence[FileDiff]) -> Iterator[Finding]:
-    """Yield the files and lines by which tests may be about something else than the product."""
+    """Yield the files and lines by which tests may be about something else than the product.
+
+    So they are where the product does for tests what it does for nobody else.
+    """
+    yield from find_runner_detection(changes)
     product = [each for each in changes if each.language == "python" and not is_test(each.path)]
     names = {name for change in product for name in _list_defined(change)}
     for change in changes:

@@ -10,9 +10,9 @@ from agents.analysis.weakening.bypassed_assertions import (
     find_stand_ins,
 )
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read_diff
-from agents.analysis.weakening.disabled_tests import find_disabled, find_silencers
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings import Texts, find_loosened_settings, is_settings
+from agents.analysis.weakening.skip_markers import find_disabled, find_silencers
 from agents.analysis.weakening.test_cases import select_tests
 from agents.analysis.weakening.test_changes import ParsedSuite, list_suites
 from agents.analysis.weakening.weakened import find_weakened_tests

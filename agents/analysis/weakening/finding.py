@@ -9,6 +9,7 @@ from agents.requests import Frozen
 Kind = Literal[
     "deleted", "removed", "skipped", "focused", "assertion", "weaker", "expectation", "suppressed",
     "settings", "threshold", "unreadable", "around", "secret", "unsafe", "host", "licence",
+    "detection",
 ]  # fmt: skip
 
 TEXT = 160  # characters of a line that a finding shows
@@ -42,6 +43,7 @@ WORDS: dict[Kind, str] = {
     "removed": "test removed",
     "skipped": "test no longer counts",
     "around": "way around assertions",
+    "detection": "asks whether tests run it",
     "focused": "only some tests run",
     "assertion": "assertion removed",
     "weaker": "assertion weakened",
