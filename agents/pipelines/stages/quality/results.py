@@ -95,6 +95,8 @@ class CheckResult(Frozen):
     by_exit_status: bool = False
     """Whether its exit status tells so: it fails where the change's tests run without the rest."""
 
+    rewrites: bool = False
+    """Whether it is a build that wrote files of the commit otherwise than they stand there."""
     of_documents: bool = False
     """Whether documentation alone changed, and it ends and says what it did before."""
 

@@ -28,6 +28,7 @@ from agents.pipelines.stages.quality.find import (
 from agents.pipelines.stages.quality.flaky import find_known, note_flaky, recall_flaky
 from agents.pipelines.stages.quality.lock_agreement import find_unlocked_manifests
 from agents.pipelines.stages.quality.own_setup import set_up_change
+from agents.pipelines.stages.quality.rebuilt import Behind, note_rewrites, run_behind_builds
 from agents.pipelines.stages.quality.recover import ROUNDS, MissingPackages
 from agents.pipelines.stages.quality.results import (
     NO_CHECKS,
@@ -163,6 +164,7 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
     own = await set_up_change(run, commit)
     at = CheckedCommit(commit, own.commit)
     measured, notes = await _measure_whole(run, at, checks, baseline.services, order)
+    baseline, measured = await _add_behind_builds(run, baseline, at, measured)
     known = await recall_flaky(run, measured)
     runs = [
         await _confirm(run, baseline, (*before, now), at, find_known(known, now.command))
@@ -182,6 +184,23 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality
+
+
+async def _add_behind_builds(
+    run: StageContext, baseline: Baseline, at: CheckedCommit, measured: tuple[CheckResult, ...]
+) -> tuple[Baseline, tuple[CheckResult, ...]]:
+    """Return both with the tests behind builds that write files of the repository."""
+    if run.merging or baseline.chosen:
+        return baseline, measured
+    places = (CheckedCommit(run.base, baseline.set_up_for), at)
+
+    async def measure(checks: Sequence[RepositoryCheck]) -> Behind:
+        before, after = [await _measure(run, e, checks, baseline.services) for e in places]
+        return before, after
+
+    before, after = await run_behind_builds(measured, measure)
+    more = baseline.model_copy(update={"runs": (*baseline.runs, *before)})
+    return more, (*measured, *after)
 
 
 def _make_check(run: CheckResult) -> RepositoryCheck:
@@ -284,7 +303,8 @@ async def _measure(
         tree = await at.open(run, changing=True, pristine=not runs)
         check = checks[number]
         limited = time.limit(check, len(checks) - len(runs)) if time else check
-        runs[number] = await run_check(tree, at.commit, limited, services)
+        done = await run_check(tree, at.commit, limited, services)
+        runs[number] = await note_rewrites(tree, at.commit, done)
     if time:
         await _run_stopped(run, at, checks, services, (time, runs))
     ended = tuple(runs[number] for number in sorted(runs))
