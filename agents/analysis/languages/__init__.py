@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.analysis.languages.checked import (
     NamedCommand,
     find_unchecked,
+    is_code,
     list_families,
     list_manifests,
     list_touched,
@@ -34,6 +35,7 @@ __all__ = [
     "find_folder",
     "find_unchecked",
     "go_to",
+    "is_code",
     "list_families",
     "list_manifests",
     "list_read_paths",

@@ -111,7 +111,7 @@ def _name_family(check: str) -> str:
 def list_touched(changed: Iterable[str], files: RepositoryFiles) -> list[str]:
     """Return the project folders that these files belong to, but for prose and settings."""
     projects = _find_manifests(files)
-    found = {_find_nearest(path, projects) for path in changed if _is_code(path)}
+    found = {_find_nearest(path, projects) for path in changed if is_code(path)}
     return sorted(each for each in found if each is not None)
 
 
@@ -131,7 +131,8 @@ def find_unchecked(
     )
 
 
-def _is_code(path: str) -> bool:
+def is_code(path: str) -> bool:
+    """Return whether a file is code, or says what code needs: neither prose nor settings."""
     *folders, name = path.split("/")
     if any(map(_DOCUMENTS.fullmatch, folders)):
         return False

@@ -32,19 +32,20 @@ def is_documentation(changes: Sequence[FileDiff]) -> bool:
     """
     paths = {path for each in changes for path in (each.old, each.new) if path}
     plain = not any(each.binary or each.link or each.executable for each in changes)
-    return bool(paths) and plain and all(map(_is_document, paths))
+    return bool(paths) and plain and all(map(is_document, paths))
 
 
-def _is_document(path: str) -> bool:
+def is_document(path: str) -> bool:
+    """Return whether a file is written for people, by its name."""
     *folders, name = path.split("/")
     at_home = bool(folders) and folders[0] in _FOLDERS and _TEXT.fullmatch(name)
     return not is_test(path) and bool(at_home or _NAME.fullmatch(name))
 
 
 async def find_reader(
-    run: StageContext, command: str, changes: Sequence[FileDiff], commit: str
+    run: StageContext, command: str, documents: Collection[str], commit: str
 ) -> str:
-    """Return a test, or a program of the command, that may read what these documents say.
+    """Return a test, or a program of the command, that may read what these files say.
 
     Empty where none is known; of many files, the first that nobody looked through.
     """
@@ -53,7 +54,7 @@ async def find_reader(
     programs = {*await asyncio.to_thread(list_program_files, command, steps)} & {*paths}
     asked = sorted({*filter(is_test_code, paths)} | programs)
     texts = await run.read_texts(commit, asked[:MOST_READ])
-    found = await asyncio.to_thread(_find_mention, texts, {each.path for each in changes})
+    found = await asyncio.to_thread(_find_mention, texts, documents)
     return found or next(iter(asked[MOST_READ:]), "")
 
 

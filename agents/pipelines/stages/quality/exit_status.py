@@ -108,7 +108,8 @@ async def _ask_about_documents(
 ) -> CheckResult:
     """Return a check with what it says of documentation, which nothing that runs reads."""
     fault = await _find_unheard(run, now, commit) or _find_other_words(before, now, exactly=True)
-    if not fault and (reader := await find_reader(run, now.command, changes, commit)):
+    paths = {each.path for each in changes}
+    if not fault and (reader := await find_reader(run, now.command, paths, commit)):
         fault = _READ.format(path=_code(reader))
     if fault:
         return _explain(now, fault)

@@ -37,6 +37,7 @@ _UNCHECKED = (
     "nothing here checks {folders}, which the change touches: tests there, such as a `test` script,"
     " or a command that `quality` names, would"
 )
+_UNSEEN = "no check that ran looks at {files}"
 _ROOT = "the root folder"
 _SET_UP = "set up with the change: {problem}"
 _NOT_HERE = "{commands} cannot run here"
@@ -240,6 +241,18 @@ def _list_new(now: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
     return [each for each in now if each.split("` ", maxsplit=1)[0] not in known]
 
 
+class UnseenFiles(Frozen):
+    """Changed files that no check which ran looks at, as far as their kind tells."""
+
+    files: tuple[str, ...] = ()
+    alone: bool = False
+    """Whether the change is about nothing else."""
+
+    def describe(self) -> str:
+        """Return so in Markdown that can be published; nothing where there are none."""
+        return _UNSEEN.format(files=_list_some(self.files)) if self.files else ""
+
+
 class CheckComparison(Frozen):
     """What the checks say about the change, against the default branch."""
 
@@ -254,6 +267,7 @@ class CheckComparison(Frozen):
     """What the change itself asks to have installed, and what came of it."""
     unchecked: tuple[str, ...] = ()
     """Folders with projects that the change touches and no check looks at."""
+    unseen: UnseenFiles = UnseenFiles()
     unrun: tuple[str, ...] = ()
     """Files with tests, where none of the checks is there to run tests."""
 
@@ -298,6 +312,7 @@ class CheckComparison(Frozen):
             reasons.append(_UNCHECKED.format(folders=_list_some(self.unchecked)))
         if self.unrun:
             reasons.append(_UNRUN.format(files=_list_some(self.unrun)))
+        reasons += [self.unseen.describe()] if self.unseen.alone else []
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"
             for each in self.runs

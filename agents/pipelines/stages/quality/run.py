@@ -49,7 +49,7 @@ from agents.pipelines.stages.quality.shared_time import (
     allow_for,
     describe_share,
 )
-from agents.pipelines.stages.quality.unchecked import find_unchecked_parts
+from agents.pipelines.stages.quality.unchecked import find_unchecked_parts, find_unseen_files
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -181,6 +181,7 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
         own_setup=own.with_notes(notes),
         unchecked=unchecked.folders,
         unrun=unchecked.tests,
+        unseen=await find_unseen_files(run, baseline, changed, commit),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality

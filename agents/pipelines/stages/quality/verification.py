@@ -108,9 +108,23 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
         runs = (before, *((others[number],) if others else ()), after)
         rows.append(f"| {to_code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
     own = format_own_setup(quality.own_setup)
+    unseen = "" if quality.unseen.alone else _format_unseen(quality)
     status = format_by_exit_status(quality)
-    parts = ("\n".join(rows), format_known(quality), status, format_untold(quality), own, setup)
+    parts = (
+        "\n".join(rows),
+        format_known(quality),
+        status,
+        format_untold(quality),
+        unseen,
+        own,
+        setup,
+    )
     return "\n\n".join(part for part in parts if part)
+
+
+def _format_unseen(quality: CheckComparison) -> str:
+    said = quality.unseen.describe()
+    return f"{said[:1].upper()}{said[1:]}: that is for you to look at." if said else ""
 
 
 def format_own_setup(own: OwnSetup) -> str:
@@ -175,7 +189,8 @@ def _sum_up(quality: CheckComparison) -> str:
         besides = f" Besides, {passed} passed." if passed else ""
         return f"Not verified: {'; '.join(quality.untold)}.{besides}"
     said = (f"{passed} passed" if passed else "", f"{red} failed as before" if red else "")
-    return f"Checked: {', '.join(each for each in said if each)}."
+    besides = f" Besides, {seen}." if (seen := quality.unseen.describe()) else ""
+    return f"Checked: {', '.join(each for each in said if each)}.{besides}"
 
 
 def _names(runs: Sequence[CheckResult]) -> str:
