@@ -40,7 +40,9 @@ _SKIPPING = re.compile(
     r"skipTests|maven\.test\.skip|testFailureIgnore|ignoreFailures|skipITs|haltOnFailure"
     r"|NoWarn|TreatWarningsAsErrors|WarningLevel|failOnWarning|failOnViolation|-Werror|Xlint"
     r"|linguist-(?:generated|vendored)|\s-diff\b|\sbinary\b"  # what a reviewer is not shown
-    r"|exclude[A-Z]?\w*Test|excludeTags|test\s+in\s+Test|enabled\s*=\s*false|Analyzers?\b"
+    r"|exclude[A-Z]?\w*Test|excludeTags|includeTags|includeTestsMatching|excludedGroups|<groups>"
+    r"|<(?:ex|in)clude>[^<]{0,200}(?:Tests?|IT)\b|testSourceDirectory|test\s+in\s+Test"
+    r"|maven\.test\.\w+|enabled\s*=\s*false|Analyzers?\b"
 )
 _CMAKE_LISTS = re.compile(
     r"\b(?:add_test|enable_testing|\w*discover_tests|doctest_add_test)\s*\(|-Werror"

@@ -8,14 +8,15 @@ from pathlib import PurePosixPath
 # --- files that are about checks as a whole -----------------------------------------------------
 
 _BY_NAME = re.compile(
-    r"""\.?ruff\.toml | \.flake8 | \.?pylintrc(\.toml)? | \.?mypy\.ini | \.?pytest\.ini
-      | pytest\.toml | \.?coveragerc | noxfile\.py
+    r"""\.?ruff\.toml | \.flake8 | \.?pylintrc(\.toml)? | \.?mypy\.ini | \.?pytest\.(ini|toml)
+      | \.?coveragerc | noxfile\.py
       | \.pre-commit-config\.ya?ml | \.?bandit(\.ya?ml)?
       | pyrightconfig\.json | \.isort\.cfg | \.pydocstyle(\.ini)? | \.importlinter | ty\.toml
       | \.eslintrc(\..+)? | \.eslintignore | eslint\.config\.\w+ | \.?oxlintrc\.json | biome\.jsonc?
       | \.prettierrc(\..+)? | \.prettierignore | \.stylelintrc(\..+)? | tslint\.json
       | (jest|vitest|karma|cypress|playwright|ava|web-test-runner|wdio)(\.[\w-]+)*\.(config|conf)
-        (\.[\w-]+)*\.\w+ | vitest\.workspace\.\w+ | \.mocharc(\..+)?
+        (\.[\w-]+)*\.\w+ | vitest\.(workspace|projects)\.\w+ | jest-preset\.\w+ | \.taprc
+      | \.mocharc(\..+)?
       | \.nycrc(\..+)? | \.c8rc(\..+)?
       | tsconfig([.-][\w-]+)*\.json | \.lintstagedrc(\..+)? | lint-staged\.config\.\w+
       | \.golangci\.(ya?ml|toml|json) | \.rubocop(_todo)?\.yml | \.rspec | \.simplecov
@@ -31,6 +32,7 @@ _BY_NAME = re.compile(
       | \.credo\.exs | \.dialyzer_ignore\.exs | coveralls\.json | analysis_options\.yaml
       | \.yamllint(\.ya?ml)? | \.markdownlint[\w-]*(\..+)? | \.hadolint\.ya?ml | \.shellcheckrc
       | (site|user)customize\.py
+      | .+\.runsettings | junit-platform\.properties | CTestCustom\.cmake | tox\.toml
       | \.clang-tidy | CTestTestfile\.cmake | hlint\.ya?ml | \.ameba\.yml""",
     re.VERBOSE,
 )
@@ -54,7 +56,11 @@ _PARTS: dict[str, re.Pattern[str]] = {
         r"|validate|eslint|jest|vitest|prepare|e2e|unit)\b.*|(jest|eslintConfig|eslintIgnore|mocha"
         r"|nyc|c8|ava|tap|vitest|lint-staged|husky|prettier|stylelint|xo|standard)\b.*)",
         "composer.json": r"scripts\.(pre-|post-)?(test|lint|check|phpunit|phpstan|psalm|cs|ci)\b.*",
-        "Cargo.toml": r"((workspace\.)?lints|profile\.test|test|workspace\.metadata)\b.*",
+        "Cargo.toml": r"((workspace\.)?lints|profile\.test|test|workspace\.metadata"
+        r"|package\.autotests|(lib|bin|example).*\.(test|doctest|harness))\b.*",
+        "config.toml": r"(build\.rustflags|target\..*\.(runner|rustflags))\b.*",  # of Cargo
+        "bunfig.toml": r"test\b.*",
+        "hatch.toml": r"envs\b.*",
         "deno.json": r"(lint|fmt|test|tasks\.(test|lint|check|ci)|compilerOptions)\b.*",
         "deno.jsonc": r"(lint|fmt|test|tasks\.(test|lint|check|ci)|compilerOptions)\b.*",
     }.items()

@@ -267,3 +267,39 @@ def test_whatever_stands_in_a_file_it_answers(path, before, after):
     for finding in find_loosened_settings(path, before, after):
         assert finding.path == path
     assert list(find_loosened_settings(path, after, after)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("tox.toml", 'env_list = ["py", "lint"]\n', 'env_list = ["py"]\n'),
+        (".pytest.toml", None, '[pytest]\naddopts = "-k a"\n'),
+        ("hatch.toml", '[envs.test.scripts]\nrun = "pytest"\n', '[envs.test.scripts]\nrun = ""\n'),
+        ("bunfig.toml", None, '[test]\nroot = "a"\n'),
+        ("vitest.projects.ts", "export default ['a', 'b']\n", "export default ['a']\n"),
+        ("Cargo.toml", '[lib]\nname = "a"\n', '[lib]\nname = "a"\ntest = false\n'),
+        ("Cargo.toml", '[package]\nname = "a"\n', '[package]\nname = "a"\nautotests = false\n'),
+        (".cargo/config.toml", None, '[target.x86_64-unknown-linux-gnu]\nrunner = "true"\n'),
+        ("pom.xml", "<a>\n</a>\n", "<a>\n<exclude>**/ATest.java</exclude>\n</a>\n"),
+        ("pom.xml", "<a>\n</a>\n", "<a>\n<excludedGroups>slow</excludedGroups>\n</a>\n"),
+        ("build.gradle", "test {\n}\n", "test {\nfilter { includeTestsMatching 'A' }\n}\n"),
+        ("ci.runsettings", None, "<RunSettings/>\n"),
+    ],
+)
+def test_what_has_runners_pass_over_tests_takes_a_yes(path, before, after):
+    assert is_settings(path)
+    assert any(each.grave for each in find_loosened_settings(path, before, after))
+
+
+@pytest.mark.parametrize(
+    ("path", "after"),
+    [
+        ("Cargo.toml", '[lib]\nname = "a"\ncrate-type = ["cdylib"]\n'),
+        (".cargo/config.toml", '[build]\ntarget-dir = "out"\n'),
+        ("config.toml", 'title = "a site"\n'),
+        ("bunfig.toml", "[install]\nexact = true\n"),
+        ("pom.xml", "<excludes>\n<exclude>**/*.txt</exclude>\n</excludes>\n"),
+    ],
+)
+def test_other_settings_of_builds_ask_nobody(path, after):
+    assert not [each for each in find_loosened_settings(path, None, after) if each.grave]
