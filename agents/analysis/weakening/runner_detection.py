@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from agents.analysis.weakening.diff_views import FileDiff, ViewLine, is_comment
+from agents.analysis.weakening.diff_views import FileDiff, ViewLine, is_comment, list_fresh_lines
 from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.which_are_tests import is_test
@@ -60,14 +60,30 @@ _DECLARES = re.compile(
     r"|macro_rules|#|//|\}|\w+\s*:(?!:))"
 )
 """An item or a field that is there for tests alone; anything else is what the product does."""
-_ASIDE = re.compile(
-    r"\.\w.*|(?:[\w-]*[_.-])?(?:test(?:s|ing|kit|lib|util(?:s|ities)?|support|helpers?)?|bench\w*"
-    r"|examples?|samples?|docs?|scripts?|tools?|tooling|ci|hack|config|mocks?|fixtures)",
+_OF_TESTS = re.compile(
+    r"\.\w.*|(?:[\w-]*[_.-])?(?:test(?:s|ing|kit|lib|util(?:s|ities)?|support|helpers?)?|mocks?"
+    r"|fixtures|bench\w*|examples?|samples?)",
     re.IGNORECASE,
 )
+"""Folders of what tests use, and of what nobody else does, wherever they lie."""
+_AIDS = re.compile(r"docs?|scripts?|tools?|ci|hack|config", re.IGNORECASE)
+"""Folders at the root, for whoever works on the project."""
 _SETS_UP = re.compile(
-    r"(?:setup|noxfile|fabfile|gulpfile|Gruntfile|build|Rakefile|settings)\.\w+|mix\.exs"
+    r"(?:setup|noxfile|fabfile|gulpfile|Gruntfile|build|Rakefile|settings)(?:\.\w+){1,2}|mix\.exs"
     r"|.+[.-](?:conf|config)\.\w+"
+)
+
+_FOR_ALL = re.compile(
+    r"conftest\.py|(?:spec|test|rails)_helper\.\w+|bootstrap\.php"
+    r"|(?:setup-?tests?|(?:jest|vitest)?[._-]?setup)\.[cm]?[jt]s"
+)
+"""Files that set up all tests."""
+_SETS = re.compile(
+    r"(?:\benviron\[|\benviron\.setdefault\(|\bputenv\(|\bENV\[|\benv\[|\benv\.)['\"]?"
+    r"(?P<name>[A-Z][A-Z0-9_]{2,60})(?:['\"]\])?\s*(?:(?:\|\||\?\?)?=(?!=)|['\"],|=)"
+)
+_READS = re.compile(
+    r"(?i:env(?:iron|ironmentvariable)?)\b\W{0,3}(?:(?:get|var|fetch)\w*\W{1,3})?(\w+)"
 )
 
 
@@ -81,13 +97,32 @@ def find_runner_detection(changes: Sequence[FileDiff]) -> Iterator[Finding]:
                 known[word] -= 1
             else:
                 yield make_finding(change.path, line.number, "detection", line.text)
+    for change, line in _list_switches(changes, product):
+        yield make_finding(change.path, line.number, "detection", line.text)
+
+
+def _list_switches(
+    changes: Sequence[FileDiff], product: Sequence[FileDiff]
+) -> Iterator[tuple[FileDiff, ViewLine]]:
+    """Yield what newly sets for all tests a variable that the product newly reads."""
+    for_all = [e for e in changes if is_test(e.path) and _FOR_ALL.fullmatch(e.path.split("/")[-1])]
+    if not for_all:
+        return
+    fresh = [line for each in product for line in list_fresh_lines(each.before, each.after)]
+    read = {name for line in fresh for name in _READS.findall(line.text)}
+    for each in for_all:
+        for line in list_fresh_lines(each.before, each.after):
+            if (found := _SETS.search(line.text)) and found["name"] in read:
+                yield each, line
 
 
 def _is_product(change: FileDiff) -> bool:
     path = PurePosixPath(change.path)
     if not change.language or change.binary or is_test(change.path) or is_settings(change.path):
         return False
-    return not (_SETS_UP.fullmatch(path.name) or any(map(_ASIDE.fullmatch, path.parts[:-1])))
+    folders = path.parts[:-1]
+    aside = any(map(_OF_TESTS.fullmatch, folders)) or any(map(_AIDS.fullmatch, folders[:1]))
+    return not (aside or _SETS_UP.fullmatch(path.name))
 
 
 def _list_asked(change: FileDiff, lines: Sequence[ViewLine]) -> Iterator[tuple[str, ViewLine]]:

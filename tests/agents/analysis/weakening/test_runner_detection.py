@@ -25,6 +25,7 @@ def find(path, after, before=""):
         ("src/calc.py", 'if os.environ.get("CI"):'),
         ("src/calc.py", 'if os.getenv("CI") == "1":'),
         ("src/calc.py", 'if "CI" in os.environ:'),
+        ("src/tools/config.py", 'if "pytest" in sys.modules:'),
         ("src/calc.js", "if (process.env.NODE_ENV === 'test') {"),
         ("src/calc.js", "if ('test' === process.env.NODE_ENV) return 1;"),
         ("src/calc.ts", "if (process.env['JEST_WORKER_ID'] !== undefined) {"),
@@ -83,6 +84,25 @@ def test_what_asked_before_and_what_is_no_product_asks_nobody(path, after, befor
 def test_code_that_moves_to_another_file_asks_nobody():
     text = "if (process.env.JEST_WORKER_ID) {\n"
     assert not find_weakening(diff_of({"src/a.js": text, "src/b.js": "x\n"}, {"src/b.js": text}))
+
+
+@pytest.mark.parametrize(
+    ("helper", "sets", "path", "reads"),
+    [
+        ("tests/conftest.py", 'os.environ["MODE"] = "x"', "calc.py", 'os.environ.get("MODE")'),
+        ("conftest.py", 'os.environ.setdefault("MODE", "x")', "calc.py", 'os.getenv("MODE")'),
+        ("spec/spec_helper.rb", "ENV['MODE'] ||= 'x'", "lib/calc.rb", "ENV.fetch('MODE')"),
+        ("jest.setup.js", "process.env.MODE = 'x'", "src/a.js", "process.env.MODE"),
+        ("tests/bootstrap.php", "putenv('MODE=x');", "src/a.php", "getenv('MODE')"),
+    ],
+)
+def test_a_switch_that_is_new_in_the_product_and_set_for_all_tests_takes_a_yes(
+    helper, sets, path, reads
+):
+    product = {path: f"return 1 if {reads}\n"}
+    assert find_weakening(diff_of({path: "x\n"}, {helper: f"{sets}\n", **product}))
+    assert not find_weakening(diff_of(product, {helper: f"{sets}\n", path: f"{product[path]}y\n"}))
+    assert not find_weakening(diff_of({}, {helper: "y = 1\n", **product}))
 
 
 def test_hostile_lines_take_no_time():
