@@ -37,6 +37,7 @@ _UNCHECKED = (
     "nothing here checks {folders}, which the change touches: tests there, such as a `test` script,"
     " or a command that `quality` names, would"
 )
+_UNPARSED = "since the change {files} cannot be parsed by the language that it is written in"
 _UNSEEN = "no check that ran looks at {files}"
 _ROOT = "the root folder"
 _SET_UP = "set up with the change: {problem}"
@@ -268,6 +269,8 @@ class CheckComparison(Frozen):
     unchecked: tuple[str, ...] = ()
     """Folders with projects that the change touches and no check looks at."""
     unseen: UnseenFiles = UnseenFiles()
+    unparsed: tuple[str, ...] = ()
+    """Changed files that their own language cannot parse any more."""
     unrun: tuple[str, ...] = ()
     """Files with tests, where none of the checks is there to run tests."""
 
@@ -313,6 +316,8 @@ class CheckComparison(Frozen):
         if self.unrun:
             reasons.append(_UNRUN.format(files=_list_some(self.unrun)))
         reasons += [self.unseen.describe()] if self.unseen.alone else []
+        if self.unparsed:
+            reasons.append(_UNPARSED.format(files=_list_some(self.unparsed)))
         reasons += [
             f"{_code(each.name, NAME_LIMIT)}: {each.why}"
             for each in self.runs

@@ -50,6 +50,7 @@ from agents.pipelines.stages.quality.shared_time import (
     describe_share,
 )
 from agents.pipelines.stages.quality.unchecked import find_unchecked_parts, find_unseen_files
+from agents.pipelines.stages.quality.unparsed import find_unparsed_files
 from agents.ports import FlakyTest, SetupResult, WorkTree
 from agents.run import StageContext, stage
 from agents.text import one_line
@@ -172,16 +173,18 @@ async def compare_checks(run: StageContext, baseline: Baseline, commit: str) -> 
     ]
     await note_flaky(run, runs)
     unchecked = await find_unchecked_parts(run, baseline, changed, commit)
+    tree = await at.open(run)
     quality = CheckComparison(
         commit=commit,
         runs=tuple(runs),
         baseline=baseline,
-        added=tuple(await (await at.open(run)).list_install_commands()),
+        added=tuple(await tree.list_install_commands()),
         unlocked=await find_unlocked_manifests(run, changed, commit),
         own_setup=own.with_notes(notes),
         unchecked=unchecked.folders,
         unrun=unchecked.tests,
         unseen=await find_unseen_files(run, baseline, changed, commit),
+        unparsed=await find_unparsed_files(run, baseline, changed, tree, commit),
     )
     run.summarize(_say(quality.runs) or NO_CHECKS)
     return quality
