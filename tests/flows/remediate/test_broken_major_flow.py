@@ -58,20 +58,25 @@ def without_code(body):
     return parts[0] + "".join(part.partition("\n````")[2] for part in parts[1:])
 
 
+async def open_bare_draft(at):
+    """Raise the alert; return the draft, in which the code is as it was."""
+    await at.raise_alert(MAJOR)
+    [outcome] = await at.ends("pull_request")
+    [pull] = at.place.pulls()
+    assert pull.draft
+    assert at.results([outcome]) == ["unverified"]
+    assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
+    return pull
+
+
 async def test_a_major_version_that_breaks_the_tests_is_a_draft_without_any_model(remedied):
     files = with_policy(LOUD, "models: none")
     async with remedied(files, releases=INDEX) as at:
-        await at.raise_alert(MAJOR)
-        [outcome] = await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
+        pull = await open_bare_draft(at)
         body = pull.issue.body
-        assert pull.draft
-        assert at.results([outcome]) == ["unverified"]
         assert at.place.model.requests == []
         [(_, message)] = await at.place.commits(pull)
         assert message.startswith("Update painter from 1.0.0 to 2.0.0")
-        assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
         first = body.partition("### Next")[0]
         assert first.startswith("### What fails with it\n\nVersion `2.0.0` is the only way out")
         assert "with it `tests` (`node test.js`) fails, which passed before." in first
@@ -112,13 +117,7 @@ async def test_the_draft_is_made_anew_where_its_files_have_moved_on(remedied):
 
 async def test_what_a_careless_model_made_of_the_code_is_not_in_the_draft(remedied):
     async with remedied(SIGN, releases=INDEX, script=usual(WORSE)) as at:
-        await at.raise_alert(MAJOR)
-        [outcome] = await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
-        assert pull.draft
-        assert at.results([outcome]) == ["unverified"]
-        assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
+        pull = await open_bare_draft(at)
         assert "TypeError: render is not a function" in pull.issue.body
         assert "half" not in pull.issue.body
         assert "A model tried to have the code follow, 3 times. What it made" in pull.issue.body
@@ -127,13 +126,7 @@ async def test_what_a_careless_model_made_of_the_code_is_not_in_the_draft(remedi
 async def test_where_the_budget_ends_while_a_model_is_at_it_the_move_is_there(remedied):
     poor = {**SIGN, POLICY: f"{SIGN[POLICY]}budget: {{turns: 1}}\n"}
     async with remedied(poor, releases=INDEX, script=usual(WORSE)) as at:
-        await at.raise_alert(MAJOR)
-        [outcome] = await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
-        assert pull.draft
-        assert at.results([outcome]) == ["unverified"]
-        assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
+        pull = await open_bare_draft(at)
         assert "No model had the code follow: The run used up its budget" in pull.issue.body
         assert len(at.place.model.requests) == 1
 

@@ -109,10 +109,12 @@ async def find_unseen_files(
     families = list_families(checks)
     there = {*await run.ports.source.files(commit)} & {*changed}
     likely = [path for path in sorted(there) if _is_for_nobody(path, families)]
+    if not likely:
+        return UnseenFiles()
     steps = await run.read_texts(
         commit, sorted({path for each in checks for path in list_step_files(each.command)})
     )
-    if not likely or any(map(_TOOLS.search, (*(e.command for e in checks), *steps.values()))):
+    if any(map(_TOOLS.search, (*(e.command for e in checks), *steps.values()))):
         return UnseenFiles()
     unseen = [
         path

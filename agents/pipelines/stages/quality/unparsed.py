@@ -64,7 +64,7 @@ def _is_parsed(path: str) -> bool:
     parts = path.split("/")
     aside = any("{{" in part or NOT_OURS.fullmatch(part) for part in parts[:-1])
     kind = path.endswith(_IF_BEFORE) or (path.endswith(_ALWAYS) and is_code(path))
-    return kind and not aside and not is_test(path) and not parts[-1].startswith("-")
+    return kind and not aside and not is_test(path)
 
 
 async def _parse(tree: WorkTree, paths: Sequence[str]) -> list[str]:

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.quality import check_quality, checks_table, measure_base
+from agents.pipelines.stages.quality import checks_table
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
 
 OLD, NEW, WRONG = "twice = 2\n", "twice = 2\nthrice = 3\n", "twice = 5\nthrice = 3\n"
 TEST, MORE = "wants twice = 2\n", "wants twice = 2\nwants thrice = 3\n"
@@ -29,18 +28,12 @@ def assert_by_exit_status(files):
 
 
 @pytest.fixture
-def compared(make_world, request_):
+def compared(compare_change):
     """Compare a head with the base by `npm test`, which does as `does` says with the files."""
 
     async def compare(changes, does=assert_by_exit_status, base=BASE):
-        world = make_world(base, (), commands={"npm run --silent test": does, "npm test": does})
-        files = {path: text for path, text in {**base, **changes}.items() if text is not None}
-        head = world.history.commit(world.history.tree(files), world.base, "work")
-        run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
-        run.context.standing = run.context.standing.model_copy(update=at)
-        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        return await check_quality.work(run.context, baseline)
+        commands = {"npm run --silent test": does, "npm test": does}
+        return await compare_change(base, changes, commands)
 
     return compare
 

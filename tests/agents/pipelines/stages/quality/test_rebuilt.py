@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
 
 TEST, BUILD = "npm run --silent test", "npm run --silent build"
 BASE = {
@@ -36,19 +34,12 @@ def build_and_test(files):
 
 
 @pytest.fixture
-def compared(make_world, request_):
+def compared(compare_change):
     """Compare a change of these files with what was there, by the scripts of the package."""
 
     async def compare(changes, base=BASE):
         commands = {TEST: run_tests, BUILD: build, f"{BUILD} && {TEST}": build_and_test}
-        world = make_world(base, (), commands=commands)
-        tree = world.history.tree({**base, **changes})
-        head = world.history.commit(tree, world.base, "work")
-        run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
-        run.context.standing = run.context.standing.model_copy(update=at)
-        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        return await check_quality.work(run.context, baseline)
+        return await compare_change(base, changes, commands)
 
     return compare
 

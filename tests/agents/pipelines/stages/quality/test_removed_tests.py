@@ -6,18 +6,17 @@ from agents.analysis.check_failures import FailuresByProgram
 from agents.analysis.check_failures.named_tests import pack_names
 from agents.analysis.check_failures.reported import ReportedFailures
 from agents.analysis.weakening import RemovedTests
-from agents.pipelines.stages.quality import check_quality, headline, measure_base
+from agents.pipelines.stages.quality import headline
 from agents.pipelines.stages.quality.confirm import Confirmation
 from agents.pipelines.stages.quality.results import CheckResult
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
 
 POLICY = "quality: [{name: tests, run: make test}]\nsetup: {second_look: false}\n"
 TESTS = "".join(f"def test_{n}():\n    assert {n} + 1\n\n\n" for n in range(10))
 
 
 @pytest.fixture
-def compared(make_world, request_):
+def compared(compare_change):
     """Run the checks on a base and on a head with other files; each run ends as the list says."""
 
     async def compare(files, *ends):
@@ -28,14 +27,8 @@ def compared(make_world, request_):
             "tests/test_a.py": TESTS,
             CASES: "[1, 2]\n",
         }
-        world = make_world(base, (), commands={"make test": lambda _files: left.pop(0)})
-        kept = {path: text for path, text in {**base, **files}.items() if text}
-        head = world.history.commit(world.history.tree(kept), world.base, "work")
-        run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
-        run.context.standing = run.context.standing.model_copy(update=at)
-        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        quality = await check_quality.work(run.context, baseline)
+        changes = {path: text or None for path, text in files.items()}
+        quality = await compare_change(base, changes, {"make test": lambda _files: left.pop(0)})
         assert not left
         return quality
 

@@ -2,14 +2,8 @@
 
 import pytest
 
-from agents.pipelines.stages.quality import (
-    check_quality,
-    checks_table,
-    headline,
-    measure_base,
-)
+from agents.pipelines.stages.quality import checks_table, headline
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
 
 PYTEST = "python3 -m pytest -q"
 CI = ".github/workflows/ci.yml"
@@ -22,20 +16,14 @@ FILES = {
 
 
 @pytest.fixture
-def compared(make_world, request_):
+def compared(compare_change):
     """Compare a change with what was there, by pytest, which passes."""
 
     async def compare(changes, more=None):
         files = {**FILES, **(more or {})}
         green = (0, "1 passed in 0.1s")
         commands = dict.fromkeys((PYTEST, "make test", "docker build ."), green)
-        world = make_world(files, (), commands=commands)
-        head = world.history.commit(world.history.tree({**files, **changes}), world.base, "work")
-        run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
-        run.context.standing = run.context.standing.model_copy(update=at)
-        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        return await check_quality.work(run.context, baseline)
+        return await compare_change(files, changes, commands)
 
     return compare
 

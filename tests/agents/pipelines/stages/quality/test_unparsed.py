@@ -6,10 +6,8 @@ import subprocess
 
 import pytest
 
-from agents.pipelines.stages.quality import check_quality, measure_base
 from agents.pipelines.stages.quality.unparsed import PARSE
 from agents.policy import POLICY_PATH
-from agents.ports import SetupResult
 
 GOOD = "print('made')\n"
 BROKEN = "def make(:\n"
@@ -25,7 +23,7 @@ PASSED = (0, "test_a.py::test PASSED\n1 passed in 0.1s\n")
 
 
 @pytest.fixture
-def compared(make_world, request_):
+def compared(compare_change):
     """Compare a change of these files with what was there; the sandbox parses Python."""
 
     def parser(path):
@@ -41,13 +39,7 @@ def compared(make_world, request_):
     async def compare(changes, base=BASE):
         files = {**base, **changes}
         parsers = {f"./{path}": parser(path) for path in files if path.endswith(".py")}
-        world = make_world(base, (), commands={"python3 -m pytest -q": PASSED, **parsers})
-        head = world.history.commit(world.history.tree(files), world.base, "work")
-        run = world.run(request_)
-        at = dict.fromkeys(("base", "trunk", "start"), world.base) | {"head": head}
-        run.context.standing = run.context.standing.model_copy(update=at)
-        baseline = await measure_base.work(run.context, SetupResult(source="nothing to install"))
-        return await check_quality.work(run.context, baseline)
+        return await compare_change(base, changes, {"python3 -m pytest -q": PASSED, **parsers})
 
     return compare
 
