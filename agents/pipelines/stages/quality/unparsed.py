@@ -32,7 +32,7 @@ for path; do
     *.php) php -l "$path" ;;
     *) bash -n "$path" ;;
   esac >/dev/null 2>&1 </dev/null
-  case $? in 1 | 2 | 255) echo "$number" ;; esac
+  case $? in 0 | 126 | 127) ;; *) echo "$number" ;; esac
 done
 """
 """Prints the numbers of files that are refused; where there is no parser, nobody says anything."""
@@ -68,10 +68,12 @@ def _is_parsed(path: str) -> bool:
 
 
 async def _parse(tree: WorkTree, paths: Sequence[str]) -> list[str]:
-    """Return those that are refused."""
+    """Return those that are refused; all of them where the parsers came to no end."""
     if not paths:
         return []
     argv = ["bash", "-c", PARSE, "parse", *(f"./{path}" for path in paths)]
     ended = await tree.run(argv, timeout=SECONDS, writable=False)
+    if ended.why != "exit":
+        return [*paths]
     numbers = {int(line) for line in ended.output.split() if line.isdecimal()}
     return [path for number, path in enumerate(paths) if number in numbers]

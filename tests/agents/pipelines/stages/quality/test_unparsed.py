@@ -11,6 +11,7 @@ from agents.policy import POLICY_PATH
 
 GOOD = "print('made')\n"
 BROKEN = "def make(:\n"
+LONG = 10_000
 BASE = {
     POLICY_PATH: "setup: {second_look: false}\n",
     "pyproject.toml": "[project]\nname = 'a'\nversion = '1'\n",
@@ -28,6 +29,8 @@ def compared(compare_change):
 
     def parser(path):
         def parse(files):
+            if len(files[path]) > LONG:
+                return 1, "", "timeout"
             try:
                 ast.parse(files[path])
             except SyntaxError:
@@ -51,6 +54,10 @@ async def test_what_its_language_cannot_parse_any_more_is_no_ready_change(compar
     assert quality.verdict == "unknown"
     [reason] = quality.untold
     assert reason.startswith(f"since the change `{path}` cannot be parsed")
+
+
+async def test_what_its_parser_comes_to_no_end_with_is_not_called_good(compared):
+    assert (await compared({"gen.py": "x = 1\n" * LONG})).unparsed == ("gen.py",)
 
 
 @pytest.mark.parametrize(
