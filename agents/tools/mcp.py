@@ -71,7 +71,10 @@ def tool_class(name: str) -> type[Mcp] | None:
     """Return the tool of that name, whether or not a server has it; None for no such name."""
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         return None
-    return type("Mcp", (Mcp,), {"name": name, "__annotations__": {"name": "ClassVar[str]"}})
+    # There is no source to look for docstrings in, and pydantic would look through every module.
+    plain = ConfigDict(use_attribute_docstrings=False)
+    declared = {"name": name, "model_config": plain, "__annotations__": {"name": "ClassVar[str]"}}
+    return type("Mcp", (Mcp,), declared)
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -221,6 +221,6 @@ def test_hostile_words_take_no_longer(program):
     hostile = [line, "-" * 79 + "\n" + "x" * 900 + "\n", "make: [" * 140 + "\n", "Suite a, " * 99]
 
     start = time.process_time()
-    read(signs + "".join(each * 4_000 for each in hostile))
+    read(signs + "".join(each * 1_000 for each in hostile))
 
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 3

@@ -141,10 +141,10 @@ def test_nothing_is_said_of_a_test_that_the_output_does_not_name():
     ],
 )
 def test_hostile_output_takes_no_time_and_little_room(line):
-    output = f"test_x\n{line}\n" * 3_000
+    output = f"test_x\n{line}\n" * 1_000
     began = time.process_time()
     [told] = find_test_causes(output, ["t.py::test_x"]).values()
     find_output_cause(output)
     assert find_places(output, {"a.py"}) == ()
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 2
     assert all(len(each) <= LONGEST for each in told)

@@ -373,10 +373,10 @@ def test_another_framework_for_tests_stands_in_for_nothing(path, old, new, line)
     ],
 )
 def test_hostile_lines_take_no_time(path, line):
-    before = FILES[path] + "\n".join([line] * 100)
+    before = FILES[path] + "\n".join([line] * 40)
     began = time.process_time()
-    find_weakening(diff_of({path: before}, {path: before + f"\n{line}x" * 100}))
-    assert time.process_time() - began < 4
+    find_weakening(diff_of({path: before}, {path: before + f"\n{line}x" * 40}))
+    assert time.process_time() - began < 2
 
 
 def test_a_new_file_of_tests_stands_in_for_a_module():
