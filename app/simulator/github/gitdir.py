@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cachetools import LRUCache
+
 ZERO = "0" * 40
 _ID = re.compile(r"[0-9a-f]{40}")
 COMMIT_FORMAT = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x1e"
@@ -31,6 +33,10 @@ SERVED = """\
 
 SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nof the local GitHub\n-----END PGP SIGNATURE-----"
 """Nobody's key made it: who made a commit, this GitHub remembers by its id."""
+
+
+_lasting: LRUCache[tuple[Path, tuple[str, ...]], bytes] = LRUCache(2**24, getsizeof=len)
+"""What git said of whole ids, which never changes; in bytes."""
 
 
 class GitFailed(Exception):
@@ -115,7 +121,21 @@ class GitDir:
 
     async def text(self, *args: str) -> str:
         """Run git, return its output as text without the last line break."""
-        return (await self.run(*args)).decode(errors="replace").rstrip("\n")
+        return _text(await self.run(*args))
+
+    async def ask(self, ids: Sequence[str], *args: str) -> bytes:
+        """Return what git says: of whole ids alone, and nothing else that moves, it is asked once.
+
+        `ids` are all the revisions among `args`.
+        """
+        if not all(map(_ID.fullmatch, ids)):
+            return await self.run(*args)
+        if (self.path, args) not in _lasting:
+            said = await self.run(*args)
+            if len(said) > _lasting.maxsize // 16:
+                return said
+            _lasting[self.path, args] = said
+        return _lasting[self.path, args]
 
     async def create(self, default_branch: str) -> None:
         """Make the repository on disk, as `git init` would.
@@ -128,9 +148,16 @@ class GitDir:
         (self.path / "config").write_text(SERVED, encoding="utf-8")
 
     async def refs(self, prefix: str = "refs/heads/") -> dict[str, str]:
-        """Return sha by full ref name."""
-        lines = await self.text("for-each-ref", "--format=%(refname) %(objectname)", prefix)
-        return dict(line.split(" ") for line in lines.splitlines())
+        """Return sha by full ref name, in their order, from the files that git keeps them in.
+
+        https://git-scm.com/docs/gitrepository-layout
+        """
+        found = _loose_refs(self.path)
+        packed = self.path / "packed-refs"  # read later: git writes it before it takes away others
+        lines = packed.read_text("utf-8").splitlines() if packed.exists() else []
+        pairs = [line.split(" ", 1) for line in lines if line[0] not in "#^"]
+        found = {name: sha for sha, name in pairs} | found
+        return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
 
     async def commits_of(self, prefix: str) -> dict[str, str]:
         """Return the commit of each ref, also of those that lead to it by a tag of its own."""
@@ -140,14 +167,14 @@ class GitDir:
 
     async def resolve(self, revision: str) -> str | None:
         """Return the commit that a sha, branch or ref names; a branch wins over other readings."""
-        for reading in (f"refs/heads/{revision}", revision):
-            try:
-                return await self.text(
-                    "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reading}^{{commit}}"
-                )
-            except GitFailed:
-                continue
-        return None
+        branch = f"refs/heads/{revision}"
+        if found := (await self.refs(branch)).get(branch):
+            return found
+        flags = ("--verify", "--quiet", "--end-of-options")
+        try:
+            return _text(await self.ask([revision], "rev-parse", *flags, f"{revision}^{{commit}}"))
+        except GitFailed:
+            return None
 
     async def update_ref(self, ref: str, sha: str) -> None:
         """Point a ref at a commit, or delete it when sha is all zeros."""
@@ -159,14 +186,14 @@ class GitDir:
     async def merge_base(self, base: str, head: str) -> str | None:
         """Return where two histories part, or None when they never met."""
         try:
-            return await self.text("merge-base", base, head)
+            return _text(await self.ask([base, head], "merge-base", base, head))
         except GitFailed:
             return None
 
     async def merged_tree(self, base: str, head: str) -> str | None:
         """Return the tree that merging makes, or None for a conflict."""
         try:
-            return await self.text("merge-tree", "--write-tree", base, head)
+            return _text(await self.ask([base, head], "merge-tree", "--write-tree", base, head))
         except GitFailed:
             return None
 
@@ -181,16 +208,16 @@ class GitDir:
 
     async def commits(self, *revisions: str, limit: int = 250) -> list[Commit]:
         """Return commits, newest first; revisions as for `git log`."""
-        log = await self.run(
-            "log", f"--format={COMMIT_FORMAT}", f"--max-count={limit}", *revisions, "--"
-        )
+        how = (f"--format={COMMIT_FORMAT}", f"--max-count={limit}")
+        log = await self.ask(revisions, "log", *how, *revisions, "--")
         records = log.decode(errors="replace").split("\x1e")
         return [_commit(record.lstrip("\n")) for record in records if record.strip()]
 
     async def entries(self, revision: str, path: str) -> list[TreeEntry]:
         """Return what a path of a commit is: itself, or with a trailing `/` what it holds."""
-        args = ["ls-tree", "-z", "--long", "--full-tree", revision]
-        out = (await self.run(*args, "--", path) if path else await self.run(*args)).decode()
+        within = ("--", path) if path else ()
+        args = ("ls-tree", "-z", "--long", "--full-tree", revision, *within)
+        out = (await self.ask([revision], *args)).decode()
         return [_entry(record) for record in out.split("\0") if record]
 
     async def kinds_of(self, shas: Sequence[str]) -> list[str]:
@@ -201,16 +228,16 @@ class GitDir:
 
     async def tree_of(self, commit: str) -> str:
         """Return the id of a commit's whole tree."""
-        return (await self.text("rev-parse", "--verify", f"{commit}^{{tree}}")).strip()
+        return _text(await self.ask([commit], "rev-parse", "--verify", f"{commit}^{{tree}}"))
 
     async def blob(self, sha: str) -> bytes:
         """Return a file's bytes."""
-        return await self.run("cat-file", "blob", sha)
+        return await self.ask([sha], "cat-file", "blob", sha)
 
     async def diff(self, old: str, new: str, *more: str) -> str:
         """Return the unified diff."""
         flags = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--full-index")
-        return await self.text("diff", *flags, *more, old, new, "--")
+        return _text(await self.ask([old, new], "diff", *flags, *more, old, new, "--"))
 
     async def empty_tree(self) -> str:
         """Return the id of the tree without files."""
@@ -290,6 +317,23 @@ class GitDir:
             place = _absolute(folder)
             await self.run("-C", place, "add", "--all", "--force", ".", extra=extra)
             return (await self.run("write-tree", extra=extra)).decode().strip()
+
+
+def _text(output: bytes) -> str:
+    return output.decode(errors="replace").rstrip("\n")
+
+
+def _loose_refs(gitdir: Path) -> dict[str, str]:
+    """Return the refs that are a file each."""
+    found = {}
+    for file in (gitdir / "refs").rglob("*"):
+        try:
+            said = file.read_text("utf-8").strip()
+        except (FileNotFoundError, IsADirectoryError):  # a folder, or gone meanwhile
+            continue
+        if _ID.fullmatch(said) and file.suffix != ".lock":
+            found[file.relative_to(gitdir).as_posix()] = said
+    return found
 
 
 def _data(content: bytes) -> bytes:
