@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from aiohttp import web
@@ -21,6 +22,7 @@ Scope = Literal["open", "anyone", "app", "token", "repository", "public"]
 https://docs.github.com/rest/authentication/permissions-required-for-github-apps
 """
 OF_REPOSITORY = ("repository", "public")
+PARTS = web.AppKey("parts", Parts)
 Handler = Callable[[Call], Awaitable[Json]]
 
 
@@ -50,23 +52,29 @@ class Routes(list[Route]):
 
         return keep
 
+    @cached_property
+    def resources(self) -> tuple[web.AbstractResource, ...]:
+        """The addresses for aiohttp, which every server shares: to parse them takes longest."""
+        table = web.UrlDispatcher()
+        for route in self:
+            roots = [""]
+            if route.scope in OF_REPOSITORY:  # they answer by name and by id
+                roots = ["/repos/{owner}/{repo}", "/repositories/{repository_id}"]
+            for root in roots:
+                table.add_route(route.method, f"/api/v3{root}{route.path}", _endpoint(route))
+        return tuple(table.resources())
 
-def register(app: web.Application, parts: Parts, routes: Sequence[Route]) -> None:
-    """Put the calls on the server; repositories answer by name and by id."""
-    for route in routes:
-        roots = [""]
-        if route.scope in OF_REPOSITORY:
-            roots = ["/repos/{owner}/{repo}", "/repositories/{repository_id}"]
-        for root in roots:
-            app.router.add_route(
-                route.method, f"/api/v3{root}{route.path}", _endpoint(parts, route)
-            )
+
+def register(app: web.Application, routes: Routes) -> None:
+    """Put the calls on the server, whose parts are its `PARTS`."""
+    for resource in routes.resources:
+        app.router.register_resource(resource)
 
 
-def _endpoint(parts: Parts, route: Route) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _endpoint(route: Route) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(request: web.Request) -> web.Response:
         request[BODY] = await request.read()
-        result = await route.run(_admit(parts, route, request))
+        result = await route.run(_admit(request.app[PARTS], route, request))
         whole = result if isinstance(result, Answer) else Answer(200, result)
         return conditional(request, whole.response())
 

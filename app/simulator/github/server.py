@@ -23,7 +23,7 @@ from app.simulator.github.graphql.api import Graphql
 from app.simulator.github.limits import RateLimits, api_middleware, limit_routes
 from app.simulator.github.pages.routes import Pages
 from app.simulator.github.rest.routes import register_rest
-from app.simulator.github.routing import register
+from app.simulator.github.routing import PARTS, register
 from app.simulator.github.state.world import World
 
 LARGEST_PUSH = 1024**3
@@ -80,8 +80,9 @@ class LocalGitHub(
     def _build(self, app: web.Application) -> None:
         app.middlewares.append(ledger_middleware(self.world, self.requests, self.faults))
         app.middlewares.append(api_middleware(self.world, self.limits))
-        register_rest(app, self.parts, self)
-        register(app, self.parts, limit_routes(self.limits))
+        app[PARTS] = self.parts
+        register_rest(app, self)
+        register(app, limit_routes(self.limits))
         app.router.add_post("/api/graphql", Graphql(self.parts).answer)
         register_files(app, self.parts)
         GitHttp(self.parts).register(app)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from aiohttp import web
 
 from app.simulator.github.admin.apps import AppsAdmin
-from app.simulator.github.calls import Parts
 from app.simulator.github.rest import (
     actions,
     advisories,
@@ -27,7 +26,7 @@ from app.simulator.github.rest import (
     reviews,
     stacks,
 )
-from app.simulator.github.routing import register
+from app.simulator.github.routing import PARTS, register
 
 SUBJECTS = (
     apps,
@@ -52,10 +51,10 @@ SUBJECTS = (
 )
 
 
-def register_rest(app: web.Application, parts: Parts, admin: AppsAdmin) -> None:
+def register_rest(app: web.Application, admin: AppsAdmin) -> None:
     """Serve all subjects, the storage of logs, the form that makes an App, and sign-in."""
     for subject in SUBJECTS:
-        register(app, parts, subject.routes)
-    actions.register_storage(app, parts.world)
+        register(app, subject.routes)
+    actions.register_storage(app, app[PARTS].world)
     manifests.register_form(app, admin)
     oauth.register_sign_in(app, admin)
