@@ -16,6 +16,8 @@ from app.simulator.github.gitdir import GitDir
 from tests.fakes.commit_key import EMAIL, make_commit_key
 
 CHANGES = 500
+EACH = 5
+"""Changes of a commit."""
 BRANCH = "bot/1-signed"
 
 
@@ -31,17 +33,17 @@ def git(mirror, *args, said=b""):
 
 
 def make_history(mirror, base, changes):
-    """Make so many changes of all kinds on the base, two a commit; return the newest commit."""
+    """Make so many changes of all kinds on the base; return the newest commit."""
     dice, files, lines = random.Random(20), {}, []
-    for mark in range(1, changes // 2 + 1):
+    for mark in range(1, changes // EACH + 1):
         message = f"Änderung {mark}\n\nCo-authored-by: Ola <ola@example.com>\nFettle-Run: r\n"
         lines += ["commit refs/heads/made", f"mark :{mark}"]
         lines += [f"committer x <x@x> {1700000000 + mark} +0000"]
         lines += [f"data {len(message.encode())}\n{message}"]
         lines += [f"from {base}" if mark == 1 else f"from :{mark - 1}"]
-        if mark % 50 == 0:  # what a branch had made meanwhile
-            lines += [f"merge :{mark - 20}"]
-        lines += [make_change(dice, files, f"{mark}-{number}") for number in (1, 2)] + [""]
+        if mark % 20 == 0:  # what a branch had made meanwhile
+            lines += [f"merge :{mark - 8}"]
+        lines += [make_change(dice, files, f"{mark}-{number}") for number in range(EACH)] + [""]
     git(mirror, "fast-import", "--quiet", said="\n".join(lines).encode())
     return git(mirror, "rev-parse", "refs/heads/made").strip()
 
@@ -75,7 +77,7 @@ async def test_five_hundred_changes_of_all_kinds_are_the_same_but_for_the_signat
 
     signed = await sign_by().sign(base, head)
 
-    assert len(signed) == CHANGES // 2
+    assert len(signed) == CHANGES // EACH
     differing = [
         commit
         for commit, made in signed.items()
