@@ -99,7 +99,12 @@ def test_bad_keys_name_the_variable_and_never_the_content(environ, key):
     locked = pem(key, encryption=BestAvailableEncryption(b"pass"))
     public = "-----BEGIN PUBLIC KEY-----\nQUJDREVG\n-----END PUBLIC KEY-----"
     broken = pem(key)[:200]
-    for text in ("tiptop+secret", "äöü", pem(curve), locked, public, broken):
+    numbers = key.private_numbers()
+    fields = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    fields |= {"d": numbers.d - 2, "dmp1": numbers.dmp1 - 2}
+    fields["public_numbers"] = numbers.public_numbers
+    unfit = pem(rsa.RSAPrivateNumbers(**fields).private_key(unsafe_skip_rsa_key_validation=True))
+    for text in ("tiptop+secret", "äöü", pem(curve), locked, public, broken, unfit):
         said = refuse_settings(environ | {"FETTLE_PRIVATE_KEY": text})
         assert "- FETTLE_PRIVATE_KEY: is" in said
         assert "BEGIN RSA PRIVATE KEY" in said
