@@ -67,6 +67,8 @@ async def _fetch(git: Git, url: str, token: str | None, there: str | None) -> No
     if there is None:
         await git.local("update-ref", "-d", NOTES)
         return
+    if there == await GitObjects(git).resolve(NOTES):
+        return
     await git.network(
         *("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--end-of-options"),
         *(url, f"+{NOTES}:{NOTES}"),

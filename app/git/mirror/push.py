@@ -17,20 +17,16 @@ log = structlog.get_logger()
 async def push(
     git: Git, url: str, token: str | None, *, commit: str, ref: str, expected: str | None
 ) -> None:
-    """Move the remote `ref` from `expected` to `commit`. May be repeated, since it looks first.
+    """Move the remote `ref` from `expected` to `commit`.
 
+    May be repeated: git looks where the ref is, and leaves it alone if it is there already.
     https://git-scm.com/docs/git-push#Documentation/git-push.txt---force-with-lease
     """
-    now = await remote_id(git, url, token, ref)
-    if now == commit:
-        return
-    if now != expected:
-        raise _branch_moved_error(ref, _place(now), expected)
     lease = f"--force-with-lease={ref}:{expected or ''}"
     try:
         await _push(git, url, token, f"{commit}:{ref}", lease)
     except GitFailed as error:
-        now = await remote_id(git, url, token, ref)  # it may have moved since we looked
+        now = await remote_id(git, url, token, ref)
         if now == commit:
             return
         if now != expected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
+from app.git.git_runner import Git
 from app.git.mirror import notes
 from app.git.mirror.notes import NOTES, fetch_notes, publish_note, read_note
 from tests.app.git.conftest import BOT, git
@@ -27,6 +28,24 @@ async def test_a_note_is_in_the_repository_and_again_is_nothing_new(estate):
     await publish(estate, b"two\n")
     assert await read_note(estate.mirror.git, estate.base) == b"two\n"
     assert await read_note(estate.mirror.git, "1" * 40) is None
+
+
+async def test_what_is_here_already_is_not_fetched(estate):
+    asked = []
+
+    class WatchedGit(Git):
+        async def network(self, *args, **more):
+            asked.append(args[0])
+            return await super().network(*args, **more)
+
+    watched = WatchedGit(estate.mirror.gitdir, allow_files=True)
+    await publish(estate, b"one\n")
+    await fetch_notes(watched, estate.url)
+    assert asked == ["ls-remote"]
+    upstream(estate, "notes", f"--ref={NOTES}", "add", "-f", "-m", "theirs", estate.base)
+    await fetch_notes(watched, estate.url)
+    assert asked[1:] == ["ls-remote", "fetch"]
+    assert await read_note(watched, estate.base) == b"theirs\n"
 
 
 async def test_what_others_wrote_meanwhile_stays(estate, monkeypatch):
