@@ -20,6 +20,7 @@ PATIENCE = 6 * 3600.0  # seconds; a run's own limits end it long before
 STOP_SECONDS = 20.0
 NOBODY = "Nobody can be asked in an evaluation. Find another way."
 LOG = "progress.log"
+FETTLE = (sys.executable, "-m", "app")
 
 _STAGE = re.compile(r" *[\d.]+ s  (?P<title>\S.*)")
 _ENDED_BADLY = re.compile(r" *[\d.]+ s    -> (?:failed|stopped)")
@@ -101,7 +102,8 @@ class Attempt:
     async def _fettle(self, *args: str) -> tuple[int, str, list[str]]:
         """Run a command of Fettle; return exit code, output, and what it told meanwhile."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "app", *args),
+            *FETTLE,
+            *args,
             cwd=Path(__file__).parents[2],
             env=dict(self.environment),
             stdin=asyncio.subprocess.DEVNULL,

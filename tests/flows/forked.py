@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import signal
 import sys
-from contextlib import chdir
+from contextlib import asynccontextmanager, chdir
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -59,17 +60,56 @@ class Forked:
         return self.returncode
 
 
-async def call_fettle(*arguments, environment, folder=ROOT, seconds=PATIENCE):
-    """Run a command to its end; return its exit code, what it printed, and what it said."""
+async def call_fettle(*arguments, environment, folder=ROOT, seconds=PATIENCE, first=None):
+    """Run a command to its end; return its exit code, what it printed, and what it said.
+
+    What is given as `first` is done in its process before.
+    """
     with TemporaryDirectory(prefix="fettle-call-") as written:
         out, said = Path(written, "out"), Path(written, "said")
-        called = _fork(arguments, environment, str(out), str(said), str(folder))
+        called = _fork(arguments, environment, str(out), str(said), str(folder), first=first)
         try:
             async with asyncio.timeout(seconds):
                 code = await called.wait()
         finally:
             called.kill()
         return code, out.read_text("utf-8"), said.read_text("utf-8")
+
+
+CALL = """
+import json, os, socket, sys
+called = socket.socket(socket.AF_UNIX)
+called.connect(sys.argv[1])
+wish = [os.getpid(), sys.argv[2:], dict(os.environ), os.getcwd()]
+called.sendall(json.dumps(wish).encode() + b"\\n")
+sys.exit(int(called.makefile().readline()))
+"""
+
+
+@asynccontextmanager
+async def forking_command():
+    """Yield a command like `python -m app`, for whoever starts processes of Fettle by itself.
+
+    What it is called for is done in a fork, which writes where the command would have.
+    """
+
+    async def fork(reader, writer):
+        pid, arguments, environment, folder = json.loads(await reader.readline())
+        called = _fork(arguments, environment, *(f"/proc/{pid}/fd/{n}" for n in (1, 2)), folder)
+        try:
+            done = asyncio.ensure_future(called.wait())
+            await asyncio.wait(
+                (done, asyncio.ensure_future(reader.read())), return_when="FIRST_COMPLETED"
+            )
+        finally:
+            called.kill()
+        writer.write(f"{await done}\n".encode())
+        writer.close()
+
+    with TemporaryDirectory(prefix="fettle-call-") as folder:
+        listening = str(Path(folder, "asked"))
+        async with await asyncio.start_unix_server(fork, listening, limit=2**20):
+            yield (sys.executable, "-I", "-S", "-c", CALL, listening)
 
 
 def takes_longer(seconds, work, *given):
@@ -86,19 +126,24 @@ def _limit(seconds, work, *given):
     work(*given)
 
 
-def _fork(*given):
-    process = _forking.Process(target=_run, args=given, daemon=True)
+def _fork(*given, first=None):
+    process = _forking.Process(target=_run, args=given, kwargs={"first": first}, daemon=True)
     with chdir(ROOT):  # the first one starts whoever forks, who finds the code from here alone
         process.start()
     return Forked(process)
 
 
-def _run(arguments, environment, out, said, folder=ROOT):
+def _run(arguments, environment, out, said, folder=ROOT, *, first=None):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     for number, path, how in ((0, os.devnull, "rb"), (1, out, "ab"), (2, said, "ab")):
         with Path(path).open(how) as file:
             os.dup2(file.fileno(), number)
+    # Those that are there know what they led to before: in a pipe nobody can go back.
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
     sys.argv = ["fettle", *map(str, arguments)]
+    if first is not None:
+        first()
     main()

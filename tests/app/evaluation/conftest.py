@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,14 @@ import structlog
 import yaml
 
 from app.config.settings import load_settings
+from app.evaluation import attempt
 from app.evaluation.case import read_case
 from app.evaluation.case_repository import make_repository
 from app.evaluation.run_hidden_tests import CommitJudge
 from app.evaluation.sources import fetch
 from app.sandbox.select import choose
 from tests.app.clone.conftest import GOOD, STEP, part
-from tests.flows.forked import call_fettle
+from tests.flows.forked import call_fettle, forking_command
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -109,6 +111,24 @@ def make_case(folder, script=None, about=None, hidden=None):
 
 def fettle_eval(place, *args, **settings):
     """Run the command as a person would; return exit code, output, errors."""
+    return asyncio.run(_call(place, *args, **settings))
+
+
+def fork_eval(place, *args, **settings):
+    """The same, with attempts that need not read Fettle's code anew."""
+    return asyncio.run(_call_forking(place, *args, **settings))
+
+
+async def _call_forking(place, *args, **settings):
+    async with forking_command() as command:
+        return await _call(place, *args, first=partial(_take, command), **settings)
+
+
+def _take(command):
+    attempt.FETTLE = command
+
+
+async def _call(place, *args, first=None, **settings):
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(place),
@@ -117,8 +137,9 @@ def fettle_eval(place, *args, **settings):
         **{name: os.environ[name] for name in os.environ if name.startswith("PIP_")},
         **settings,
     }
-    called = call_fettle("eval", *args, environment=environment, seconds=10 * PATIENCE)
-    return asyncio.run(called)
+    return await call_fettle(
+        "eval", *args, environment=environment, seconds=10 * PATIENCE, first=first
+    )
 
 
 def results(out):

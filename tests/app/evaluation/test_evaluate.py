@@ -17,6 +17,7 @@ from tests.app.evaluation.conftest import (
     HIDDEN,
     MARKER,
     fettle_eval,
+    fork_eval,
     make_case,
     results,
     step,
@@ -48,7 +49,7 @@ def evaluated(session_place):
     make_case(cases / "green", [*GOOD], GREEN_ALREADY)
     make_case(cases / "mute")
     (make_case(cases / "typo", [*GOOD]) / "case.yml").write_text("sauce: {folder: source}\n")
-    return fettle_eval(session_place, cases, "--script", "--json", "--jobs", 2)
+    return fork_eval(session_place, cases, "--script", "--json", "--jobs", 2)
 
 
 def test_without_a_pull_request_nothing_is_solved(evaluated):

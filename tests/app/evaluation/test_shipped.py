@@ -12,7 +12,7 @@ from app.demo.folders import demo_folder
 from app.evaluation import case as cases
 from app.evaluation.case import find_cases, read_case
 from app.evaluation.sources import fetch
-from tests.app.evaluation.conftest import ROOT, fettle_eval, results
+from tests.app.evaluation.conftest import ROOT, fork_eval, results
 
 SHIPPED = ROOT / "app/evaluation/cases"
 NAMES = ["humanize", "parse", "pycodestyle"]
@@ -35,7 +35,7 @@ def fetched(place):
 
 
 def test_the_three_shipped_cases_hold_and_are_solved_by_the_local_model(fetched):
-    code, out, err = fettle_eval(fetched, "--script", "--json", "--jobs", 2)
+    code, out, err = fork_eval(fetched, "--script", "--json", "--jobs", 2)
     found = results(out)
     why = {name: each["why"] for name, each in found.items()}
     assert {name: each["state"] for name, each in found.items()} == dict.fromkeys(
