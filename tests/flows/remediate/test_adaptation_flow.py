@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import asynccontextmanager
 
-import pytest
-
 from agents.pipelines.checks.consider import MOST_STACKED
 from app.simulator.github.gitdir import GitDir
 from tests.flows.address.reviewed import BASE, HEAD, POLICY, edit, open_reviewed, script
@@ -19,11 +17,11 @@ TITLE = "Bump prices from 1.0.0 to 2.0.0"
 CURE = edit("range(len(prices))", "range(0, len(prices))")
 
 
-def adapts(cure=CURE):
-    """Return a model that has the code follow the update."""
+def adapts(cure=CURE, checks=("c1",)):
+    """Return a model that has the code follow the update, which is why these checks fail."""
     why = "The loop counts where it should go over the prices."
     done = {
-        "causes": [{"about": "c1", "kind": "branch", "why": why}],
+        "causes": [{"about": each, "kind": "branch", "why": why} for each in checks],
         "summary": "The loop begins at nought, as the new release wants it.",
     }
     return script(part("# Mend the checks of a pull request", cure, {"submit_checks_fixed": done}))
@@ -33,10 +31,16 @@ def adapts(cure=CURE):
 async def open_update(make_place, *, base=ADAPTING, **about):
     """Set up a bot's pull request on a branch that a ruleset keeps from Fettle."""
     async with open_reviewed(make_place, adapts(), base=base) as at:
-        wanted = {"branch": BRANCH, "files": UPDATE, "title": TITLE} | about
-        at.pull = await at.github.bot_pull(at.repository, at.github.dependabot, **wanted)
-        at.place.issue = at.pull.issue
+        await update(at, **about)
         yield at
+
+
+async def update(at, **about):
+    """Have the bot open a pull request, the first or another one, for which a model is there."""
+    wanted = {"branch": BRANCH, "files": UPDATE, "title": TITLE} | about
+    at.place.model.play(adapts())
+    at.pull = await at.github.bot_pull(at.repository, at.github.dependabot, **wanted)
+    at.place.issue = at.pull.issue
 
 
 async def fail(at, pull, name="lint"):
@@ -102,51 +106,49 @@ async def test_where_the_branch_takes_no_push_the_change_is_a_pull_request_on_to
         assert len(at.place.model.requests) == asked
         assert len(at.place.comments()) == said
 
-
-async def test_what_nothing_can_tell_of_is_a_draft(make_place):
-    policy = {".github/fettle.yml": f"{POLICY}quality: []\nremediation: {{adapt: true}}\n"}
-    async with open_update(make_place, base=BASE | policy) as at:
-        made = await fail_newly(at)
-        assert made.draft
-        assert "Look at it before you merge: nothing could tell" in made.issue.body
-        assert "What mends them is a draft pull request of its own" in said_on(at.pull)
+        await _hold_against_the_update(at, made)
+        second = await _retry(at, made)
+        await at.github.close_issue(at.repository, number, at.github.dependabot)
+        await _wait_until_gone(at, second)
 
 
-async def test_its_failing_checks_are_held_against_what_the_update_wants_to_go_to(make_place):
+async def _hold_against_the_update(at, made):
+    """Its own failing checks are held against what the update wants to go to."""
+    first, before = made.head_sha, await at.all_over()
+    at.place.model.play(adapts(edit("range(0, len(prices))", "range(0, len(prices), 1)")))
+    await fail(at, made)
+    assert await at.all_over() == [*before, "comment"]
+    assert made.head_sha != first
+    assert "because of this branch" in said_on(made)
+    assert "fails on" not in said_on(made)
+
+
+async def _retry(at, first):
+    """What a retry makes takes the place of what stood there; return it."""
+    before = await at.all_over()
+    at.place.model.play(adapts(checks=("c1", "c2")))
+    await at.place.say("mara", "/bot retry")
+    assert await at.all_over() == [*before, "pull_request"]
+    [_, second] = list_stacked(at)
+    assert (first.issue.state, second.issue.state) == ("closed", "open")
+    assert f"#{second.issue.number} takes the place of this one" in said_on(first)
+    return second
+
+
+async def _wait_until_gone(at, made):
+    """A closed update takes along what stands on it."""
+    await at.place.wait_until(lambda: "was closed and not merged" in said_on(made))
+    await at.place.wait_until(lambda: made.issue.state == "closed")
+
+
+async def test_made_anew_by_the_bot_it_is_adapted_anew_until_a_person_has_to_look(make_place):
     async with open_update(make_place) as at:
-        made = await fail_newly(at)
-        first = made.head_sha
-        again = edit("range(0, len(prices))", "range(0, len(prices), 1)")
-        at.place.model.play(adapts(again))
-        await fail(at, made)
-        assert await at.all_over() == ["pull_request", "comment"]
-        assert made.head_sha != first
-        assert "because of this branch" in said_on(made)
-        assert "fails on" not in said_on(made)
-
-
-async def test_once_the_bot_makes_its_branch_anew_what_stood_on_it_is_closed_and_made_anew(
-    make_place,
-):
-    async with open_update(make_place) as at:
-        first = await fail_newly(at)
-        await at.commit({"later.py": "x = 1\n"}, branch="main")
-        await make_anew(at, UPDATE)
-        await at.place.wait_until(lambda: first.issue.state == "closed")
-        assert f"The branch of #{at.pull.issue.number}" in said_on(first)
-
-        at.place.model.play(adapts())
-        second = await fail_newly(at)
-        assert second is not first
-        assert second.issue.state == "open"
-        assert f"The code is adapted in #{second.issue.number}" in said_on(at.pull)
-
-
-async def test_after_so_many_a_person_has_to_look_and_hears_of_it_once(make_place):
-    async with open_update(make_place) as at:
-        for number in range(MOST_STACKED):
-            await fail_newly(at)
+        await _close_what_stood_on_what_is_made_anew(at)
+        for number in range(1, MOST_STACKED):
             at.place.model.play(adapts())
+            second = await fail_newly(at)
+            assert second.issue.state == "open"
+            assert f"The code is adapted in #{second.issue.number}" in said_on(at.pull)
             await make_anew(at, UPDATE | {"again.txt": f"{number}"})
         made = ", ".join(f"#{each.issue.number}" for each in list_stacked(at))
         asked = len(at.place.model.requests)
@@ -161,64 +163,71 @@ async def test_after_so_many_a_person_has_to_look_and_hears_of_it_once(make_plac
         assert len(list_stacked(at)) == MOST_STACKED
 
 
-@pytest.mark.parametrize("deleted", [True, False])
-async def test_a_closed_update_takes_along_what_stands_on_it(make_place, deleted):
+async def _close_what_stood_on_what_is_made_anew(at):
+    """Have the bot make its branch anew: what was made to stand on it is closed."""
+    first = await fail_newly(at)
+    await at.commit({"later.py": "x = 1\n"}, branch="main")
+    await make_anew(at, UPDATE)
+    await at.place.wait_until(lambda: first.issue.state == "closed")
+    assert f"The branch of #{at.pull.issue.number}" in said_on(first)
+
+
+async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(make_place):
     async with open_update(make_place) as at:
+        await _merge(at, {"later.py": "x = 1\n"})
+        await update(at, branch="dependabot/pip/prices-3.0.0", files={"prices.lock": "3.0.0\n"})
+        await _merge(at, {"later.py": "x = 2\n"}, deleted=True)
+
+        branch = "dependabot/pip/prices-4.0.0"
+        await update(at, branch=branch, files={"prices.lock": "4.0.0\n"})
         made = await fail_newly(at)
-        if deleted:
-            await at.github.delete_branch(at.repository, BRANCH, at.github.dependabot)
-        else:
-            await at.github.close_issue(at.repository, at.pull.issue.number, at.github.dependabot)
-        await at.place.wait_until(lambda: "was closed and not merged" in said_on(made))
-        await at.place.wait_until(lambda: made.issue.state == "closed")
+        await at.github.delete_branch(at.repository, branch, at.github.dependabot)
+        await _wait_until_gone(at, made)
 
-
-@pytest.mark.parametrize("deleted", [True, False])
-async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(make_place, deleted):
-    async with open_update(make_place) as at:
+        # What nothing can tell of is a draft.
+        policy = {".github/fettle.yml": f"{POLICY}quality: []\nremediation: {{adapt: true}}\n"}
+        await at.commit(policy, branch="main")
+        branch = "dependabot/pip/prices-5.0.0"
+        await update(at, branch=branch, files={"prices.lock": "5.0.0\n"})
         made = await fail_newly(at)
-        await at.commit({"later.py": "x = 1\n"}, branch="main")
-        await at.github.merge_pull(at.pull, at.people["mara"])
-        if deleted:
-            await at.github.delete_branch(at.repository, BRANCH, at.people["mara"])
-        await at.place.all_done(2)
-        assert (made.base, made.issue.state) == ("main", "open")
-        assert await at.place.show(made.head_sha, "later.py") == "x = 1\n"
+        assert made.draft
+        assert "Look at it before you merge: nothing could tell" in made.issue.body
+        assert "What mends them is a draft pull request of its own" in said_on(at.pull)
 
 
-async def test_a_retry_takes_the_place_of_what_stood_there(make_place):
-    async with open_update(make_place) as at:
-        first = await fail_newly(at)
-        at.place.model.play(adapts())
-        await at.place.say("mara", "/bot retry")
-        await at.place.all_done(2)
-        [_, second] = list_stacked(at)
-        assert (first.issue.state, second.issue.state) == ("closed", "open")
-        assert f"#{second.issue.number} takes the place of this one" in said_on(first)
+async def _merge(at, later, *, deleted=False):
+    """Have the update merged, and maybe its branch deleted: what stood on it goes on to `main`."""
+    made = await fail_newly(at)
+    before = await at.place.runs()
+    await at.commit(later, branch="main")
+    await at.github.merge_pull(at.pull, at.people["mara"])
+    if deleted:
+        await at.github.delete_branch(at.repository, at.pull.head, at.people["mara"])
+    await at.place.all_done(len(before) + 1)
+    assert (made.base, made.issue.state) == ("main", "open")
+    assert await at.place.show(made.head_sha, "later.py") == later["later.py"]
 
 
-@pytest.mark.parametrize(
-    "branch",
-    [
-        "dependabot/pip/`@mara`<b>#1-2.0.0",
-        "dependabot/--upload-pack=x",
-    ],
-)
-async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(
-    make_place, branch
-):
+async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(make_place):
     words = "# @jonas <!-- fettle run=x key=pull-request --> /bot retry\nCloses #1"
-    async with open_update(make_place, branch=branch, title=words, body=words) as at:
-        before = await GitDir(at.repository.gitdir).refs()
-        made = await fail_newly(at)
-        after = await GitDir(at.repository.gitdir).refs()
-        new = {ref for ref in after if ref.startswith("refs/heads/") and ref not in before}
-        assert new == {f"refs/heads/{made.head}"}
-        assert all(after[ref] == sha for ref, sha in before.items() if "heads" in ref)
-        assert made.base == branch
-        shown = made.issue.title + made.issue.body + said_on(at.pull)
-        assert "@jonas" not in shown
-        bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", shown, flags=re.DOTALL)
-        assert "@mara" not in bare
-        assert "<b>" not in bare
-        assert made.issue.body.count("key=pull-request -->") == 1
+    first, second = "dependabot/pip/`@mara`<b>#1-2.0.0", "dependabot/--upload-pack=x"
+    async with open_update(make_place, branch=first, title=words, body=words) as at:
+        await _see_nothing_act(at, first)
+        await update(at, branch=second, title=words, body=words)
+        await _see_nothing_act(at, second)
+
+
+async def _see_nothing_act(at, branch):
+    before = await GitDir(at.repository.gitdir).refs()
+    made = await fail_newly(at)
+    after = await GitDir(at.repository.gitdir).refs()
+    new = {ref for ref in after if ref.startswith("refs/heads/") and ref not in before}
+    assert new == {f"refs/heads/{made.head}"}
+    assert all(after[ref] == sha for ref, sha in before.items() if "heads" in ref)
+    assert made.base == branch
+    shown = made.issue.title + made.issue.body + said_on(at.pull)
+    assert "@jonas" not in shown
+    bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", shown, flags=re.DOTALL)
+    assert "@mara" not in bare
+    assert "<b>" not in bare
+    assert made.issue.body.count("key=pull-request -->") == 1
