@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
+import structlog
 import typer
 
 from agents.errors import ConfigError
@@ -18,7 +20,11 @@ def place(tmp_path, monkeypatch):
     """Return a folder with a clone, and the data folder of an instance beside it."""
     monkeypatch.setenv("FETTLE_DATA_DIR", str(tmp_path / "data"))
     make_repository(tmp_path / "clone", {"a.py": "A = 1\n"})
-    return tmp_path
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield tmp_path
+    root.handlers, root.level = handlers, level  # the command tells of errors alone
+    structlog.reset_defaults()
 
 
 def test_who_trusts_nobody_is_told_how_to(place):

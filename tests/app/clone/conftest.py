@@ -180,9 +180,6 @@ class Bench:
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def run(self, *args, **more):
-        return await self.end(await self.start(*args, **more))
-
     async def call(self, folder, *args, **more):
         """Run a command in a folder where nothing but its output is looked at: it is forked."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}

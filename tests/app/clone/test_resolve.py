@@ -95,7 +95,8 @@ async def test_a_real_bug_in_a_clone_of_which_nothing_but_a_branch_changes(bench
     await bench.play(case.script)
 
     issue = bench.issue(f"# {case.title}\n\n{case.body}")
-    done = await bench.run(clone, "--issue", issue, "--json", FETTLE_TOOLCHAINS=str(toolchain))
+    where = {"FETTLE_TOOLCHAINS": str(toolchain)}
+    done = await bench.call(bench.place, "resolve", clone, "--issue", issue, "--json", **where)
 
     assert done.code == 0, done.err
     told = done.json

@@ -31,8 +31,12 @@ def list_processes():
     return found
 
 
-async def test_its_tools_are_learnt_and_called(served, policy):
-    toolsets = served()
+async def test_its_tools_are_learnt_and_called_and_it_is_held_like_any_command(
+    served, policy, monkeypatch
+):
+    monkeypatch.setenv("FETTLE_PRIVATE_KEY", "planted-secret")
+    listener = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
+    toolsets = served(CANARY=str(listener.sockets[0].getsockname()[1]))
 
     await toolsets.learn(policy)
 
@@ -54,23 +58,42 @@ async def test_its_tools_are_learnt_and_called(served, policy):
     assert not toolsets.manner(f"{NAME}add").outside
     assert toolsets.manner(f"{NAME}nothing") is None
 
+    await _see_that_it_is_held(toolsets)
+    listener.close()
+    await _see_bounded_text(toolsets)
+    await _close(toolsets)
 
-async def test_it_is_held_like_any_command(served, policy, monkeypatch):
-    monkeypatch.setenv("FETTLE_PRIVATE_KEY", "planted-secret")
-    listener = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
-    port = listener.sockets[0].getsockname()[1]
-    toolsets = served(CANARY=str(port))
-    await toolsets.learn(policy)
 
+async def _see_that_it_is_held(toolsets):
     found = json.loads(await toolsets.call(f"{NAME}look", {}))
 
-    listener.close()
     assert found["network"] is False
     assert found["writes"] is False
     assert found["root"] is False
     assert found["uid"] == 1000
     assert found["files"] == ["server.py"]
     assert not [name for name in found["environment"] if name.startswith("FETTLE")]
+
+
+async def _see_bounded_text(toolsets):
+    huge = await toolsets.call(f"{NAME}huge", {})
+    picture = await toolsets.call(f"{NAME}picture", {})
+    with pytest.raises(ToolError, match="The tool failed: "):
+        await toolsets.call(f"{NAME}fail", {})
+
+    assert len(huge) <= 61_000
+    assert "left out" in huge
+    assert picture == "ared word\n\n[image left out]"
+
+
+async def _close(toolsets):
+    """Closing ends it."""
+    [*processes] = list_processes()
+    assert processes
+
+    await toolsets.close()
+
+    assert not set(processes) & set(list_processes())
 
 
 async def test_the_same_tools_for_the_whole_run_whatever_the_server_does(served, policy):
@@ -109,40 +132,34 @@ async def test_without_a_word_in_the_policy_nothing_is_started(served):
 # --- hostile ------------------------------------------------------------------------------------
 
 
-async def test_answers_are_bounded_text(served, policy):
+async def test_one_that_dies_or_never_answers_or_is_done_ends_and_is_started_again(
+    served, policy, monkeypatch
+):
     toolsets = served()
     await toolsets.learn(policy)
-
-    huge = await toolsets.call(f"{NAME}huge", {})
-    picture = await toolsets.call(f"{NAME}picture", {})
-    with pytest.raises(ToolError, match="The tool failed: "):
-        await toolsets.call(f"{NAME}fail", {})
-
-    assert len(huge) <= 61_000
-    assert "left out" in huge
-    assert picture == "ared word\n\n[image left out]"
-
-
-async def test_one_that_never_answers_is_given_up_and_ended(served, policy, monkeypatch):
-    toolsets = served()
-    await toolsets.learn(policy)
-    monkeypatch.setattr(connection, "CALL_SECONDS", 0.5)
-
-    with pytest.raises(ToolError, match="did not answer"):
-        await toolsets.call(f"{NAME}hang", {})
-
     assert list_processes() == []
-    monkeypatch.undo()
-    assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
-
-
-async def test_one_that_dies_is_started_again(served, policy):
-    toolsets = served()
-    await toolsets.learn(policy)
 
     with pytest.raises(ToolError, match="failed"):
         await toolsets.call(f"{NAME}crash", {})
 
+    assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
+
+    with monkeypatch.context() as hurried:
+        hurried.setattr(connection, "CALL_SECONDS", 0.5)
+        with pytest.raises(ToolError, match="did not answer"):
+            await toolsets.call(f"{NAME}hang", {})
+        assert list_processes() == []
+
+    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
+    assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
+    assert list_processes()
+
+    for _ in range(100):
+        if not list_processes():
+            break
+        await asyncio.sleep(0.05)
+
+    assert list_processes() == [], "nothing is held after a while"
     assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
 
 
@@ -169,32 +186,3 @@ async def test_a_server_that_does_not_speak_gives_no_tools_and_holds_nothing_up(
         assert await toolsets.learn(policy) == []
 
     assert list_processes() == []
-
-
-async def test_nothing_is_held_after_a_while(served, policy, monkeypatch):
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
-    toolsets = served()
-    await toolsets.learn(policy)
-    assert list_processes() == []
-    await toolsets.call(f"{NAME}add", {"a": 1, "b": 1})
-    assert list_processes()
-
-    for _ in range(100):
-        if not list_processes():
-            break
-        await asyncio.sleep(0.05)
-
-    assert list_processes() == []
-    assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
-
-
-async def test_closing_ends_it(served, policy):
-    toolsets = served()
-    await toolsets.learn(policy)
-    await toolsets.call(f"{NAME}add", {"a": 1, "b": 1})
-    [*processes] = list_processes()
-    assert processes
-
-    await toolsets.close()
-
-    assert not set(processes) & set(list_processes())
