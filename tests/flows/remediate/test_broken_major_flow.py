@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from app.demo.package_index.releases import Release, package_lock
 from app.simulator.github.state.alerts import Affected
 from tests.flows.approvals.test_approval_commands import ID
@@ -95,24 +93,26 @@ async def test_a_major_version_that_breaks_the_tests_is_a_draft_without_any_mode
         await at.raise_alert(MAJOR)  # another one about the same package: the draft is there
         await at.ends("pull_request", "covered")
         assert at.place.pulls() == [pull]
+        await _make_anew(at, pull)
 
 
-async def test_the_draft_is_made_anew_where_its_files_have_moved_on(remedied):
-    async with remedied(with_policy(SIGN, "models: none"), releases=INDEX) as at:
-        await at.raise_alert(MAJOR)
-        await at.ends("pull_request")
-        [pull] = at.place.pulls()
-        before = pull.head_sha
-        moved = package_lock("sign", {"painter": "~1.0.0"}, [painter("1.0.0", RENDERS)])
-        mara, repository = at.place.people["mara"], at.place.repository
-        await at.github.commit(repository, moved, author=mara, message="Pin", branch="main")
-        await at.raise_alert(MAJOR)
-        await at.ends("pull_request", "pull_request")
+async def _make_anew(at, pull):
+    """Once its files have moved on, the draft is made anew."""
+    before = pull.head_sha
+    moved = package_lock("sign", {"painter": "~1.0.0"}, [painter("1.0.0", RENDERS)])
+    await _commit(at, moved)
+    await at.raise_alert(MAJOR)
+    await at.ends("pull_request", "covered", "pull_request")
 
-        assert at.place.pulls() == [pull]
-        assert pull.head_sha != before
-        assert pull.draft
-        assert pull.issue.body.startswith("### What fails with it")
+    assert at.place.pulls() == [pull]
+    assert pull.head_sha != before
+    assert pull.draft
+    assert pull.issue.body.startswith("### What fails with it")
+
+
+async def _commit(at, files):
+    mara, repository = at.place.people["mara"], at.place.repository
+    await at.github.commit(repository, files, author=mara, message="Pin", branch="main")
 
 
 async def test_what_a_careless_model_made_of_the_code_is_not_in_the_draft(remedied):
@@ -131,30 +131,7 @@ async def test_where_the_budget_ends_while_a_model_is_at_it_the_move_is_there(re
         assert len(at.place.model.requests) == 1
 
 
-@pytest.mark.parametrize("word", ["approve", "deny"])
-async def test_the_question_says_that_checks_fail(remedied, word):
-    asks = with_policy(SIGN, "majors: ask, models: none")
-    async with remedied(asks, releases=INDEX) as at:
-        await at.raise_alert(MAJOR)
-        await at.place.wait_for_parked()
-        [issue] = at.questions()
-        question = next(c.body for c in issue.comments if ID.search(c.body))
-        assert "checks that fail with it" in question
-        await at.place.say("mara", f"/bot {word} {ID.search(question)[1]}", issue)
-        [outcome] = await at.ends("pull_request" if word == "approve" else "failed")
-
-        if word == "approve":
-            [pull] = at.place.pulls()
-            assert pull.draft
-            assert pull.issue.body.startswith("### What fails with it")
-            assert issue.state == "open", "somebody has to go on with the draft"
-        else:
-            assert at.results([outcome]) == ["fix_failed"]
-            assert "mara said no to version 2.0.0" in outcome.text
-            assert at.place.pulls() == []
-
-
-async def test_never_means_never(remedied):
+async def test_never_means_never_and_the_question_says_that_checks_fail(remedied):
     async with remedied(with_policy(SIGN, "majors: never"), releases=INDEX) as at:
         await at.raise_alert(MAJOR)
         [outcome] = await at.ends("failed")
@@ -162,3 +139,28 @@ async def test_never_means_never(remedied):
         assert at.results([outcome]) == ["fix_failed"]
         assert at.place.pulls() == []
         assert await at.place.branches() == []
+
+        await _commit(at, with_policy(SIGN, "majors: ask, models: none"))
+        await _answer(at, "deny")
+        _, outcome = await at.ends("failed", "failed")
+        assert at.results([outcome]) == ["fix_failed"]
+        assert "mara said no to version 2.0.0" in outcome.text
+        assert at.place.pulls() == []
+
+        issue = await _answer(at, "approve")
+        await at.ends("failed", "failed", "pull_request")
+        [pull] = at.place.pulls()
+        assert pull.draft
+        assert pull.issue.body.startswith("### What fails with it")
+        assert issue.state == "open", "somebody has to go on with the draft"
+
+
+async def _answer(at, word):
+    """Raise an alert, and say yes or no when a person is asked; return the issue."""
+    await at.raise_alert(MAJOR)
+    await at.place.wait_for_parked()
+    issue = at.questions()[-1]
+    question = [c.body for c in issue.comments if ID.search(c.body)][-1]
+    assert "checks that fail with it" in question
+    await at.place.say("mara", f"/bot {word} {ID.search(question)[1]}", issue)
+    return issue

@@ -23,8 +23,6 @@ __all__ = ["remedied"]  # a fixture
 pytestmark = has_npm
 
 FIXED = package_lock("shop", {"settings": "^2.0.0"}, [merger("1.0.1"), SETTINGS])
-PLAIN = SHOP | {".github/fettle.yml": "quality: []\nsetup: {run: []}\n"}
-"""Where only the fix itself counts."""
 FOLLOWS = {
     "edit": {
         "path": "sign.js",
@@ -77,8 +75,9 @@ def harmless(text):
 
 async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied):
     async with remedied() as at:
+        await _dismiss_in_the_middle(at)
         alert = await at.raise_alert()
-        [outcome] = await at.ends("pull_request")
+        _, outcome = await at.ends("cancelled", "pull_request")
 
         [pull] = at.place.pulls()
         body = pull.issue.body
@@ -111,6 +110,17 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
         assert at.results([outcome]) == ["fixed"]
 
 
+async def _dismiss_in_the_middle(at):
+    """Dismiss an alert in the middle of its fix: nothing is published."""
+    alert = await at.raise_alert()
+    await at.reaches("stage/fix/1")
+    await at.github.dismiss_alert(alert, at.place.people["mara"])
+    await at.ends("cancelled")
+    assert at.pushes() == 0
+    assert at.place.pulls() == []
+    assert at.questions() == []
+
+
 async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(remedied):
     async with remedied() as at:
         pull = await at.github.bot_pull(
@@ -133,39 +143,7 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
         assert at.place.model.requests == []
 
 
-async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_code(remedied):
-    script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
-    policy = ".github/fettle.yml"
-    asks = {**SIGN, policy: f"{SIGN[policy]}remediation: {{majors: ask}}\n"}
-    async with remedied(asks, script=script) as at:
-        await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
-        await at.place.wait_for_parked()
-        [issue] = at.questions()
-        question = next(c.body for c in issue.comments if ID.search(c.body))
-        assert "painter" in issue.title
-        assert "painter" in question
-        assert "    2.0.0\n" in question
-        assert harmless(question.replace("/bot approve", ""))
-        await at.place.say("eve", f"/bot approve {ID.search(question)[1]}", issue)
-        await at.place.say("mara", f"/bot approve {ID.search(question)[1]}", issue)
-        await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
-        subjects = [message.splitlines()[0] for _, message in await at.place.commits(pull)]
-        assert subjects == [
-            "Update painter from 1.0.0 to 2.0.0",
-            "Adapt the code to the new painter",
-        ]
-        assert "template: render" in await at.place.show(pull.head, "sign.js")
-        assert "| `painter` | `1.0.0` | `2.0.0` | major |" in pull.issue.body
-        assert harmless(pull.issue.body)
-        told = await at.place.read_prompts("verify/1")
-        assert "hidden order" not in told
-        assert "render is called template now" not in told  # the fixer's words are not for it
-        assert issue.state == "closed"
-
-
-async def test_a_major_version_is_a_draft_with_the_code_that_follows_it(remedied):
+async def test_a_major_version_is_a_draft_or_after_a_yes_more_with_code_that_follows_it(remedied):
     script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
     async with remedied(SIGN, script=script) as at:
         await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
@@ -178,6 +156,41 @@ async def test_a_major_version_is_a_draft_with_the_code_that_follows_it(remedied
         assert "read the second commit" in pull.issue.body
         assert "model answers, in 1 run: what led to this pull request" in pull.issue.body
         assert "template: render" in await at.place.show(pull.head, "sign.js")
+        await at.github.close_issue(at.repository, pull.issue.number, at.place.people["mara"])
+        await _say_yes(at, pull)
+
+
+async def _say_yes(at, closed):
+    """Where people are asked first, one of them who may say so has the code follow."""
+    policy, mara = ".github/fettle.yml", at.place.people["mara"]
+    asks = {policy: f"{SIGN[policy]}remediation: {{majors: ask}}\n"}
+    await at.github.commit(at.repository, asks, author=mara, message="Ask", branch="main")
+    at.place.model.play(usual(ADAPTS, verifies(passed=True), SUMS_UP))
+    await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
+    await at.place.wait_for_parked()
+    [issue] = at.questions()
+    question = next(c.body for c in issue.comments if ID.search(c.body))
+    assert "painter" in issue.title
+    assert "painter" in question
+    assert "    2.0.0\n" in question
+    assert harmless(question.replace("/bot approve", ""))
+    await at.place.say("eve", f"/bot approve {ID.search(question)[1]}", issue)
+    await at.place.say("mara", f"/bot approve {ID.search(question)[1]}", issue)
+    await at.ends("pull_request", "pull_request")
+
+    [pull] = [each for each in at.place.pulls() if each is not closed]
+    subjects = [message.splitlines()[0] for _, message in await at.place.commits(pull)]
+    assert subjects == [
+        "Update painter from 1.0.0 to 2.0.0",
+        "Adapt the code to the new painter",
+    ]
+    assert "template: render" in await at.place.show(pull.head, "sign.js")
+    assert "| `painter` | `1.0.0` | `2.0.0` | major |" in pull.issue.body
+    assert harmless(pull.issue.body)
+    told = await at.place.read_prompts("verify/1")
+    assert "hidden order" not in told
+    assert "render is called template now" not in told  # the fixer's words are not for it
+    assert issue.state == "closed"
 
 
 async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):
@@ -192,17 +205,6 @@ async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):
         assert await at.place.branches() == []
         again = await at.place.read_prompts("adapt/2")
         assert "Call template by its own name." in again
-
-
-async def test_dismissed_in_the_middle_of_the_fix_nothing_is_published(remedied):
-    async with remedied(PLAIN) as at:
-        alert = await at.raise_alert()
-        await at.reaches("stage/fix/1")
-        await at.github.dismiss_alert(alert, at.place.people["mara"])
-        await at.ends("cancelled")
-        assert at.pushes() == 0
-        assert at.place.pulls() == []
-        assert at.questions() == []
 
 
 async def test_a_lock_file_that_nobody_here_can_prove_asks_for_a_person(remedied):
