@@ -65,21 +65,19 @@ def calls(place, since=0):
     return [each for each in asked if each != given_back and not each[1].startswith("/api/v3/app")]
 
 
-async def test_labels_are_there_soon_after_the_app_was_given_a_repository(settled):
-    async with settled() as place:
-        await wait_for_labels(place, place.repository)  # installed before the server was there
-        github, owner = place.github, place.repository.owner
-        more = await github.create_repository(owner, "tools")
-        theirs = github.create_label(more, LABEL, color="ff0000")
-        await github.add_repositories(place.installation, [more], place.people["mara"])
-        await wait_for_labels(place, more)
-        assert more.labels[LABEL] is theirs
-        assert theirs.color == "ff0000"
-        assert more.labels["bot:address"].description
+async def ask_anew(place):
+    """Have a run about another issue ask for a yes; return the question's id."""
+    place.issue = await place.file("Sums are off", "`calc.add(2, 2)` gives 5.")
+    place.model.play(script(RESET))
+    await place.label()
+    _, [ident] = await questions(place)
+    await place.wait_for_parked()
+    return ident
 
 
-async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settled):
+async def test_a_run_at_work_ends_with_a_suspension_and_one_that_waits_with_the_app(settled):
     async with settled(script=script(SLOW)) as place:
+        await _find_labels(place)
         await place.label()
         await place.wait_until(lambda: at_work(place))
         said = len(place.issue.comments)
@@ -94,6 +92,28 @@ async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settl
         runs = await place.all_over("cancelled", "done")
         assert len(runs) == 2
         assert len(place.pulls()) == 1
+
+        # Where the App was removed, nothing is asked of GitHub any more.
+        await ask_anew(place)
+        await wait_for_label_pass(place)
+        before = len(place.github.requests)
+        await place.github.uninstall(place.installation, place.people["mara"])
+        outcome = await place.ends("cancelled")
+        assert "the App was taken away" in outcome.text
+        assert calls(place, before) == []
+
+
+async def _find_labels(place):
+    """Labels are there soon after the App was given a repository."""
+    await wait_for_labels(place, place.repository)  # installed before the server was there
+    github, owner = place.github, place.repository.owner
+    more = await github.create_repository(owner, "tools")
+    theirs = github.create_label(more, LABEL, color="ff0000")
+    await github.add_repositories(place.installation, [more], place.people["mara"])
+    await wait_for_labels(place, more)
+    assert more.labels[LABEL] is theirs
+    assert theirs.color == "ff0000"
+    assert more.labels["bot:address"].description
 
 
 async def test_a_run_that_waits_outlives_a_suspension_an_archive_and_its_name(settled):
@@ -124,29 +144,12 @@ async def test_a_run_that_waits_outlives_a_suspension_an_archive_and_its_name(se
         database = place.database()
         assert len(await Runs(database).list_unfinished()) == 0
 
-
-async def test_after_a_restart_it_goes_on_under_another_name_too(settled):
-    async with settled(script=script(RESET)) as place:
-        await place.label()
-        _, [ident] = await questions(place)
-        await place.wait_for_parked()
-        await place.github.rename_account(place.repository.owner, "octo-two")
+        # After a restart it goes on under another name too.
+        ident = await ask_anew(place)
+        await place.github.rename_account(repository.owner, "octo-two")
         await place.kill_and_restart()
         await place.say("mara", f"/bot approve {ident}")
         assert (await place.wait_for_end()).kind == "pull_request"
-        [pull] = place.pulls()
-        assert pull.issue.repository.full_name == "octo-two/calc"
-
-
-async def test_where_the_app_was_removed_nothing_is_asked_of_github_any_more(settled):
-    async with settled(script=script(RESET)) as place:
-        await place.label()
-        await questions(place)
-        await place.wait_for_parked()
-        await wait_for_labels(place, place.repository)
-        await wait_for_label_pass(place)
-        before = len(place.github.requests)
-        await place.github.uninstall(place.installation, place.people["mara"])
-        outcome = await place.ends("cancelled")
-        assert "the App was taken away" in outcome.text
-        assert calls(place, before) == []
+        pull = place.pulls()[-1]
+        assert pull.issue.repository.full_name == "octo-two/sums"
+        assert len(place.pulls()) == 2

@@ -39,7 +39,7 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
 
 async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
     """Whoever may write and puts the label on again ends the run before."""
-    async with make_place(script=SCRIPT) as place:
+    async with make_place() as place:
         place.github.set_role(place.repository, place.people["eve"], "write")
         asked, early = [], []
 

@@ -1,4 +1,7 @@
-"""A run goes on for longer than any of GitHub's tokens lives, which here is three minutes."""
+"""A run goes on for longer than any of GitHub's tokens lives, which here is three minutes.
+
+Nor does it wait for the operator's collector of traces, which is away.
+"""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -34,7 +37,7 @@ async def time_flying(place):
 
 
 async def test_a_run_of_more_than_an_hour_gets_through_with_tokens_of_three_minutes(make_place):
-    async with make_place() as place:
+    async with make_place(FETTLE_OTLP_URL="http://127.0.0.1:9") as place:
         place.github.tokens.lifetime = LIFETIME
         began = place.github.world.get_time()
         async with time_flying(place):

@@ -77,8 +77,7 @@ def read_all(place, at):
 async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_place):
     async with make_place(files=FILES, script=story(), FETTLE_SWEEP_SECONDS="2") as place:
         await back_up(place)
-        await place.label()
-        await place.ends("pull_request")
+        await _do_half(place)
         await place.say("mara", "/bot cancel")
         await place.wait_until(
             lambda: any("no run is under way" in said for said in place.comments())
@@ -105,16 +104,15 @@ async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_p
         assert ("And now?" in told, "Why not sum()?" in told) == (True, False)
 
 
-async def test_what_was_half_done_is_done_once_and_the_same_comment_says_so(make_place):
-    async with make_place(files=FILES, script=story(), FETTLE_SWEEP_SECONDS="2") as place:
-        await back_up(place)
-        await place.label_and_kill(6)
-        await restore(place)
-        assert (await place.wait_for_end()).kind == "pull_request"
-        assert len(place.pulls()) == 1
-        [comment] = place.comments()
-        assert "**Done.**" in comment
-        assert len(await place.runs()) == 1
+async def _do_half(place):
+    """What is half done when all is lost is done once, and the same comment says so."""
+    await place.label_and_kill(6)
+    await restore(place)
+    assert (await place.wait_for_end()).kind == "pull_request"
+    assert len(place.pulls()) == 1
+    [comment] = place.comments()
+    assert "**Done.**" in comment
+    assert len(await place.runs()) == 1
 
 
 async def test_what_waited_in_the_backup_and_was_decided_since_is_over(make_place):
