@@ -84,27 +84,9 @@ async def test_what_comes_later_makes_the_open_pull_request_anew(remedied):
         ]
 
 
-async def test_a_fix_is_made_anew_when_another_one_of_the_same_file_is_merged(remedied):
+async def test_what_people_pushed_on_it_stays_and_once_merged_the_next_fix_is_made_anew(remedied):
     policy = "quality: [{name: tests, run: test -f package.json}]\nsetup: {run: []}\n"
-    policy += "remediation: {group: package}\n"  # without a check it would be a draft
-    async with remedied(PLAIN | {".github/fettle.yml": policy}) as at:
-        await at.raise_alert()
-        await at.raise_alert(PAINTER, relationship="direct")
-        await at.ends("pull_request", "pull_request")
-        first, second = at.place.pulls()
-        before = second.head_sha
-
-        await at.github.merge_pull(first, at.place.people["mara"])
-        await at.wait_for_ends(3)
-
-        assert second.head_sha != before
-        assert await at.place.show(second.head, "package-lock.json") == FIXED
-        assert len(at.place.pulls()) == 2
-        assert at.place.model.requests == []
-
-
-async def test_what_people_pushed_on_it_stays_and_the_next_fix_has_a_branch_of_its_own(remedied):
-    async with remedied(PLAIN) as at:
+    async with remedied(PLAIN | {".github/fettle.yml": policy}) as at:  # without a check: drafts
         await at.raise_alert()
         await at.ends("pull_request")
         [first] = at.place.pulls()
@@ -125,3 +107,12 @@ async def test_what_people_pushed_on_it_stays_and_the_next_fix_has_a_branch_of_i
         assert first.issue.state == "open"
         assert second.issue.title == "Update painter from 1.0.0 to 1.1.0"
         assert "deepmerger is left out: another pull request is about it" in second.issue.body
+        before = second.head_sha
+
+        await at.github.merge_pull(first, mara)
+        await at.wait_for_ends(3)
+
+        assert second.head_sha != before
+        assert await at.place.show(second.head, "package-lock.json") == FIXED
+        assert len(at.place.pulls()) == 2
+        assert at.place.model.requests == []

@@ -44,8 +44,10 @@ async def test_a_scan_tells_of_each_group_and_changes_nothing(shop):
     assert shop.app.private_key.splitlines()[1] not in done.out + done.err
 
 
-async def test_packages_of_one_lock_file_become_one_pull_request(shop):
+async def test_packages_of_one_lock_file_become_one_pull_request_or_one_each(shop):
     await shop.repository("shop", ["jinja2", "sqlparse"])
+    policy = FILES[".github/fettle.yml"] + "remediation: {group: package}\n"
+    await shop.repository("apart", ["jinja2", "sqlparse"], {".github/fettle.yml": policy})
     await shop.install()
 
     done = await shop.run("remediate", NAME)
@@ -62,16 +64,11 @@ async def test_packages_of_one_lock_file_become_one_pull_request(shop):
     assert sqlparse["text"] == f"It went along with jinja2: {jinja['url']}"
     assert done.json["totals"]["tokens"] == 0
 
-
-async def test_each_group_is_mended_one_after_the_other(shop):
-    policy = FILES[".github/fettle.yml"] + "remediation: {group: package}\n"
-    await shop.repository("shop", ["jinja2", "sqlparse"], {".github/fettle.yml": policy})
-    await shop.install()
-
-    done = await shop.run("remediate", NAME)
+    # Where the policy groups by package, each is mended after the other.
+    done = await shop.run("remediate", "octo-org/apart")
 
     assert done.code == 0, done.err
-    assert {pull.issue.title for pull in shop.pulls("shop")} == {
+    assert {pull.issue.title for pull in shop.pulls("apart")} == {
         "Update jinja2 from 3.1.3 to 3.1.4",
         "Update sqlparse from 1.4.4 to 1.5.0",
     }
@@ -94,26 +91,44 @@ async def test_options_reach_the_run(shop):
     assert [each["result"] for each in done.groups.values()] == ["scanned"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ({"alerts": [99]}, "has no open alert #99"),
-        ({"packages": ["django"]}, "has no open alert about `django`"),
-        ({"branch": "one"}, "--branch names one branch"),
-        ({"branch": "a b"}, "cannot be the name of the branch"),
-        ({"severity": "grave"}, "is no severity"),
-        ({"org": "octo-org"}, "one of them"),
-        ({"base": "gone", "from_scan": "scan"}, "has no branch `gone`"),
-    ],
-)
-async def test_a_slip_of_the_pen_is_told(shop, typed, told):
-    await shop.repository("shop", ["jinja2", "sqlparse"])
+SLIPS = [
+    ({"alerts": [99]}, "has no open alert #99"),
+    ({"packages": ["django"]}, "has no open alert about `django`"),
+    ({"branch": "one"}, "--branch names one branch"),
+    ({"branch": "a b"}, "cannot be the name of the branch"),
+    ({"severity": "grave"}, "is no severity"),
+    ({"org": "octo-org"}, "one of them"),
+    ({"base": "gone", "from_scan": "scan"}, "has no branch `gone`"),
+]
+
+
+async def test_a_slip_of_the_pen_and_a_scan_of_something_else_are_told(shop):
+    repository = await shop.repository("shop", ["jinja2", "sqlparse"])
+    await shop.repository("other", ["jinja2"])
     await shop.install()
-    if "from_scan" in typed:
-        typed["from_scan"] = shop.root / "scan.json"
-        typed["from_scan"].write_text((await shop.run("scan", NAME)).out)
-    with pytest.raises(ConfigError, match=told):
-        await shop.run("remediate", NAME, **typed)
+    file = shop.root / "scan.json"
+    file.write_text((await shop.run("scan", NAME)).out)
+    for slip, told in SLIPS:
+        typed = dict(slip)
+        if "from_scan" in typed:
+            typed |= {"from_scan": file}
+        with pytest.raises(ConfigError, match=told):
+            await shop.run("remediate", NAME, **typed)
+
+    # A scan of what stands no more.
+    somebody = shop.github.create_user("mara")
+    shop.github.set_role(repository, somebody, "write")
+    await shop.github.commit(repository, {"app.py": "pass\n"}, author=somebody, message="m")
+    with pytest.raises(ConfigError, match=r"stands at .* now\. Scan again"):
+        await shop.run("remediate", NAME, from_scan=file)
+
+    # A scan of another repository.
+    file.write_text((await shop.run("scan", "octo-org/other")).out)
+    with pytest.raises(ConfigError, match="is about octo-org/other, and not about octo-org/shop"):
+        await shop.run("remediate", NAME, from_scan=file)
+    file.write_text(file.read_text().replace('"octo-org/other"', '"octo-org/shop"', 1))
+    with pytest.raises(ConfigError, match="it is of another repository"):
+        await shop.run("remediate", NAME, from_scan=file)
 
 
 # --- how it ends --------------------------------------------------------------------------------
@@ -226,31 +241,6 @@ async def test_what_a_scan_wrote_is_what_all_later_stages_are_given(shop):
     base = ours["found"]["commit"]
     assert [plain(each, base) for _, each in one] == [plain(each, base) for _, each in other]
     assert sum("found" in (output or {}) for _, output in one) == 2, "each stage is handed it"
-
-
-async def test_a_scan_of_what_stands_no_more_is_refused(shop):
-    repository = await shop.repository("shop", ["jinja2"])
-    await shop.install()
-    file = shop.root / "scan.json"
-    file.write_text((await shop.run("scan", NAME)).out)
-    somebody = shop.github.create_user("mara")
-    shop.github.set_role(repository, somebody, "write")
-    await shop.github.commit(repository, {"app.py": "pass\n"}, author=somebody, message="m")
-    with pytest.raises(ConfigError, match=r"stands at .* now\. Scan again"):
-        await shop.run("remediate", NAME, from_scan=file)
-
-
-async def test_a_scan_of_another_repository_is_refused(shop):
-    await shop.repository("shop", ["jinja2"])
-    await shop.repository("other", ["jinja2"])
-    await shop.install()
-    file = shop.root / "scan.json"
-    file.write_text((await shop.run("scan", "octo-org/other")).out)
-    with pytest.raises(ConfigError, match="is about octo-org/other, and not about octo-org/shop"):
-        await shop.run("remediate", NAME, from_scan=file)
-    file.write_text(file.read_text().replace('"octo-org/other"', '"octo-org/shop"', 1))
-    with pytest.raises(ConfigError, match="it is of another repository"):
-        await shop.run("remediate", NAME, from_scan=file)
 
 
 # --- who does the work, and who leaves ----------------------------------------------------------
