@@ -60,14 +60,14 @@ class Forked:
         return self.returncode
 
 
-async def call_fettle(*arguments, environment, folder=ROOT, seconds=PATIENCE, first=None):
+async def call_fettle(*arguments, environment, folder=ROOT, seconds=PATIENCE, **more):
     """Run a command to its end; return its exit code, what it printed, and what it said.
 
-    What is given as `first` is done in its process before.
+    What is given as `first` is done in its process before; it reads what is given as `typed`.
     """
     with TemporaryDirectory(prefix="fettle-call-") as written:
         out, said = Path(written, "out"), Path(written, "said")
-        called = _fork(arguments, environment, str(out), str(said), str(folder), first=first)
+        called = _fork(arguments, environment, str(out), str(said), str(folder), **more)
         try:
             async with asyncio.timeout(seconds):
                 code = await called.wait()
@@ -126,21 +126,22 @@ def _limit(seconds, work, *given):
     work(*given)
 
 
-def _fork(*given, first=None):
-    process = _forking.Process(target=_run, args=given, kwargs={"first": first}, daemon=True)
+def _fork(*given, **more):
+    process = _forking.Process(target=_run, args=given, kwargs=more, daemon=True)
     with chdir(ROOT):  # the first one starts whoever forks, who finds the code from here alone
         process.start()
     return Forked(process)
 
 
-def _run(arguments, environment, out, said, folder=ROOT, *, first=None):
+def _run(arguments, environment, out, said, folder=ROOT, *, first=None, typed=os.devnull):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    for number, path, how in ((0, os.devnull, "rb"), (1, out, "ab"), (2, said, "ab")):
+    for number, path, how in ((0, typed, "rb"), (1, out, "ab"), (2, said, "ab")):
         with Path(path).open(how) as file:
             os.dup2(file.fileno(), number)
     # Those that are there know what they led to before: in a pipe nobody can go back.
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
     sys.argv = ["fettle", *map(str, arguments)]

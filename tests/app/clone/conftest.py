@@ -166,24 +166,21 @@ class Bench:
 
     async def start(self, *args, **more):
         """Start the command as a process of its own."""
-        return await self.start_at(ROOT, "resolve", *args, **more)
-
-    async def start_at(self, folder, *args, stdin=asyncio.subprocess.DEVNULL, **more):
-        """Start a command in a folder."""
         settings = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "app", *map(str, args)),
+            *(sys.executable, "-P", "-m", "app", "resolve", *map(str, args)),
             env={"PYTHONPATH": str(ROOT), **settings},
-            cwd=folder,
-            stdin=stdin,
+            cwd=ROOT,
+            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def call(self, folder, *args, **more):
+    async def call(self, folder, *args, typed=os.devnull, **more):
         """Run a command in a folder where nothing but its output is looked at: it is forked."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.place), **self.settings(**more)}
-        return Done(*await call_fettle(*args, environment=environment, folder=folder))
+        called = call_fettle(*args, environment=environment, folder=folder, typed=typed)
+        return Done(*await called)
 
     async def end(self, process):
         try:

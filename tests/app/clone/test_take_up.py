@@ -119,10 +119,8 @@ async def test_whoever_sits_at_the_terminal_is_asked_whether_it_goes_on(bench, c
     keyboard, terminal = os.openpty()
     try:
         os.write(keyboard, b"go\n")
-        issue = bench.issue()
-        done = await bench.end(
-            await bench.start_at(ROOT, "resolve", calc, "--issue", issue, stdin=terminal)
-        )
+        typed = os.ttyname(terminal)
+        done = await bench.call(ROOT, "resolve", calc, "--issue", bench.issue(), typed=typed)
     finally:
         os.close(keyboard)
         os.close(terminal)

@@ -58,9 +58,10 @@ def without_code(body):
 
 async def open_bare_draft(at):
     """Raise the alert; return the draft, in which the code is as it was."""
+    before = at.place.pulls()
     await at.raise_alert(MAJOR)
-    [outcome] = await at.ends("pull_request")
-    [pull] = at.place.pulls()
+    *_, outcome = await at.ends(*["pull_request"] * (len(before) + 1))
+    [pull] = [each for each in at.place.pulls() if each not in before]
     assert pull.draft
     assert at.results([outcome]) == ["unverified"]
     assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
@@ -115,20 +116,20 @@ async def _commit(at, files):
     await at.github.commit(repository, files, author=mara, message="Pin", branch="main")
 
 
-async def test_what_a_careless_model_made_of_the_code_is_not_in_the_draft(remedied):
-    async with remedied(SIGN, releases=INDEX, script=usual(WORSE)) as at:
-        pull = await open_bare_draft(at)
-        assert "TypeError: render is not a function" in pull.issue.body
-        assert "half" not in pull.issue.body
-        assert "A model tried to have the code follow, 3 times. What it made" in pull.issue.body
-
-
-async def test_where_the_budget_ends_while_a_model_is_at_it_the_move_is_there(remedied):
+async def test_what_a_careless_model_or_one_without_means_made_is_not_in_the_draft(remedied):
     poor = {**SIGN, POLICY: f"{SIGN[POLICY]}budget: {{turns: 1}}\n"}
     async with remedied(poor, releases=INDEX, script=usual(WORSE)) as at:
         pull = await open_bare_draft(at)
         assert "No model had the code follow: The run used up its budget" in pull.issue.body
         assert len(at.place.model.requests) == 1
+
+        await at.github.close_issue(at.repository, pull.issue.number, at.place.people["mara"])
+        await _commit(at, {POLICY: SIGN[POLICY]})
+        at.place.model.play(usual(WORSE))
+        pull = await open_bare_draft(at)
+        assert "TypeError: render is not a function" in pull.issue.body
+        assert "half" not in pull.issue.body
+        assert "A model tried to have the code follow, 3 times. What it made" in pull.issue.body
 
 
 async def test_never_means_never_and_the_question_says_that_checks_fail(remedied):

@@ -23,6 +23,8 @@ __all__ = ["remedied"]  # a fixture
 pytestmark = has_npm
 
 FIXED = package_lock("shop", {"settings": "^2.0.0"}, [merger("1.0.1"), SETTINGS])
+PLAIN = SHOP | {".github/fettle.yml": "quality: []\nsetup: {run: []}\n"}
+"""Where only the fix itself counts."""
 FOLLOWS = {
     "edit": {
         "path": "sign.js",
@@ -75,9 +77,8 @@ def harmless(text):
 
 async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied):
     async with remedied() as at:
-        await _dismiss_in_the_middle(at)
         alert = await at.raise_alert()
-        _, outcome = await at.ends("cancelled", "pull_request")
+        [outcome] = await at.ends("pull_request")
 
         [pull] = at.place.pulls()
         body = pull.issue.body
@@ -110,19 +111,17 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
         assert at.results([outcome]) == ["fixed"]
 
 
-async def _dismiss_in_the_middle(at):
-    """Dismiss an alert in the middle of its fix: nothing is published."""
-    alert = await at.raise_alert()
-    await at.reaches("stage/fix/1")
-    await at.github.dismiss_alert(alert, at.place.people["mara"])
-    await at.ends("cancelled")
-    assert at.pushes() == 0
-    assert at.place.pulls() == []
-    assert at.questions() == []
+async def test_a_lock_file_that_nobody_can_prove_asks_for_a_person_and_dependabots_is_proved(
+    remedied,
+):
+    old = {"name": "shop", "version": "1.0.0", "lockfileVersion": 1, "requires": True}
+    old |= {"dependencies": {"deepmerger": {"version": "1.0.0"}}}
+    async with remedied({**SHOP, "package-lock.json": json.dumps(old)}) as at:
+        await _ask_for_a_person(at)
+        mara, newer = at.place.people["mara"], {"package-lock.json": SHOP["package-lock.json"]}
+        await at.github.commit(at.repository, newer, author=mara, message="m", branch="main")
 
-
-async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(remedied):
-    async with remedied() as at:
+        # Dependabot's own pull request is proved and not competed with.
         pull = await at.github.bot_pull(
             at.repository,
             at.github.dependabot,
@@ -131,7 +130,7 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
             title="Bump deepmerger from 1.0.0 to 1.0.1",
         )
         await at.raise_alert()
-        [outcome] = await at.ends("comment")
+        _, outcome = await at.ends("failed", "comment")
 
         assert at.place.pulls() == [pull]
         assert await at.place.branches() == []
@@ -141,6 +140,21 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
         assert "`npm ci --dry-run` accepted the files as they are" in comment.body
         assert at.results([outcome]) == ["fixed"]
         assert at.place.model.requests == []
+
+
+async def _ask_for_a_person(at):
+    await at.raise_alert()
+    [outcome] = await at.ends("failed")
+
+    assert at.results([outcome]) == ["by_hand"]
+    assert outcome.text.startswith("It takes a person: ")
+    assert "is of lockfileVersion 1" in outcome.text
+    assert "On a machine with the tool, run `npm" in outcome.text
+    [issue] = at.questions()
+    said = "\n".join(each.body for each in issue.comments)
+    assert "is of lockfileVersion 1" in said or "knows what has to move" in said
+    assert at.place.model.requests == []
+    assert at.place.pulls() == []
 
 
 async def test_a_major_version_is_a_draft_or_after_a_yes_more_with_code_that_follows_it(remedied):
@@ -207,19 +221,12 @@ async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):
         assert "Call template by its own name." in again
 
 
-async def test_a_lock_file_that_nobody_here_can_prove_asks_for_a_person(remedied):
-    old = {"name": "shop", "version": "1.0.0", "lockfileVersion": 1, "requires": True}
-    old |= {"dependencies": {"deepmerger": {"version": "1.0.0"}}}
-    async with remedied({**SHOP, "package-lock.json": json.dumps(old)}) as at:
-        await at.raise_alert()
-        [outcome] = await at.ends("failed")
-
-        assert at.results([outcome]) == ["by_hand"]
-        assert outcome.text.startswith("It takes a person: ")
-        assert "is of lockfileVersion 1" in outcome.text
-        assert "On a machine with the tool, run `npm" in outcome.text
-        [issue] = at.questions()
-        said = "\n".join(each.body for each in issue.comments)
-        assert "is of lockfileVersion 1" in said or "knows what has to move" in said
-        assert at.place.model.requests == []
+async def test_dismissed_in_the_middle_of_the_fix_nothing_is_published(remedied):
+    async with remedied(PLAIN) as at:
+        alert = await at.raise_alert()
+        await at.reaches("stage/fix/1")
+        await at.github.dismiss_alert(alert, at.place.people["mara"])
+        await at.ends("cancelled")
+        assert at.pushes() == 0
         assert at.place.pulls() == []
+        assert at.questions() == []
