@@ -17,6 +17,7 @@ from app.store.lease import UNSEEN_SECONDS
 from app.store.tables import runs, workers
 from app.wiring.serve import LOST
 from tests.flows.forked import ForkedServer
+from tests.flows.scripted import SHORT
 from tests.patience import PATIENCE
 
 NAMES = ("one", "two", "three")
@@ -24,10 +25,11 @@ WAITING = "waiting for the database"
 
 
 async def holder(place, servers):
-    """Return the worker that has the run."""
+    """Return the worker that has the newest run."""
+    newest = select(runs.c.holder).order_by(runs.c.created_at.desc()).limit(1)
     async with asyncio.timeout(PATIENCE):
         while True:
-            found = await place.database().read(lambda c: c.scalar(select(runs.c.holder)))
+            found = await place.database().read(lambda c: c.scalar(newest))
             if found is not None and servers[found].running:
                 return found
             await asyncio.sleep(0.05)
@@ -69,50 +71,67 @@ async def start_several(make_place, postgresql, names):
 
 
 @asynccontextmanager
-async def silent_worker(make_place, postgresql, *, silent_for):
-    """Yield the place, and a worker that stopped with a commit in its run, so long ago."""
-    async with start_several(make_place, postgresql, NAMES[:2]) as (place, servers):
-        reached = asyncio.Event()
+async def silent_worker(place, servers, *, silent_for):
+    """Yield a worker that stopped with a commit in the newest run, so long ago."""
+    reached, before = asyncio.Event(), count_answered(place)
 
-        async def note(_asked):
-            if sum(each.answered for each in place.model.requests) == 6:
-                reached.set()
-                await asyncio.sleep(0.5)  # so that it is silent before it is answered
+    async def note(_asked):
+        if count_answered(place) == before + 6 and not reached.is_set():
+            reached.set()
+            await asyncio.sleep(0.5)  # so that it is silent before it is answered
 
-        place.model.on_request(note)
-        await place.label()
-        await asyncio.wait_for(reached.wait(), PATIENCE)
-        name = await holder(place, servers)
-        silent, other = servers.pop(name), *servers.values()
-        silent.process.send_signal(signal.SIGSTOP)
-        try:
-            hook = f"{other.url}/webhook"
-            place.github.world.apps[place.app.app_id].webhook_url = hook
-            its = workers.c.name == name
-            earlier = update(workers).where(its).values(seen=workers.c.seen - silent_for)
-            await place.database().write(lambda c: c.execute(earlier))
-            yield place, silent
-        finally:
-            silent.process.send_signal(signal.SIGCONT)
-
-
-async def test_a_silent_worker_that_comes_back_finds_its_run_elsewhere(make_place, postgresql):
-    async with silent_worker(make_place, postgresql, silent_for=600) as (place, silent):
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        before = await place.end_state()
+    place.model.on_request(note)
+    await place.label()
+    await asyncio.wait_for(reached.wait(), PATIENCE)
+    name = await holder(place, servers)
+    silent, other, *_ = servers.pop(name), *servers.values()
+    silent.process.send_signal(signal.SIGSTOP)
+    try:
+        hook = f"{other.url}/webhook"
+        place.github.world.apps[place.app.app_id].webhook_url = hook
+        its = workers.c.name == name
+        earlier = update(workers).where(its).values(seen=workers.c.seen - silent_for)
+        await place.database().write(lambda c: c.execute(earlier))
+        yield silent
+    finally:
         silent.process.send_signal(signal.SIGCONT)
 
-        assert await asyncio.wait_for(silent.process.wait(), PATIENCE) == 1
-        assert LOST in silent.log.read_text()
-        assert await place.end_state() == before
-        assert place.pulls() == [pull]
-        moved = MOVED.partition("{")[0].encode()
-        assert any(moved in each.body for each in place.github.requests), "people were not told"
+
+def count_answered(place):
+    return sum(each.answered for each in place.model.requests)
 
 
-async def test_people_are_told_of_a_silent_worker_and_can_end_its_run(make_place, postgresql):
-    async with silent_worker(make_place, postgresql, silent_for=UNSEEN_SECONDS) as (place, _):
+async def come_back(silent):
+    """Have the worker go on: it finds its run elsewhere, and ends."""
+    silent.process.send_signal(signal.SIGCONT)
+    assert await asyncio.wait_for(silent.process.wait(), PATIENCE) == 1
+    assert LOST in silent.log.read_text()
+
+
+async def test_people_are_told_of_a_silent_worker_and_its_run_ends_or_goes_on_elsewhere(
+    make_place, postgresql
+):
+    async with start_several(make_place, postgresql, NAMES) as (place, servers):
+        await _end_run_of_silent(place, servers)
+        place.issue = await place.file("Sums are off", "`calc.add(2, 2)` gives 5.")
+        place.model.play(SHORT)
+        seen = len(place.github.requests)
+        async with silent_worker(place, servers, silent_for=600) as silent:
+            await place.ends("pull_request")
+            [pull] = place.pulls()
+            before = await place.end_state()
+            await come_back(silent)
+
+            assert await place.end_state() == before
+            assert place.pulls() == [pull]
+            moved = MOVED.partition("{")[0].encode()
+            told = [each.body for each in place.github.requests[seen:]]
+            assert any(moved in each for each in told), "people were not told"
+
+
+async def _end_run_of_silent(place, servers):
+    """Have people hear of a silent worker, and end its run."""
+    async with silent_worker(place, servers, silent_for=UNSEEN_SECONDS) as silent:
         await place.say("mara", "/bot status")
         told = await place.wait_for_comment(SILENT.partition("{")[0])
         assert "counts then, also `/bot cancel`" in told
@@ -123,6 +142,7 @@ async def test_people_are_told_of_a_silent_worker_and_can_end_its_run(make_place
 
         assert (await place.wait_for_end()).kind == "cancelled"
         assert place.pulls() == []
+        await come_back(silent)
 
 
 async def test_a_server_that_loses_its_connection_stops_and_then_waits_for_it(
@@ -185,9 +205,8 @@ async def test_whoever_is_lost_the_run_ends_as_if_nothing_had_happened(make_plac
         reached = {number: asyncio.Event() for number in (2, 4, 6)}
 
         async def note(asked):
-            answered = sum(each.answered for each in place.model.requests)
             for number, event in reached.items():
-                if answered == number - 1 and not event.is_set():
+                if count_answered(place) == number - 1 and not event.is_set():
                     disturbed.append(asked)
                     event.set()
                     await asyncio.sleep(0.5)  # so that it is cut off before it is answered
