@@ -40,9 +40,12 @@ def open_only_database(data):
 
 
 async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench, calc):
+    async def decide_later(_waiting):
+        return None
+
     model = await bench.play(SCRIPT)
     with pytest.raises(CloneWaits) as ended:
-        await bench.resolve(calc)
+        await bench.resolve(calc, decide=decide_later)
     [ident] = ended.value.approvals
     for words in (ident, PATH, "* @ada", f"fettle approve {'ID'}"):
         assert words in ended.value.text
@@ -50,10 +53,11 @@ async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench,
     [folder] = bench.list_folders()
     assert f"Run `{folder.name}`" in ended.value.text
     assert json.loads(ended.value.json())["run"] == folder.name
+    assert (folder / "run.db").exists()
     assert not (folder / "runs").exists()
     asked = len(model.requests)
 
-    with pytest.raises(CloneWaits):  # nobody has decided yet
+    with pytest.raises(CloneWaits):  # nobody has decided yet, nor is anybody there
         await bench.resolve(calc)
     assert len(model.requests) == asked
 
@@ -83,17 +87,6 @@ async def test_whoever_sits_there_is_asked_and_the_run_goes_on_at_once(bench, ca
     assert done.exit_code == 0
     listed = git(calc, "ls-tree", "-r", "--name-only", done.branch).split()
     assert (PATH in listed) is there
-
-
-async def test_who_wants_to_decide_later_may(bench, calc):
-    async def decide_later(_waiting):
-        return None
-
-    await bench.play(SCRIPT)
-    with pytest.raises(CloneWaits):
-        await bench.resolve(calc, decide=decide_later)
-    [folder] = bench.list_folders()
-    assert (folder / "run.db").exists()
 
 
 ROWS = {

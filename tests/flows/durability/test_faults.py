@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from app.demo.server_process import make_passable
-from tests.flows.conftest import SCRIPT
 from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
@@ -91,10 +90,10 @@ def require_untroubled(place):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
 async def test_a_full_disk_holds_a_run_up_and_no_more(make_place):
     more = {"FETTLE_DISK_RESERVE_MB": "1", "FETTLE_LOG_LEVEL": "info"}
-    async with make_place(script=SCRIPT, kind=SmallDisk, **more) as place:
-        with at_answer(place, 6) as reached:
+    async with make_place(kind=SmallDisk, **more) as place:
+        with at_answer(place, 4) as reached:
             await place.label()
-            await asyncio.wait_for(reached[6].wait(), PATIENCE)
+            await asyncio.wait_for(reached[4].wait(), PATIENCE)
             place.server.fill()
             await see_in_log(place.server, "full")
             other = await place.file("Another", "It adds wrong.")

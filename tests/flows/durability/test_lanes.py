@@ -3,11 +3,20 @@
 import asyncio
 
 from app.simulator.github.gitdir import GitDir
-from tests.flows.conftest import PATIENCE, SCRIPT
+from tests.flows.conftest import PATIENCE
+from tests.flows.scripted import CURE, SHORT_PARTS, plan, step, usual
+
+NOTE = {"write": {"path": "NOTES.md", "content": "It adds.\n"}}
+TWO_STEPS = usual(
+    SHORT_PARTS[0],
+    plan("Add without one too many", "Note the sum"),
+    step(CURE, number=1, count=2),
+    step(NOTE, number=2, count=2),
+)
 
 
 async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_place):
-    async with make_place(script=SCRIPT) as place:
+    async with make_place(script=TWO_STEPS) as place:
         other = await place.file("Sums are off", "`calc.add(2, 2)` gives 5.")
         met = asyncio.Event()
 
@@ -30,7 +39,7 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
         for pull in pulls:
             commits = await place.commits(pull)
             titles = [message.splitlines()[0] for _, message in commits]
-            assert titles == ["Step 1/2: Add without one too many", "Step 2/2: Test the sum"]
+            assert titles == ["Step 1/2: Add without one too many", "Step 2/2: Note the sum"]
             git = GitDir(place.repository.gitdir)
             assert b"return a + b\n" in await git.run("show", f"{pull.head_sha}:calc.py")
         for issue in (place.issue, other):
