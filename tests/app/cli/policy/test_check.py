@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from agents.policy.schema import json_schema
+from tests.flows.forked import call_fettle
 
 
 @pytest.fixture
@@ -68,10 +68,10 @@ def test_what_never_ends_is_not_read(folder, command, what):
     """A process of its own can be ended."""
     path = folder / ".github/fettle.yml"
     os.mkfifo(path) if what == "pipe" else path.symlink_to("/dev/zero")
-    typed = [sys.executable, "-m", "app", "policy", command]
-    done = subprocess.run(typed, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "is no file, so nothing is read from it" in done.stderr
+    called = call_fettle("policy", command, environment=dict(os.environ), folder=folder)
+    code, out, said = asyncio.run(called)
+    assert (code, out) == (2, "")
+    assert "is no file, so nothing is read from it" in said
 
 
 def test_the_schema(fettle):
