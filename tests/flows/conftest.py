@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from sqlalchemy import func, select
 
 from app.demo.server_process import ServerProcess
@@ -22,13 +23,14 @@ from app.sandbox.path_permissions import make_passable
 from app.simulator.github import LocalGitHub
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.world import Actor
-from app.simulator.model import LocalModel
+from app.simulator.model import LocalModel, load_script
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
-from app.store.tables import runs, turns
+from app.store.tables import deliveries, runs, turns
 from tests.flows import used
 from tests.flows.forked import ForkedServer
+from tests.flows.keeping import Keep
 from tests.flows.scripted import SCRIPT, SHORT
 from tests.patience import PATIENCE
 from tests.referees.conftest import packages, rest_referee, webhook_referee
@@ -44,6 +46,9 @@ CALC = {
         "        self.assertEqual(calc.add(0, 0) - calc.add(0, 0), 0)\n"
     ),
 }
+CHECK = "quality: [{name: tests, run: python3 -B -m unittest -q}]\n"
+CHECKED = CALC | {".github/fettle.yml": CHECK}
+"""Its policy names its check: to find that out would take a sixth of a run."""
 ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
 LOOK = 0.1
 """Seconds between two looks into the server's database, each of which costs it a millisecond."""
@@ -64,6 +69,37 @@ class Place:
     people: dict
     databases: list = field(default_factory=list)
     opened: dict = field(default_factory=dict)
+    past: int = 0
+    """Runs that were before this story began."""
+    told: list = field(default_factory=list)
+    """Tokens that were handed out before it."""
+
+    async def move(self, files=None, issue=ISSUE, script=SHORT):
+        """Go on in another repository, as if nothing had been before; the server goes on."""
+        self.past += len(await self.runs())
+        self.told = self.tokens()
+        for each in (
+            self.model,
+            self.github.faults,
+            self.github.requests,
+            self.github.webhooks.log,
+        ):
+            each.clear()
+        self.model.play(load_script(script) if isinstance(script, Path) else script)
+        name = f"calc-{len(self.github.world.repositories)}"
+        owner = self.repository.owner
+        self.repository = await _create(self.github, self.people, owner, name, files or CHECKED)
+        self.issue = await self.file(*issue)
+        [installation] = self.github.world.installations.values()
+        await self.github.add_repositories(installation, [self.repository])
+
+    async def is_at_rest(self):
+        """Tell whether all that was sent has been worked on, and no run is under way."""
+        waiting = select(deliveries.c.id).where(deliveries.c.state == "received").limit(1)
+        async with asyncio.timeout(PATIENCE):
+            while await self.database().read(lambda c: c.execute(waiting).all()):
+                await asyncio.sleep(LOOK)
+        return not {run.state for run in await self.runs()} & UNFINISHED
 
     async def label(self, by="mara", issue=None):
         """Set the label; GitHub sends its signed webhook."""
@@ -107,7 +143,8 @@ class Place:
             .group_by(runs.c.id)
             .order_by(runs.c.created_at)
         )
-        return await self.database().read(lambda connection: connection.execute(query).all())
+        found = await self.database().read(lambda connection: connection.execute(query).all())
+        return found[self.past :]
 
     def database(self):
         """Return the server's database, kept open: opening it takes longer than reading it."""
@@ -145,10 +182,14 @@ class Place:
         """Wait for the run to end, whichever process ends it; return its outcome."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                run = await Runs(self.database()).latest()
+                run = await self._latest()
                 if run is not None and run[1] is not None:
                     return run[1]
                 await asyncio.sleep(LOOK)
+
+    async def _latest(self):
+        begun = not self.past or await self.runs()
+        return await Runs(self.database()).latest() if begun else None
 
     async def ends(self, kind):
         """Wait for the run to end in this way; return its outcome."""
@@ -275,7 +316,7 @@ class Place:
         """Return every installation token that was handed out."""
         asked = [e for e in self.github.requests if e.path.endswith("/access_tokens")]
         minted = [exchange for exchange in asked if exchange.status == 201]
-        return [json.loads(exchange.answer)["token"] for exchange in minted]
+        return [*self.told, *(json.loads(exchange.answer)["token"] for exchange in minted)]
 
     def secrets(self):
         """Return the values that must not appear anywhere."""
@@ -293,40 +334,92 @@ def make_place(request, sqlite_template):
 
     @asynccontextmanager
     async def make(files=None, issue=ISSUE, script=SHORT, kind=ForkedServer, **more):
-        root = Path(tempfile.mkdtemp(prefix="fettle-flow-"))
-        root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
-        source = root / "source"
-        for path, text in (files or CALC).items():
-            (source / path).parent.mkdir(parents=True, exist_ok=True)
-            (source / path).write_text(text)
-        github = await LocalGitHub.start(root / "github")
-        model = await LocalModel.start(script)
-        server = kind(root / "fettle", github.url, model.url, more=more)
-        if isinstance(server, ForkedServer) and "FETTLE_DATABASE_URL" not in more:
-            make_passable(server.data)
-            shutil.copy(sqlite_template, server.data / "fettle.db")
-        place = await _settle(github, model, server, source, issue)
-        try:
-            await server.start(place.app)
-            yield place
-        finally:
-            for database in (*place.databases, *place.opened.values()):
-                database.close()
-            await server.stop()
-            await model.stop()
-            await github.stop()
-            used.tell(request.node, github.tokens.used)
-            shutil.rmtree(root, ignore_errors=True)
+        story = {"files": files, "issue": issue, "script": script}
+        async with _open(sqlite_template, more, kind=kind, **story) as place:
+            try:
+                yield place
+            finally:
+                used.tell(request.node, place.github.tokens.used)
 
     return make
 
 
-async def _settle(github, model, server, source, issue):
+@asynccontextmanager
+async def _open(template, more, *, files=None, issue=ISSUE, script=SHORT, kind=ForkedServer):
+    root = Path(tempfile.mkdtemp(prefix="fettle-flow-"))
+    root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
+    github = await LocalGitHub.start(root / "github")
+    model = await LocalModel.start(script)
+    server = kind(root / "fettle", github.url, model.url, more=more)
+    if isinstance(server, ForkedServer) and "FETTLE_DATABASE_URL" not in more:
+        make_passable(server.data)
+        shutil.copy(template, server.data / "fettle.db")
+    place = await _settle(github, model, server, files, issue)
+    try:
+        await server.start(place.app)
+        yield place
+    finally:
+        for database in (*place.databases, *place.opened.values()):
+            database.close()
+        await server.stop()
+        await model.stop()
+        await github.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kept():
+    """What holds a module's server between its tests."""
+    made = Keep(_open)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def share_place(request, make_place, sqlite_template, kept):
+    """Return what does as `make_place`, with one server for all tests of a module.
+
+    Each has a repository of its own, `CHECKED` where it says nothing else. Who wants settings gets
+    a server of their own; who fails, or leaves a run under way, takes the server along. All have
+    one event loop: the module's mark is `ONE_LOOP`.
+    """
+
+    @asynccontextmanager
+    async def share(files=None, issue=ISSUE, script=SHORT, **more):
+        if more:
+            async with make_place(files or CHECKED, issue, script, **more) as place:
+                yield place
+            return
+        place = await kept.give(sqlite_template, {})
+        rested = False
+        try:
+            await place.move(files, issue, script)
+            yield place
+            rested = await place.is_at_rest() and not place.server.ended
+        finally:
+            used.tell(request.node, place.github.tokens.used)
+            if not rested:
+                await kept.close()
+
+    return share
+
+
+async def _create(github, people, owner, name, files):
+    with tempfile.TemporaryDirectory(prefix="fettle-source-") as folder:
+        for path, text in (files or CALC).items():
+            source = Path(folder, path)
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(text)
+        made = await github.create_repository(owner, name, source=Path(folder))
+    for login, role in (("mara", "maintain"), ("jonas", "read"), ("eve", "triage")):
+        github.set_role(made, people[login], role)
+    return made
+
+
+async def _settle(github, model, server, files, issue):
     people = {name: github.create_user(name) for name in ("mara", "jonas", "eve")}
     owner = github.create_organization("octo-org")
-    repository = await github.create_repository(owner, "calc", source=source)
-    for name, role in (("mara", "maintain"), ("jonas", "read"), ("eve", "triage")):
-        github.set_role(repository, people[name], role)
+    repository = await _create(github, people, owner, "calc", files)
     # Before the App is there: what GitHub could not deliver yet it would be asked for later.
     filed = await github.create_issue(repository, people["jonas"], *issue)
     manifest = app_manifest()  # what is not asked for there, no flow gets

@@ -94,6 +94,11 @@ class LocalModel:
         """Play another script from now on."""
         self._script = script
 
+    def clear(self) -> None:
+        """Begin again: nothing was asked, nobody is called, nothing is to go wrong."""
+        for each in (self.requests, self._before, self._after, self._faults):
+            each.clear()
+
     def on_request(self, hook: Hook) -> None:
         """Have this called with each acceptable request, before its answer is computed."""
         self._before.append(hook)

@@ -20,13 +20,14 @@ from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
 from app.simulator.model import Script
 from app.store.tables import deliveries, runs, turns
-from tests.flows.conftest import PATIENCE
+from tests.flows.conftest import CHECK, PATIENCE
 from tests.flows.scripted import evaluation, part
 
 VERDICT = re.compile(r"key=thread-([a-z_]+) -->")
 BRANCH = "bot/1-sums-0a0a0a"
 REVIEWS = "pull_request_review"
-POLICY = "address: {quiet_seconds: 0}\n"
+UNNAMED = "address: {quiet_seconds: 0}\n"
+POLICY = f"{UNNAMED}{CHECK}"
 BASE = {
     ".github/fettle.yml": POLICY,
     "calc.py": "def add(a, b):\n    return a + b\n",
@@ -167,7 +168,8 @@ class Reviewed:
 
     async def prompts(self):
         """Return all that the models were told and said, in one text."""
-        query = select(turns.c.content).order_by(turns.c.created_at)
+        ours = [run.id for run in await self.place.runs()]
+        query = select(turns.c.content).where(turns.c.run_id.in_(ours)).order_by(turns.c.created_at)
         rows = await self._read(query)
         return "\n".join(str(json.loads(row.content)) for row in rows)
 
@@ -182,7 +184,7 @@ class Reviewed:
 
     async def ends(self):
         """Return how the runs ended, oldest first: kind and text of each."""
-        query = select(runs.c.outcome).order_by(runs.c.created_at)
+        query = select(runs.c.outcome).order_by(runs.c.created_at).offset(self.place.past)
         return [
             (outcome.kind, outcome.text)
             for row in await self._read(query)
@@ -198,7 +200,7 @@ class Reviewed:
 async def open_reviewed(make_place, script=None, *, base=BASE, head=HEAD, listening=True, **more):
     """Set up a place with Fettle's pull request in it."""
     async with make_place(files=base, script=script or Script.model_validate([]), **more) as place:
-        ola = place.github.create_user("ola")
+        ola = place.people.get("ola") or place.github.create_user("ola")
         place.people["ola"] = ola
         place.github.set_role(place.repository, ola, "write")
         app = place.github.world.apps[place.app.app_id]

@@ -14,8 +14,11 @@ from tests.flows.address.reviewed import (
     sort,
     word_update,
 )
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.resolve.test_steering import Slow
 from tests.flows.scripted import bash
+
+pytestmark = ONE_LOOP
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
@@ -38,8 +41,8 @@ async def faces(comment, at):
 
 
 @pytest.mark.parametrize("way", ["command", "label"])
-async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_people_have_reviews_of_their_own_work_addressed(share_place, way):
+    async with open_reviewed(share_place, ONE) as at:
         at.repository.app_branches = "refs/heads/"
         await at.opens("ola")
         before = at.pull.head_sha
@@ -60,14 +63,14 @@ async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
         assert [each.login for each in at.pull.requested] == ["mara"]
 
 
-async def test_a_test_is_taken_away_only_with_a_yes(make_place):
+async def test_a_test_is_taken_away_only_with_a_yes(share_place):
     gone = edit(TEST_ADD, "", path="test_calc.py")
     every = script(
         sort(["t1"]),
         make_changes(gone),
         word_update(("t1", "fixed", 1), commits=[("Test the difference alone", ("test_calc.py",))]),
     )
-    async with open_reviewed(make_place, every, head=TESTED) as at:
+    async with open_reviewed(share_place, every, head=TESTED) as at:
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 2, "Delete the test of add."))
         body = await at.place.wait_for_comment("loosen tests or checks")
@@ -84,14 +87,14 @@ async def test_a_test_is_taken_away_only_with_a_yes(make_place):
         assert "stays open" in answer, "its commit is about another file"
 
 
-async def test_status_remarks_and_a_cancel_on_the_pull_request(make_place):
+async def test_status_remarks_and_a_cancel_on_the_pull_request(share_place):
     slow = Slow()
     every = script(
         sort(["t1"]),
         make_changes([bash("true")], CHANGE, bash(slow.command, timeout=90)),
         word_update(("t1", "fixed", 1)),
     )
-    async with open_reviewed(make_place, every) as at:
+    async with open_reviewed(share_place, every) as at:
         before, told = at.pull.head_sha, []
 
         async def speak(asked):

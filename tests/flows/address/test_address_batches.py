@@ -15,6 +15,9 @@ from tests.flows.address.reviewed import (
     sort,
     word_update,
 )
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 POOR = BASE | {
     ".github/fettle.yml": "address: {quiet_seconds: 0}\nbudget: {usd: 0.01}\n"
@@ -24,13 +27,13 @@ PATIENT = BASE | {".github/fettle.yml": "address: {quiet_seconds: 1}\n"}
 LOOP = edit("range(len(prices))", "range(0, len(prices))")
 
 
-async def test_reviews_in_quick_succession_are_one_batch(make_place):
+async def test_reviews_in_quick_succession_are_one_batch(share_place):
     every = script(
         sort(["t1"], [("t2", "question"), ("t3", "question")]),
         make_changes(LOOP),
         word_update(("t1", "fixed", 1)),
     )
-    async with open_reviewed(make_place, every, base=PATIENT) as at:
+    async with open_reviewed(share_place, every, base=PATIENT) as at:
 
         async def two_more(_request):
             await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
@@ -50,10 +53,10 @@ async def test_reviews_in_quick_succession_are_one_batch(make_place):
         assert len(at.place.model.requests) == 5
 
 
-async def test_a_review_during_a_run_is_the_next_batch(make_place):
+async def test_a_review_during_a_run_is_the_next_batch(share_place):
     first = script(sort(["t1"]), make_changes(LOOP), word_update(("t1", "fixed", 1)))
     second = script(sort((), [("t1", "question")]))
-    async with open_reviewed(make_place, first) as at:
+    async with open_reviewed(share_place, first) as at:
         at.pull.issue.body += f"\n\n{make_marker('a-run-before', 'pull-request')}"
 
         async def review_again(asked):
@@ -77,8 +80,8 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
         assert "6 model answers, in 2 runs" in at.pull.issue.body
 
 
-async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(make_place):
-    async with open_reviewed(make_place, script(sort((), [("t1", "question")]))) as at:
+async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(share_place):
+    async with open_reviewed(share_place, script(sort((), [("t1", "question")]))) as at:
         await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
         assert await at.all_over() == ["comment"]
         asked, said = len(at.place.model.requests), len(at.place.comments())
@@ -105,9 +108,9 @@ async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_sil
         assert at.verdicts()["calc.py:17"] == (["answered"] * 2, False)
 
 
-async def test_the_other_reviews_of_a_failed_batch_do_not_begin_it_again(make_place):
+async def test_the_other_reviews_of_a_failed_batch_do_not_begin_it_again(share_place):
     every = script(sort(["t1", "t2", "t3"]), make_changes(), word_update())
-    async with open_reviewed(make_place, every, base=POOR) as at:
+    async with open_reviewed(share_place, every, base=POOR) as at:
 
         async def two_more(_request):
             await at.review("ola", "", ("calc.py", 17, "Why in percent?"))

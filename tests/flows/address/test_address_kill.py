@@ -16,9 +16,12 @@ from tests.flows.address.reviewed import (
     word_update,
 )
 from tests.flows.conftest import PATIENCE
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 CHANCE = re.compile(
-    r"run=\S+|<sub>.*|[0-9a-f]{10,40}|(?:issuecomment-|discussion_r|pullrequestreview-)\d+|:\d{5}"
+    r"run=\S+|<sub>.*|[0-9a-f]{10,40}|(?:issuecomment-|discussion_r|pullrequestreview-)\d+|:\d{5}|calc-\d+"
 )
 EVERY = script(
     sort(["t1", "t3"], [("t2", "question")]),
@@ -82,9 +85,9 @@ def undisturbed():
     return {}
 
 
-async def expected_end(make_place, undisturbed):
+async def expected_end(share_place, undisturbed):
     if not undisturbed:
-        async with open_reviewed(make_place, EVERY) as at:
+        async with open_reviewed(share_place, EVERY) as at:
             await review(at)
             await at.all_over()
             undisturbed.update(await end_state(at))
@@ -108,10 +111,10 @@ def kill_at(at, moment):
 
 
 @pytest.mark.parametrize("moments", RUNS.values(), ids=RUNS.keys())
-async def test_kills_while_it_is_let_out_change_nothing(make_place, undisturbed, moments):
-    expected = dict(await expected_end(make_place, undisturbed))
+async def test_kills_while_it_is_let_out_change_nothing(share_place, undisturbed, moments):
+    expected = dict(await expected_end(share_place, undisturbed))
     answers = expected.pop("answers")
-    async with open_reviewed(make_place, EVERY) as at:
+    async with open_reviewed(share_place, EVERY) as at:
         for number, (name, moment) in enumerate(moments.items()):
             killed = kill_at(at, moment)
             if number:

@@ -10,6 +10,9 @@ from tests.flows.address.reviewed import (
     sort,
     word_update,
 )
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 ONE = script(
     sort(["t1"]),
@@ -33,8 +36,8 @@ async def act_meanwhile(at, act):
     await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
 
 
-async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_place):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(share_place):
+    async with open_reviewed(share_place, ONE) as at:
         before = at.pull.head_sha
         await act_meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
         await at.place.ends("comment")
@@ -49,8 +52,8 @@ async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_p
         assert not any(push.forced for push in at.repository.pushes)
 
 
-async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_what_contradicts_theirs_is_kept_back_and_said(share_place):
+    async with open_reviewed(share_place, ONE) as at:
         theirs = "def total(prices):\n    return 0\n"
         await act_meanwhile(at, lambda: at.commit({"calc.py": theirs}, by="ola"))
         outcome = await at.place.ends("failed")
@@ -67,8 +70,8 @@ async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
         assert "**Stopped.**" in at.place.progress()
 
 
-async def test_what_a_rule_does_not_let_onto_the_branch_is_kept_apart_and_said(make_place):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_what_a_rule_does_not_let_onto_the_branch_is_kept_apart_and_said(share_place):
+    async with open_reviewed(share_place, ONE) as at:
         before = at.pull.head_sha
 
         async def add_ruleset():
@@ -87,9 +90,9 @@ async def test_what_a_rule_does_not_let_onto_the_branch_is_kept_apart_and_said(m
         assert "1 kept back; 100 % answered" in at.ledgers()[0]
 
 
-async def test_a_pull_request_that_ends_ends_the_run(make_place):
+async def test_a_pull_request_that_ends_ends_the_run(share_place):
     """By a merge; a close calls a run back in the same way: tests/handlers/test_pull_request.py."""
-    async with open_reviewed(make_place, ONE) as at:
+    async with open_reviewed(share_place, ONE) as at:
         before = at.pull.head_sha
         await act_meanwhile(at, lambda: at.github.merge_pull(at.pull, at.people["mara"]))
         outcome = await at.place.ends("cancelled")
@@ -100,9 +103,9 @@ async def test_a_pull_request_that_ends_ends_the_run(make_place):
         assert at.ledgers() == []
 
 
-async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(make_place):
+async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(share_place):
     """Until then Fettle had said nothing there, and replies between people are passed over."""
-    async with open_reviewed(make_place, ONE) as at:
+    async with open_reviewed(share_place, ONE) as at:
 
         async def say_more():
             thread = at.thread("calc.py", 11)
@@ -125,8 +128,8 @@ async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(make
         assert "1 thread: 1 answered; 100 % answered." in two
 
 
-async def test_thanks_keep_no_thread_open_and_want_no_answer(make_place):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_thanks_keep_no_thread_open_and_want_no_answer(share_place):
+    async with open_reviewed(share_place, ONE) as at:
         mara = at.people["mara"]
         await act_meanwhile(
             at, lambda: at.github.reply(at.thread("calc.py", 11), mara, "Thanks, great!")

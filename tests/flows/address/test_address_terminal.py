@@ -15,6 +15,9 @@ from tests.flows.address.reviewed import (
     word_update,
 )
 from tests.flows.forked import call_fettle
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
 ONE = script(sort(["t1"]), make_changes(CHANGE), word_update(("t1", "fixed", 1)))
@@ -25,8 +28,8 @@ async def fettle(place, *arguments):
     return await call_fettle(*arguments, environment=place.server.environment(place.app))
 
 
-async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place):
-    async with open_reviewed(make_place, ONE, listening=False) as at:
+async def test_a_review_that_nobody_delivered_is_addressed_on_command(share_place):
+    async with open_reviewed(share_place, ONE, listening=False) as at:
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         named = f"{at.repository.full_name}#{at.pull.issue.number}"
@@ -42,8 +45,8 @@ async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place
 
 
 @pytest.mark.parametrize("verb", ["address", "update"])
-async def test_what_is_no_pull_request_is_said_before_anything_is_done(make_place, verb):
-    async with open_reviewed(make_place, ONE) as at:
+async def test_what_is_no_pull_request_is_said_before_anything_is_done(share_place, verb):
+    async with open_reviewed(share_place, ONE) as at:
         code, out, err = await fettle(at.place, verb, "nothing-of-the-kind")
 
         assert (code, out) == (2, "")

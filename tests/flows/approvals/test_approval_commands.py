@@ -9,7 +9,10 @@ import yaml
 
 from app.store.runs.approvals import StoredApprovals
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT_PARTS, step, usual
+
+pytestmark = ONE_LOOP
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
@@ -45,8 +48,8 @@ def progress(place):
     return body
 
 
-async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(make_place):
-    async with make_place(script=script(RESET)) as place:
+async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(share_place):
+    async with share_place(script=script(RESET)) as place:
         await place.label()
         [question], [ident] = await questions(place)
         assert RESET["bash"]["command"] in question.body
@@ -70,10 +73,10 @@ async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(make_p
         assert (await state(place, ident)).used_at is not None
 
 
-async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_place):
+async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(share_place):
     """A no reaches the model with its reason."""
     files = CALC | {".github/fettle.yml": POLICY}
-    async with make_place(files=files, script=script(RESET, SHIP)) as place:
+    async with share_place(files=files, script=script(RESET, SHIP)) as place:
         await place.label()
         [_, question], [first, second] = await questions(place, 2)
         assert "`It ships.` (rule `policy/ask/1`;" in question.body

@@ -9,10 +9,13 @@ from sqlalchemy import text
 
 from app.simulator.github.gitdir import GitDir
 from app.store.runs.approvals import StoredApprovals
-from app.store.runs.runs import Runs, count_by_state
+from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.approvals.test_approval_commands import RESET, progress, questions, say, script
 from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 PATH = "docs/CODEOWNERS"
 OWNERS = {"write": {"path": PATH, "content": "* @mara\n"}}
@@ -39,9 +42,7 @@ class ServerDatabase:
     async def wait_until_parked(self, place):
         """Wait until the run is parked and its files are gone; return its id."""
         async with asyncio.timeout(PATIENCE):
-            while await self.database.read(count_by_state) != {"parked": 1}:
-                await asyncio.sleep(0.05)
-        run_id, _ = await self.runs.latest()
+            run_id = await place.wait_for_parked()
         await place.wait_until(lambda: not (place.server.data / "runs" / run_id).exists())
         return run_id
 
@@ -56,8 +57,8 @@ class ServerDatabase:
         await self.database.write(lambda c: c.execute(text(statement)))
 
 
-async def test_power_cuts_while_it_waits_cost_nothing_nor_an_answer_in_one(make_place, settings):
-    async with make_place(files=FILES, script=script(OWNERS, RESET), **settings) as place:
+async def test_power_cuts_while_it_waits_cost_nothing_nor_an_answer_in_one(share_place, settings):
+    async with share_place(files=FILES, script=script(OWNERS, RESET), **settings) as place:
         await place.label()
         _, [write, reset] = await questions(place, 2)
         store = ServerDatabase(place)
@@ -92,8 +93,8 @@ async def test_power_cuts_while_it_waits_cost_nothing_nor_an_answer_in_one(make_
         assert (decided[reset].state, decided[reset].decided_by) == ("denied", "mara")
 
 
-async def test_when_nobody_answers_the_run_ends_and_says_so(make_place):
-    async with make_place(files=SHORT, script=script(RESET)) as place:
+async def test_when_nobody_answers_the_run_ends_and_says_so(share_place):
+    async with share_place(files=SHORT, script=script(RESET)) as place:
         await place.label()
         outcome = await place.wait_for_end()
         assert outcome.kind == "failed"
@@ -107,8 +108,8 @@ async def test_when_nobody_answers_the_run_ends_and_says_so(make_place):
         assert not place.pulls()
 
 
-async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(make_place):
-    async with make_place(files=FILES, script=script(RESET)) as place:
+async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(share_place):
+    async with share_place(files=FILES, script=script(RESET)) as place:
         await place.label()
         _, [ident] = await questions(place)
         store = ServerDatabase(place)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, bash, evaluation, plan, step, triage, usual
+
+pytestmark = ONE_LOOP
 
 TWO = usual(
     triage("action_direct", kind="feature"),
@@ -14,9 +17,9 @@ TWO = usual(
 )
 
 
-async def test_at_the_limit_the_work_is_a_draft_with_the_reason(make_place):
+async def test_at_the_limit_the_work_is_a_draft_with_the_reason(share_place):
     files = CALC | {".github/fettle.yml": "budget: {turns: 12}\n"}
-    async with make_place(files=files, script=TWO) as place:
+    async with share_place(files=files, script=TWO) as place:
         await place.label()
         outcome = await place.ends("pull_request")
 
@@ -33,9 +36,9 @@ async def test_at_the_limit_the_work_is_a_draft_with_the_reason(make_place):
         assert "most of what you may use is used" in await place.read_prompts("implement/2")
 
 
-async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place):
+async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(share_place):
     files = CALC | {".github/fettle.yml": "budget: {usd_per_day: 0.001}\n"}
-    async with make_place(files=files) as place:
+    async with share_place(files=files) as place:
         await place.label()
         await place.ends("failed")
         asked = len(place.model.requests)
@@ -49,8 +52,8 @@ async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place
         assert asked == len(place.model.requests) == 1, "the second run was not to ask anything"
 
 
-async def test_a_server_without_room_parks_the_run_which_goes_on_by_itself(make_place):
-    async with make_place() as place:
+async def test_a_server_without_room_parks_the_run_which_goes_on_by_itself(share_place):
+    async with share_place() as place:
         place.model.fail_next("rate_limit", retry_after=62)
         await place.label()
         await place.wait_for_parked()
@@ -58,6 +61,7 @@ async def test_a_server_without_room_parks_the_run_which_goes_on_by_itself(make_
         assert "goes on by itself" in place.progress()
         asked = len(place.model.requests)
         assert asked == 1
+        await place.wait_until(lambda: len(place.model.requests) > asked)
         await place.ends("pull_request")
 
         assert len(place.pulls()) == 1

@@ -6,6 +6,9 @@ import asyncio
 
 from app.simulator.github.state.world import Actor
 from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 FILE = ".github/fettle.yml"
 
@@ -31,8 +34,8 @@ async def test_what_the_owner_says_holds_where_the_repository_says_nothing(make_
         assert pull.head.startswith("bot/team/1-")
 
 
-async def test_a_label_that_starts_nothing_is_refused_in_words(make_place):
-    async with make_place(files=CALC | {FILE: "triggers: {resolve: false}\n"}) as place:
+async def test_a_label_that_starts_nothing_is_refused_in_words(share_place):
+    async with share_place(files=CALC | {FILE: "triggers: {resolve: false}\n"}) as place:
         await place.label()
         outcome = await place.wait_for_end()
 
@@ -41,8 +44,8 @@ async def test_a_label_that_starts_nothing_is_refused_in_words(make_place):
         assert not place.model.requests
 
 
-async def test_a_pull_request_that_edits_the_policy_gets_its_check(make_place):
-    async with make_place() as place:
+async def test_a_pull_request_that_edits_the_policy_gets_its_check(share_place):
+    async with share_place() as place:
         mara, repository = place.people["mara"], place.repository
         sha = await place.github.commit(
             repository, {FILE: "budgt: 1\n"}, author=mara, message="Wish", branch="wish"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.flows.address.reviewed import BASE, HEAD, POLICY, edit, open_reviewed, script
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import part
+
+pytestmark = ONE_LOOP
 
 MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}
 ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
@@ -36,8 +39,8 @@ def list_reports(at):
     return [body for body in at.place.comments() if "key=checks" in body]
 
 
-async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(make_place):
-    async with open_reviewed(make_place, fix(CURES[0]), base=MENDING) as at:
+async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(share_place):
+    async with open_reviewed(share_place, fix(CURES[0]), base=MENDING) as at:
         before = at.pull.head_sha
         await fails(at)
         assert await at.all_over() == ["comment"]
@@ -64,8 +67,8 @@ async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(
         assert "Fettle stops here" in list_reports(at)[-1]
 
 
-async def test_what_fails_on_the_base_as_well_costs_nothing(make_place):
-    async with open_reviewed(make_place, base=MENDING) as at:
+async def test_what_fails_on_the_base_as_well_costs_nothing(share_place):
+    async with open_reviewed(share_place, base=MENDING) as at:
         before = at.pull.head_sha
         await fails(at, sha=at.pull.base_sha)
         await fails(at)
@@ -77,8 +80,8 @@ async def test_what_fails_on_the_base_as_well_costs_nothing(make_place):
         assert "fails on `main` as well" in said
 
 
-async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(make_place):
-    async with open_reviewed(make_place) as at:
+async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(share_place):
+    async with open_reviewed(share_place) as at:
         await fails(at)
         assert set(await at.all_over()) <= {"covered"}
         assert at.place.comments() == []
@@ -92,8 +95,8 @@ async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(mak
         assert at.place.model.requests == []
 
 
-async def test_what_a_bots_update_breaks_is_adapted_on_its_branch_until_people_push(make_place):
-    async with open_reviewed(make_place, fix(CURES[0]), base=ADAPTING) as at:
+async def test_what_a_bots_update_breaks_is_adapted_on_its_branch_until_people_push(share_place):
+    async with open_reviewed(share_place, fix(CURES[0]), base=ADAPTING) as at:
         at.repository.app_branches = "refs/heads/"
         at.pull = await at.github.bot_pull(
             at.repository,

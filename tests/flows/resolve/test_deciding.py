@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT, part, triage, usual
+
+pytestmark = ONE_LOOP
 
 LOG = "docs/decisions/0001-record-decisions.md"
 FIRST = "# 1. Record decisions\n\n## Status\n\nAccepted\n"
@@ -32,10 +35,10 @@ def write(path, content=RECORD):
     return {"write": {"path": path, "content": content}}
 
 
-async def test_a_decline_is_recorded_in_the_log_and_told_on_the_issue(make_place):
+async def test_a_decline_is_recorded_in_the_log_and_told_on_the_issue(share_place):
     record = "docs/decisions/0002-add-as-it-is.md"
     script = decide("decline", [{"read": {"path": LOG}}], [write(record), CURE])
-    async with make_place(files=CALC | {LOG: FIRST}, script=script) as place:
+    async with share_place(files=CALC | {LOG: FIRST}, script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -57,9 +60,9 @@ async def test_a_decline_is_recorded_in_the_log_and_told_on_the_issue(make_place
         assert place.issue.state == "open"
 
 
-async def test_a_decision_begins_a_log_where_there_is_none_and_leaves_the_issue_open(make_place):
+async def test_a_decision_begins_a_log_where_there_is_none_and_leaves_the_issue_open(share_place):
     script = decide("decision", write("docs/decisions/0001-add-as-it-is.md"))
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -72,9 +75,9 @@ async def test_a_decision_begins_a_log_where_there_is_none_and_leaves_the_issue_
         assert place.issue.state == "open"
 
 
-async def test_owners_who_want_no_record_get_a_comment_and_it_can_be_wished_again(make_place):
+async def test_owners_who_want_no_record_get_a_comment_and_it_can_be_wished_again(share_place):
     files = CALC | {".github/fettle.yml": "decisions: {record: false}\n"}
-    async with make_place(files=files, script=usual(triage("decline"))) as place:
+    async with share_place(files=files, script=usual(triage("decline"))) as place:
         await place.label()
         await place.ends("comment")
 

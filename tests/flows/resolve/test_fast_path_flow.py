@@ -5,6 +5,9 @@ from __future__ import annotations
 import yaml
 
 from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 FILES = CALC | {".github/fettle.yml": "path: fast\n"}
 STEP = {
@@ -45,16 +48,16 @@ async def look_at_end(place):
     return run
 
 
-async def test_one_conversation_makes_the_change_and_each_stage_is_shown(make_place, tmp_path):
-    async with make_place(files=FILES, script=write_script(tmp_path)) as place:
+async def test_one_conversation_makes_the_change_and_each_stage_is_shown(share_place, tmp_path):
+    async with share_place(files=FILES, script=write_script(tmp_path)) as place:
         await place.label()
         await look_at_end(place)
         assert len(place.model.requests) <= 8
         assert "Plan the steps: 1 step, on the fast path" in place.progress()
 
 
-async def test_a_power_cut_on_it_costs_one_answer_at_most(make_place, tmp_path):
-    async with make_place(files=FILES, script=write_script(tmp_path)) as place:
+async def test_a_power_cut_on_it_costs_one_answer_at_most(share_place, tmp_path):
+    async with share_place(files=FILES, script=write_script(tmp_path)) as place:
         await place.label_and_kill(3)
         second = place.kill_at(6)  # its fifth answer: the third is asked for twice
         await place.server.start(place.app)

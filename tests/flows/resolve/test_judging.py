@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, evaluation, part, plan, pull_request, step, triage, usual
+
+pytestmark = ONE_LOOP
 
 FLAW = {"where": "calc.py, add", "what": "It does not say what it adds."}
 NOTE = {"edit": {"path": "calc.py", "old": "    return", "new": "    # the sum\n    return"}}
@@ -10,7 +13,7 @@ REVISED = {"submit_fix": {"summary": "It says so now."}}
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
 
 
-async def test_a_change_that_needs_context_is_kept_and_asked_about(make_place):
+async def test_a_change_that_needs_context_is_kept_and_asked_about(share_place):
     missing = "Whether negative sums count, @everyone."
     script = usual(
         *CHANGE,
@@ -18,7 +21,7 @@ async def test_a_change_that_needs_context_is_kept_and_asked_about(make_place):
         evaluation("needs_context", missing=missing),
         part("# Say what is missing", {"submit_eval_comment": {"comment": missing + " Do they?"}}),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("comment")
 
@@ -34,9 +37,9 @@ async def test_a_change_that_needs_context_is_kept_and_asked_about(make_place):
         assert not place.pulls()
 
 
-async def test_a_flaw_is_mended_once_by_whoever_made_it(make_place):
+async def test_a_flaw_is_mended_once_by_whoever_made_it(share_place):
     mending = (*CHANGE, step(CURE), part("# Revise", NOTE, REVISED))
-    async with make_place(script=usual(*mending, evaluation("revise", flaws=[FLAW]))) as place:
+    async with share_place(script=usual(*mending, evaluation("revise", flaws=[FLAW]))) as place:
         place.model.on_answered(_then_pass(place, mending))
         await place.label()
         await place.ends("pull_request")
@@ -50,7 +53,7 @@ async def test_a_flaw_is_mended_once_by_whoever_made_it(make_place):
         assert (await place.turns("evaluation/1"))[0] != (await place.turns("evaluation/2"))[0]
 
 
-async def test_a_flaw_that_stays_makes_a_draft(make_place):
+async def test_a_flaw_that_stays_makes_a_draft(share_place):
     script = usual(
         *CHANGE,
         step(CURE),
@@ -58,7 +61,7 @@ async def test_a_flaw_that_stays_makes_a_draft(make_place):
         part("# Revise", REVISED),
         pull_request(draft=True),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -67,7 +70,7 @@ async def test_a_flaw_that_stays_makes_a_draft(make_place):
         assert FLAW["what"] in pull.issue.body
 
 
-async def test_work_that_changed_nothing_says_why(make_place):
+async def test_work_that_changed_nothing_says_why(share_place):
     why = {
         "obstacle": "It works already, @everyone: the sum is right.",
         "tried": "I ran add(1, 1).",
@@ -78,7 +81,7 @@ async def test_work_that_changed_nothing_says_why(make_place):
         step(summary="It works already."),
         part("# Say why nothing changed", {"submit_infeasible": why}),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("comment")
 
@@ -90,7 +93,7 @@ async def test_work_that_changed_nothing_says_why(make_place):
         assert not await place.branches()
 
 
-async def test_what_the_issue_demands_is_held_against_the_change(make_place):
+async def test_what_the_issue_demands_is_held_against_the_change(share_place):
     criteria = ["add(1, 1) is 2", "it is fast | enough"]
     met = [
         {"number": 1, "met": True, "commit": 1, "test": "test_calc.py::test_sum"},
@@ -102,7 +105,7 @@ async def test_what_the_issue_demands_is_held_against_the_change(make_place):
         step(CURE),
         evaluation("pass", criteria=met),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
 

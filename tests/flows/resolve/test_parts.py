@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import evaluation, part, pull_request, triage, usual
+
+pytestmark = ONE_LOOP
 
 DONE = {"summary": "Made it.", "tried": "Ran it."}
 
@@ -32,14 +35,14 @@ async def subjects(place, pull):
     return [message.splitlines()[0] for _, message in await place.commits(pull)]
 
 
-async def test_parts_are_done_in_their_order_and_closed_together(make_place):
+async def test_parts_are_done_in_their_order_and_closed_together(share_place):
     script = usual(
         TRIAGE,
         make_part(1, 3, write("two")),
         make_part(2, 3, write("one")),
         make_part(3, 3, write("three")),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         one, two, three = await divide(place, "Part one", "Part two", "Part three")
         closed = await place.file("Part zero", "It is done.")
         await place.github.add_sub_issue(place.issue, closed, place.people["mara"])
@@ -64,14 +67,14 @@ async def test_parts_are_done_in_their_order_and_closed_together(make_place):
         )
 
 
-async def test_what_cannot_be_done_makes_a_draft_that_says_what_is(make_place):
+async def test_what_cannot_be_done_makes_a_draft_that_says_what_is(share_place):
     script = usual(
         TRIAGE,
         make_part(1, 3, write("one")),
         make_part(2, 3, summary="There is no way to do this part."),
         pull_request(draft=True),
     )
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         one, two, three = await divide(place, "Part one", "Part two", "Part three")
         await place.label()
         await place.ends("pull_request")
@@ -88,7 +91,7 @@ async def test_what_cannot_be_done_makes_a_draft_that_says_what_is(make_place):
             assert f"Resolves #{number}\n" not in body + "\n"
 
 
-async def test_a_part_that_is_not_good_is_left_out_and_kept_aside(make_place):
+async def test_a_part_that_is_not_good_is_left_out_and_kept_aside(share_place):
     parts = (
         TRIAGE,
         make_part(1, 2, write("one")),
@@ -96,7 +99,7 @@ async def test_a_part_that_is_not_good_is_left_out_and_kept_aside(make_place):
         pull_request(draft=True),
     )
     unsure = evaluation("needs_context", missing="Which two is meant?")
-    async with make_place(script=usual(*parts, evaluation("pass"))) as place:
+    async with share_place(script=usual(*parts, evaluation("pass"))) as place:
 
         async def judge_differently(asked):
             if asked.part == "# Evaluate":

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, part, plan, pull_request, step, triage, usual
+
+pytestmark = ONE_LOOP
 
 TEST = {
     "edit": {
@@ -32,9 +35,9 @@ PUT_BACK = part(
 )
 
 
-async def test_a_bug_is_shown_by_a_test_that_fails_without_the_change(make_place):
+async def test_a_bug_is_shown_by_a_test_that_fails_without_the_change(share_place):
     script = usual(plan("Add"), step([CURE, TEST], proof=PROOF))
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -44,8 +47,8 @@ async def test_a_bug_is_shown_by_a_test_that_fails_without_the_change(make_place
         assert re.search(r"failed \(exit 1, [\d.]+ s\) \| passed \(exit 0", row)
 
 
-async def test_a_bug_without_a_test_says_so(make_place):
-    async with make_place(script=usual(plan("Add"), step(CURE), NOTHING)) as place:
+async def test_a_bug_without_a_test_says_so(share_place):
+    async with share_place(script=usual(plan("Add"), step(CURE), NOTHING)) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -53,11 +56,11 @@ async def test_a_bug_without_a_test_says_so(make_place):
         assert "**No test shows the bug**: no test was added or changed." in pull.issue.body
 
 
-async def test_a_test_that_is_made_when_it_is_asked_for_counts(make_place):
+async def test_a_test_that_is_made_when_it_is_asked_for_counts(share_place):
     shown = part(
         "# Show the bug by a test", TEST, {"submit_proof": {"summary": "Now.", "proof": PROOF}}
     )
-    async with make_place(script=usual(plan("Add"), step(CURE), shown)) as place:
+    async with share_place(script=usual(plan("Add"), step(CURE), shown)) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -73,8 +76,8 @@ async def question(place):
     return ASKED.search(body)[1], body
 
 
-async def test_a_skipped_test_needs_a_yes(make_place):
-    async with make_place(script=usual(*LOOSE)) as place:
+async def test_a_skipped_test_needs_a_yes(share_place):
+    async with share_place(script=usual(*LOOSE)) as place:
         await place.label()
         ident, asked = await question(place)
         assert "test_calc.py" in asked
@@ -90,8 +93,8 @@ async def test_a_skipped_test_needs_a_yes(make_place):
         assert f"mara approved this (approval {ident})" in pull.issue.body
 
 
-async def test_after_a_no_the_test_is_put_back(make_place):
-    async with make_place(script=usual(*LOOSE, PUT_BACK)) as place:
+async def test_after_a_no_the_test_is_put_back(share_place):
+    async with share_place(script=usual(*LOOSE, PUT_BACK)) as place:
         await place.label()
         ident, _ = await question(place)
         await place.say("mara", f"/bot deny {ident} it is not slow")
@@ -104,10 +107,10 @@ async def test_after_a_no_the_test_is_put_back(make_place):
         assert "### What was loosened" not in pull.issue.body
 
 
-async def test_what_is_not_put_back_makes_a_draft(make_place):
+async def test_what_is_not_put_back_makes_a_draft(share_place):
     stubborn = part("# Put back", {"submit_fix": {"summary": "It has to go."}})
     script = usual(*LOOSE, stubborn, pull_request(draft=True))
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         ident, _ = await question(place)
         await place.say("mara", f"/bot deny {ident} it is not slow")

@@ -10,7 +10,10 @@ from pathlib import Path
 import yaml
 
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import part, plan, step, triage, usual
+
+pytestmark = ONE_LOOP
 
 RED = {
     "calc.py": "def add(a, b):\n    return a + b + 1\n\n\ndef twice(a):\n    return a + a\n",
@@ -34,8 +37,8 @@ def row(place):
     return pull, found
 
 
-async def test_one_more_failure_is_mended(make_place):
-    async with make_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), FIX)) as place:
+async def test_one_more_failure_is_mended(share_place):
+    async with share_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), FIX)) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -51,9 +54,9 @@ async def test_one_more_failure_is_mended(make_place):
         assert subjects == ["Add", "Fix failing checks"]
 
 
-async def test_one_more_failure_that_stays_makes_a_draft(make_place):
+async def test_one_more_failure_that_stays_makes_a_draft(share_place):
     nothing = part("# Fix the checks", {"submit_fix": {"summary": "I do not know how."}})
-    async with make_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), nothing)) as place:
+    async with share_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), nothing)) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -64,8 +67,8 @@ async def test_one_more_failure_that_stays_makes_a_draft(make_place):
         assert "### Still failing" in pull.issue.body
 
 
-async def test_the_same_failures_pass(make_place):
-    async with make_place(RED, script=usual(*BEGIN, step(CURE))) as place:
+async def test_the_same_failures_pass(share_place):
+    async with share_place(RED, script=usual(*BEGIN, step(CURE))) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -105,11 +108,11 @@ def find_sleeping():
 
 
 async def test_what_flakes_is_remembered_once_through_a_power_cut_and_told_in_the_next_run(
-    make_place,
+    share_place,
 ):
     policy = yaml.safe_dump({"quality": [{"name": "tests", "run": "python3 -B suite.py"}]})
     files = CALC | {"suite.py": FLAKY, ".github/fettle.yml": policy}
-    async with make_place(files, script=usual(*BEGIN, step(CURE))) as place:
+    async with share_place(files, script=usual(*BEGIN, step(CURE))) as place:
         await place.label()
         await place.wait_until(find_sleeping)
         await place.kill_and_restart()

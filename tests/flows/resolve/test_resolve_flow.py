@@ -12,6 +12,9 @@ from app.demo.server_process import ServerProcess
 from app.store.audit import read_entries
 from tests.app.github.attachments.image_samples import png
 from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 FILES = CALC | {
     "AGENTS.md": "Sums are tested with unittest.\n",
@@ -27,8 +30,8 @@ FITTING = CALC | {
 }
 
 
-async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
-    async with make_place(script=SCRIPT) as place:
+async def test_who_may_not_write_is_told_why_and_nothing_is_paid(share_place):
+    async with share_place(script=SCRIPT) as place:
         await place.label(by="eve")
         outcome = await place.wait_for_end()
 
@@ -40,9 +43,9 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
         assert not place.pulls()
 
 
-async def test_a_labelled_issue_becomes_a_pull_request(make_place, rest_referee, webhook_referee):
+async def test_a_labelled_issue_becomes_a_pull_request(share_place, rest_referee, webhook_referee):
     """What it leaves is the bot's, is described, is said once, and holds no secret."""
-    async with make_place(FITTING, kind=ServerProcess, script=SCRIPT) as place:
+    async with share_place(FITTING, kind=ServerProcess, script=SCRIPT) as place:
         [delivery] = await place.label()
         outcome = await place.wait_for_end()
 
@@ -143,8 +146,8 @@ def holds_no_secret(place):
         assert secret.encode() not in stored
 
 
-async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
-    async with make_place(files=FILES) as place:
+async def test_what_belongs_to_an_issue_reaches_the_model(share_place):
+    async with share_place(files=FILES) as place:
         earlier = await place.file("It was right once", "Before the last change.")
         address = place.github.attach_file(place.repository, png())
         text = f"As #{earlier.number} says.\n\n![what I see]({address})\n"
@@ -166,9 +169,9 @@ async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
 
 
 @pytest.mark.parametrize("contradicts", [True, False])
-async def test_what_came_to_the_default_branch_meanwhile_is_said(make_place, contradicts):
+async def test_what_came_to_the_default_branch_meanwhile_is_said(share_place, contradicts):
     came = {"calc.py": "def add(*numbers):\n    return sum(numbers)\n"}
-    async with make_place() as place:
+    async with share_place() as place:
 
         async def commit(asked):
             if asked.number == 4:

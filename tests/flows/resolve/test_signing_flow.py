@@ -10,6 +10,9 @@ from agents.errors import ConfigError
 from app.simulator.github.gitdir import GitDir
 from tests.fakes.commit_key import EMAIL, make_commit_key
 from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 SIGNING = CALC | {".github/fettle.yml": "commits: {signing: github}\n"}
 NONE = CALC | {".github/fettle.yml": "commits: {signing: none}\n"}
@@ -21,8 +24,8 @@ async def commits_of(place, pull):
     return await git.commits(f"{pull.base_sha}..{pull.head_sha}")
 
 
-async def test_a_repository_that_demands_signed_commits_gets_them(make_place, rest_referee):
-    async with make_place(script=SCRIPT) as place:
+async def test_a_repository_that_demands_signed_commits_gets_them(share_place, rest_referee):
+    async with share_place(script=SCRIPT) as place:
         place.repository.requires_signatures = True
         await place.label()
         await place.ends("pull_request")
@@ -39,10 +42,10 @@ async def test_a_repository_that_demands_signed_commits_gets_them(make_place, re
         assert rest_referee.problems(called) == []
 
 
-async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp_path):
+async def test_where_github_signs_nothing_the_operators_key_does(share_place, tmp_path):
     key, allowed = make_commit_key(tmp_path)
     given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
-    async with make_place(**given) as place:
+    async with share_place(**given) as place:
         place.repository.requires_signatures, place.repository.signs = True, False
         place.repository.signing_keys.append(allowed)
         await place.label()
@@ -59,16 +62,16 @@ async def test_where_github_signs_nothing_the_operators_key_does(make_place, tmp
         assert not [text for text in told if secret in text or str(key) in text]
 
 
-async def test_a_key_that_cannot_sign_stops_the_server_before_any_run(make_place, tmp_path):
+async def test_a_key_that_cannot_sign_stops_the_server_before_any_run(share_place, tmp_path):
     key, _ = make_commit_key(tmp_path, passphrase="a passphrase")
     given = {"FETTLE_COMMIT_KEY_FILE": str(key), "FETTLE_COMMITTER": f"Fettle Keys <{EMAIL}>"}
     with pytest.raises(ConfigError, match="has to be an OpenSSH private key without"):
-        async with make_place(**given):
+        async with share_place(**given):
             pass
 
 
-async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(make_place):
-    async with make_place(NONE) as place:
+async def test_who_wants_no_signatures_is_told_why_nothing_was_pushed(share_place):
+    async with share_place(NONE) as place:
         place.repository.requires_signatures = True
         await place.label()
         outcome = await place.ends("failed")
@@ -87,8 +90,8 @@ CUTS = {
 """The moments of a run, in the order in which it comes to them."""
 
 
-async def test_power_cuts_leave_nothing_double_and_nothing_half(make_place):
-    async with make_place(SIGNING, script=SCRIPT) as place:
+async def test_power_cuts_leave_nothing_double_and_nothing_half(share_place):
+    async with share_place(SIGNING, script=SCRIPT) as place:
         cuts = []
 
         async def cut_power(_request):

@@ -9,7 +9,10 @@ import pytest
 
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.resolve.test_undo_flow import wait_for
+
+pytestmark = ONE_LOOP
 
 SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
 
@@ -36,9 +39,9 @@ async def label_and_cut_power(place):
     await place.server.start(place.app)
 
 
-async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_referee):
+async def test_each_part_is_green_and_stands_on_the_one_before(share_place, rest_referee):
     """Power cuts between them leave nothing double, and nothing half."""
-    async with make_place(files=SMALL, script=SCRIPT) as place:
+    async with share_place(files=SMALL, script=SCRIPT) as place:
         await label_and_cut_power(place)
         outcome = await place.ends("pull_request")
 
@@ -67,7 +70,7 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
         assert len(await place.commits(top)) == 1
         for each in (lower, top):
             subject = await read_subject(place, each.head_sha)
-            assert subject["name"] == f"octo-org/calc#{each.issue.number}"
+            assert subject["name"] == f"{place.repository.full_name}#{each.issue.number}"
             assert subject["digest"]["gitCommit"] == each.head_sha
         called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
         assert rest_referee.problems(called) == []
@@ -81,9 +84,9 @@ async def test_each_part_is_green_and_stands_on_the_one_before(make_place, rest_
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make_place, deleted):
+async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(share_place, deleted):
     """On a GitHub without stacks, of which nobody is told; a merge is a commit, as in squashing."""
-    async with make_place(files=SMALL, script=SCRIPT) as place:
+    async with share_place(files=SMALL, script=SCRIPT) as place:
         place.repository.has_stacks = False
         mara = place.people["mara"]
         await place.label()
@@ -106,8 +109,10 @@ async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(make
         assert "`/bot update`" not in said
 
 
-async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_a_merge(make_place):
-    async with make_place() as place:
+async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_merges(
+    share_place,
+):
+    async with share_place() as place:
         mara = place.people["mara"]
         other = await place.file("It adds one too many, still", "`calc.add(2, 2)` gives 5.")
         await place.label()
@@ -126,8 +131,8 @@ async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_
         assert any(len(each.parents) == 2 for each in commits), "the base is merged into it"
 
 
-async def test_a_retry_closes_what_it_has_anew_and_undo_takes_back_what_is_not_merged(make_place):
-    async with make_place(files=SMALL, script=SCRIPT) as place:
+async def test_a_retry_closes_what_it_has_anew_and_undo_takes_back_what_is_not_merged(share_place):
+    async with share_place(files=SMALL, script=SCRIPT) as place:
         await place.label()
         await place.all_done(1)
         earlier, top = place.pulls()

@@ -11,7 +11,10 @@ import pytest
 
 from app.simulator.model.refusal import ErrorAnswer
 from tests.flows.conftest import CALC, patience
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT, bash, part, plan, step, triage, usual
+
+pytestmark = ONE_LOOP
 
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
 
@@ -65,10 +68,10 @@ async def tell_where_it_is(place, slow):
 
 
 async def test_it_tells_where_it_is_and_a_cancel_ends_it_to_be_taken_up_from_a_stage(
-    make_place, slow
+    share_place, slow
 ):
     """A cancel ends the command at work and keeps what was made; a retry names its stage."""
-    async with make_place(script=slow.script) as place:
+    async with share_place(script=slow.script) as place:
         await tell_where_it_is(place, slow)
         began = time.monotonic()
         said = await place.say("mara", "/bot cancel wrong issue")
@@ -108,8 +111,8 @@ async def take_up(place):
     assert [asked.part for asked in place.model.requests].count("# Triage") == before
 
 
-async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow):
-    async with make_place(script=slow.script) as place:
+async def test_the_label_taken_off_and_the_issue_closed_cancel(share_place, slow):
+    async with share_place(script=slow.script) as place:
         mara, other = place.people["mara"], await place.file("The same", "Still one too many.")
         await place.label()
         await place.label(issue=other)
@@ -133,11 +136,11 @@ async def wait_for_comment(place, text):
     return next(body for body in place.comments() if text in body)
 
 
-async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(make_place):
+async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(share_place):
     """The remark is there before the session's next question."""
     files = CALC | {".github/fettle.yml": "budget: {usd: 0.05}\n"}
     script = usual(*CHANGE, step([bash("true")], CURE))
-    async with make_place(files=files, script=script) as place:
+    async with share_place(files=files, script=script) as place:
         given, speaking = [], []
 
         async def give(asked):
@@ -168,11 +171,11 @@ async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(m
         assert await faces(speaking[0], place) == ["eyes"]
 
 
-async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(make_place):
+async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(share_place):
     second = plan("Add without one too many", "Say so")
     halting = part("# Implement step 2 of 2", *[bash("true")] * 8)
     script = usual(CHANGE[0], second, step(CURE, number=1, count=2), halting)
-    async with make_place(script=script) as place:
+    async with share_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -188,11 +191,11 @@ async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(make_place)
         assert "Resolves #1" in pull.issue.body
 
 
-async def test_a_conversation_that_the_credit_was_used_up_in_goes_on_by_itself(make_place):
+async def test_a_conversation_that_the_credit_was_used_up_in_goes_on_by_itself(share_place):
     plans = plan("Add without one too many", "Say so")
     first = step(CURE, number=1, count=2)
     second = step([bash("echo so >>notes.txt")], [bash("cat notes.txt")], number=2, count=2)
-    async with make_place(script=usual(CHANGE[0], plans, first, second)) as place:
+    async with share_place(script=usual(CHANGE[0], plans, first, second)) as place:
         paid, spent = True, False
 
         async def refuse(asked):

@@ -3,12 +3,15 @@
 import yaml
 
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import pull_request, usual
 
+pytestmark = ONE_LOOP
 
-async def test_a_model_in_trouble_is_asked_again_and_lost_answers_make_nothing_twice(make_place):
+
+async def test_a_model_in_trouble_is_asked_again_and_lost_answers_make_nothing_twice(share_place):
     kinds = ["overloaded", "stream_error", "truncated", "drop"]
-    async with make_place() as place:
+    async with share_place() as place:
         left = list(kinds)
 
         async def fail(asked):
@@ -31,8 +34,8 @@ async def test_a_model_in_trouble_is_asked_again_and_lost_answers_make_nothing_t
         assert failed == [kind for kind in reversed(kinds) for _ in range(2)]
 
 
-async def test_work_that_no_pull_request_can_be_opened_for_is_kept_and_named(make_place):
-    async with make_place() as place:
+async def test_work_that_no_pull_request_can_be_opened_for_is_kept_and_named(share_place):
+    async with share_place() as place:
 
         async def take_base_away(asked):
             if asked.number == 4:
@@ -48,8 +51,8 @@ async def test_work_that_no_pull_request_can_be_opened_for_is_kept_and_named(mak
         assert "could not be pushed" not in outcome.text
 
 
-async def test_a_label_that_is_gone_again_starts_nothing(make_place):
-    async with make_place() as place:
+async def test_a_label_that_is_gone_again_starts_nothing(share_place):
+    async with share_place() as place:
 
         async def take_off(_request):
             place.github.parts.issues.remove_label(
@@ -64,22 +67,22 @@ async def test_a_label_that_is_gone_again_starts_nothing(make_place):
         assert not place.model.requests
 
 
-async def test_a_policy_that_cannot_be_read_is_said_before_anything_is_paid(make_place):
+async def test_a_policy_that_cannot_be_read_is_said_before_anything_is_paid(share_place):
     files = CALC | {".github/fettle.yml": "qualty: []\n"}
-    async with make_place(files=files) as place:
+    async with share_place(files=files) as place:
         await place.label()
 
         outcome = await place.wait_for_end()
         assert (outcome.kind, outcome.rule) == ("refused", "policy-valid")
         [said] = place.comments()
-        page = f"{place.github.url}/octo-org/calc/blob/main/.github/fettle.yml"
+        page = f"{place.github.url}/{place.repository.full_name}/blob/main/.github/fettle.yml"
         assert f"[line 1, column 1]({page}#L1): `qualty` is not a key of the policy." in said
         assert "Did you mean `quality`?" in said
         assert not place.model.requests
         assert not [each for each in place.github.requests if ".git/" in each.path]
 
 
-async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place):
+async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(share_place):
     check = "python3 -B -c 'import calc; assert calc.add(1, 1) == 3'"
     policy = yaml.safe_dump({"quality": [{"name": "sums", "run": check}]})
     giving_up = {
@@ -87,7 +90,7 @@ async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place
         "turns": [{"call": [{"submit_fix": {"summary": "The check is wrong."}}]}],
     }
     script = usual(giving_up, pull_request(draft=True))
-    async with make_place(files=CALC | {".github/fettle.yml": policy}, script=script) as place:
+    async with share_place(files=CALC | {".github/fettle.yml": policy}, script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -102,7 +105,7 @@ async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place
 SNEAK = "mkdir -p .github/workflows; echo on: push >.github/workflows/x"
 
 
-async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place):
+async def test_a_protected_file_written_behind_the_tools_ends_the_run(share_place):
     sneaking = {
         "when": "# Implement step 1 of 2",
         "turns": [
@@ -116,7 +119,7 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
             {"call": [{"submit_step": {"summary": "Added a workflow.", "tried": "-"}}]},
         ],
     }
-    async with make_place(script=usual(sneaking)) as place:
+    async with share_place(script=usual(sneaking)) as place:
         await place.label()
 
         outcome = await place.wait_for_end()

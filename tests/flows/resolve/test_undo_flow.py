@@ -5,6 +5,9 @@ from __future__ import annotations
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import CALC
 from tests.flows.forked import call_fettle
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 
 async def fettle(place, *arguments):
@@ -22,8 +25,8 @@ async def wait_for(place, issue, text):
     return find()[0]
 
 
-async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(make_place, rest_referee):
-    async with make_place() as place:
+async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(share_place, rest_referee):
+    async with share_place() as place:
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -70,7 +73,7 @@ async def take_back_without_a_server(place, pull):
     await place.server.stop()
     before = place.pulls()
 
-    code, out, err = await fettle(place, "undo", "octo-org/calc", str(pull.issue.number))
+    code, out, err = await fettle(place, "undo", place.repository.full_name, str(pull.issue.number))
 
     assert code == 0, err
     [undoing] = [each for each in place.pulls() if each not in before]
@@ -80,8 +83,8 @@ async def take_back_without_a_server(place, pull):
     assert f"/pull/{undoing.issue.number}" in out
 
 
-async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_place):
-    async with make_place() as place:
+async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(share_place):
+    async with share_place() as place:
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -106,16 +109,18 @@ async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(make_p
         assert len(told) == 1
 
 
-async def test_an_operator_takes_back_what_is_open_and_before_and_then_nothing(make_place):
-    async with make_place() as place:
-        code, out, err = await fettle(place, "undo", f"octo-org/calc#{place.issue.number}")
+async def test_an_operator_takes_back_what_is_open_and_before_and_then_nothing(share_place):
+    async with share_place() as place:
+        code, out, err = await fettle(
+            place, "undo", f"{place.repository.full_name}#{place.issue.number}"
+        )
         assert code == 2, err
         assert "no run has worked on this yet" in out
         assert place.comments() == []
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
-        named = f"octo-org/calc#{place.issue.number}"
+        named = f"{place.repository.full_name}#{place.issue.number}"
 
         code, out, err = await fettle(place, "undo", named)
 
@@ -128,8 +133,10 @@ async def test_an_operator_takes_back_what_is_open_and_before_and_then_nothing(m
         assert "as the operator of Fettle asked" in place.progress()
         assert "@root" not in "\n".join(place.comments())
 
-        code, out, _ = await fettle(place, "undo", f"octo-org/calc#{pull.issue.number}")
+        code, out, _ = await fettle(
+            place, "undo", f"{place.repository.full_name}#{pull.issue.number}"
+        )
         assert code == 0, "what is taken back already is no mistake"
-        code, out, err = await fettle(place, "undo", "octo-org/calc#99")
+        code, out, err = await fettle(place, "undo", f"{place.repository.full_name}#99")
         assert (code, out) == (2, "")
-        assert "octo-org/calc#99 cannot be worked on" in err
+        assert f"{place.repository.full_name}#99 cannot be worked on" in err

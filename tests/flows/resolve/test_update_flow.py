@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tests.flows.address.reviewed import HEAD, open_reviewed, script
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import bash, part
+
+pytestmark = ONE_LOOP
 
 PRODUCT = "\n\ndef mul(a, b):\n    return a * b\n"
 
@@ -25,8 +28,8 @@ def settle(text, *, undecided=()):
     )
 
 
-async def test_what_git_can_merge_is_merged_without_a_model(make_place):
-    async with open_reviewed(make_place) as at:
+async def test_what_git_can_merge_is_merged_without_a_model(share_place):
+    async with open_reviewed(share_place) as at:
         base = await at.commit({"other.py": "x = 1\n"}, branch="main")
         before = at.pull.head_sha
         said = await at.place.say("mara", "/bot update")
@@ -42,8 +45,8 @@ async def test_what_git_can_merge_is_merged_without_a_model(make_place):
         assert not any(push.forced for push in at.repository.pushes)
 
 
-async def test_a_merge_that_a_rule_does_not_let_onto_the_branch_is_told(make_place):
-    async with open_reviewed(make_place) as at:
+async def test_a_merge_that_a_rule_does_not_let_onto_the_branch_is_told(share_place):
+    async with open_reviewed(share_place) as at:
         await at.commit({"other.py": "x = 1\n"}, branch="main")
         before = at.pull.head_sha
         at.repository.app_branches = "refs/heads/bot/2-unfinished"  # a ruleset
@@ -57,9 +60,9 @@ async def test_a_merge_that_a_rule_does_not_let_onto_the_branch_is_told(make_pla
         assert "Let the branches `bot/**` be an exception" in told
 
 
-async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
+async def test_what_contradicts_is_settled_with_both_sides_kept(share_place):
     both = HEAD["calc.py"] + PRODUCT
-    async with open_reviewed(make_place, script(settle(both))) as at:
+    async with open_reviewed(share_place, script(settle(both))) as at:
         base = await at.commit(
             {"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main"
         )
@@ -75,10 +78,10 @@ async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
         assert "`calc.py`: Both functions stand in it now." in told
 
 
-async def test_what_people_have_to_decide_is_asked_and_nothing_is_merged(make_place):
+async def test_what_people_have_to_decide_is_asked_and_nothing_is_merged(share_place):
     question = "Shall the product be here, or in a file of its own?"
     asking = script(settle(HEAD["calc.py"], undecided=question))
-    async with open_reviewed(make_place, asking) as at:
+    async with open_reviewed(share_place, asking) as at:
         await at.commit({"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main")
         before = at.pull.head_sha
         await at.place.say("mara", "/bot update")

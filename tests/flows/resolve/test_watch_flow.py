@@ -9,6 +9,9 @@ from sqlalchemy import select
 from app.simulator.github.gitdir import GitDir
 from app.store.tables import ended_pulls, runs
 from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 HELD = (
     "import unittest\n\nimport calc\n\n\nclass Held(unittest.TestCase):\n    def test_held(self):\n"
@@ -35,7 +38,10 @@ async def merge(place, *, before=None, after=None):
 
 async def wait_until_watched(place, pull, *, looks=0):
     """Wait until the merge is on record, and was suspected that often."""
-    query = select(ended_pulls.c.looks).where(ended_pulls.c.number == pull.issue.number)
+    query = select(ended_pulls.c.looks).where(
+        ended_pulls.c.repository_id == place.repository.id,
+        ended_pulls.c.number == pull.issue.number,
+    )
     async with asyncio.timeout(PATIENCE):
         while await place.database().read(lambda connection: connection.scalar(query)) != looks:
             await asyncio.sleep(0.05)
@@ -58,16 +64,16 @@ async def break_checks(place):
 
 async def kinds(place):
     """Return kind and state of all runs but the first."""
-    query = select(runs.c.kind, runs.c.state).order_by(runs.c.created_at).offset(1)
+    query = select(runs.c.kind, runs.c.state).order_by(runs.c.created_at).offset(place.past + 1)
     rows = await place.database().read(lambda connection: connection.execute(query).all())
     return [tuple(row) for row in rows]
 
 
 async def test_what_began_with_the_merge_brings_its_way_back_and_one_comment(
-    make_place, rest_referee
+    share_place, rest_referee
 ):
     """Through a power cut, when its way back is pushed and nobody knows of it."""
-    async with make_place() as place:
+    async with share_place() as place:
         pull = await merge(place, before=OLD_WAY, after={"other.py": "OTHER = 1\n"})
         asked, said, killed = len(place.model.requests), len(pull.issue.comments), []
 
@@ -102,9 +108,9 @@ async def test_what_began_with_the_merge_brings_its_way_back_and_one_comment(
         assert rest_referee.problems(called) == []
 
 
-async def test_what_others_broke_or_was_mended_meanwhile_is_not_laid_at_its_door(make_place):
+async def test_what_others_broke_or_was_mended_meanwhile_is_not_laid_at_its_door(share_place):
     """One test fails since a commit that came later, another one did and does no more."""
-    async with make_place() as place:
+    async with share_place() as place:
         mended = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 2)\n"}
         theirs = {"test_theirs.py": UNRELATED}
         pull = await merge(place, before=OLD_WAY, after=mended | theirs)
@@ -118,8 +124,8 @@ async def test_what_others_broke_or_was_mended_meanwhile_is_not_laid_at_its_door
         assert len(pull.issue.comments) == said, "nobody needs to hear of it"
 
 
-async def test_what_git_alone_cannot_take_back_is_told_with_the_files(make_place):
-    async with make_place() as place:
+async def test_what_git_alone_cannot_take_back_is_told_with_the_files(share_place):
+    async with share_place() as place:
         again = {"calc.py": "def add(a, b):\n    return b + a\n"}
         pull = await merge(place, before=OLD_WAY, after=again)
         said = len(pull.issue.comments)
@@ -135,9 +141,9 @@ async def test_what_git_alone_cannot_take_back_is_told_with_the_files(make_place
         assert "- `calc.py`" in comment
 
 
-async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(make_place):
+async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(share_place):
     """And whoever closes the way back that came of it is not brought another."""
-    async with make_place() as place:
+    async with share_place() as place:
         pull = await merge(place, before=OLD_WAY)
         text = f"Since #{pull.issue.number} nothing adds up."
 
@@ -159,8 +165,8 @@ async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(ma
         assert len(place.pulls()) == 2
 
 
-async def test_where_the_policy_watches_nothing_no_check_is_run(make_place):
-    async with make_place(OFF) as place:
+async def test_where_the_policy_watches_nothing_no_check_is_run(share_place):
+    async with share_place(OFF) as place:
         await merge(place, before=OLD_WAY)
 
         await break_checks(place)
@@ -170,8 +176,8 @@ async def test_where_the_policy_watches_nothing_no_check_is_run(make_place):
         assert len(place.pulls()) == 1
 
 
-async def test_a_branch_that_is_only_called_like_one_of_ours_is_not_watched(make_place):
-    async with make_place() as place:
+async def test_a_branch_that_is_only_called_like_one_of_ours_is_not_watched(share_place):
+    async with share_place() as place:
         jonas = place.people["jonas"]
         broken = {"calc.py": "def add(a, b):\n    raise ValueError\n"}
         await place.github.commit(
@@ -196,5 +202,5 @@ async def test_a_branch_that_is_only_called_like_one_of_ours_is_not_watched(make
 
 def count_reads(place, pull):
     """Return how often Fettle has read the pull request."""
-    read = f"/api/v3/repos/octo-org/calc/pulls/{pull.issue.number}"
+    read = f"/api/v3/repos/{place.repository.full_name}/pulls/{pull.issue.number}"
     return len([each for each in place.github.requests if each.path == read])
