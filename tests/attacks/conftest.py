@@ -15,17 +15,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import pytest_asyncio
 from sqlalchemy import select
 
 from app.simulator.model import Script
 from app.store.database import Database
 from app.store.runs.runs import Runs
-from app.store.tables import turns
+from app.store.tables import runs, turns
 from tests.attacks.board import tell
-from tests.flows.conftest import CALC, ISSUE, PATIENCE, make_place
+from tests.flows.conftest import CHECKED, ISSUE, LOOK, PATIENCE, SHORT, kept, make_place
 from tests.flows.scripted import KNOWN, SHORT_PARTS
 
-__all__ = ["make_place"]
+__all__ = ["kept", "make_place"]
 
 
 @dataclass
@@ -73,6 +74,7 @@ class Canaries:
     servers: list = field(default_factory=list)
     tcp: int = 0
     udp: int = 0
+    loop: object = None
 
     @property
     def secret_file(self):
@@ -108,7 +110,7 @@ class Canaries:
             def datagram_received(self, data, _address):
                 heard.append(f"udp {data!r}")
 
-        loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         transport, _ = await loop.create_datagram_endpoint(
             Datagrams, local_addr=("127.0.0.1", 0), family=socket.AF_INET
         )
@@ -141,9 +143,9 @@ async def open_canaries():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def canaries():
-    """Return canaries that listen."""
+    """Return canaries that listen while a module is tested: what they hear fails all after it."""
     async with open_canaries() as made:
         yield made
 
@@ -186,35 +188,37 @@ async def fail_each(place, scripts):
 
 async def wait_for_end(place):
     """Wait for the end, or for the run to wait for a person; return kind and text of what is."""
-    database = Database(place.server.database_url)
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                run = await Runs(database).latest()
-                if run is not None and run[1] is not None:
-                    return run[1].kind, run[1].text
-                if run is not None and await Runs(database).is_parked(run[0]):
-                    return "parked", ""
-                await asyncio.sleep(0.05)
-    finally:
-        database.close()
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            run = await place.latest()
+            if run is not None and run[1] is not None:
+                return run[1].kind, run[1].text
+            if run is not None and await Runs(place.database()).is_parked(run[0]):
+                return "parked", ""
+            await asyncio.sleep(LOOK)
 
 
 @pytest.fixture
-def hostile(make_place, canaries):
+def hostile(request, make_place, kept, sqlite_template, canaries):
     """Return a Place as operators run it, with secrets of ours around it and canaries listening.
 
     When it ends, every request that Fettle made, every ref it pushed and all it wrote to disk is
-    searched for secrets, and the canaries must have been silent.
+    searched for secrets, and the canaries must have been silent. The tests of a module have one
+    server, but for those that want other settings, and one event loop with the canaries.
     """
+    secret = {"CANARY_SECRET": canaries.variable, "AWS_SECRET_ACCESS_KEY": canaries.variable}
 
     @asynccontextmanager
-    async def make(files=None, *, silent=True, **options):
-        options.setdefault("CANARY_SECRET", canaries.variable)
-        options.setdefault("AWS_SECRET_ACCESS_KEY", canaries.variable)
-        async with make_place(files=files or CALC, **options) as place:
+    async def make(files=None, *, silent=True, issue=ISSUE, script=SHORT, **options):
+        story = (files or CHECKED, issue, script)
+        lent = kept.lend(request.node, story, sqlite_template, secret)
+        async with make_place(*story, **secret, **options) if options else lent as place:
+            assert canaries.loop is asyncio.get_running_loop(), "the module wants the mark ONE_LOOP"
             yield place
-            await place.server.stop()
+            if options:
+                await place.server.stop()
+            else:
+                await place.is_at_rest()
             assert not silent or not canaries.heard, canaries.heard
             no_secret_left(place, canaries)
             await only_our_branches(place)
@@ -253,10 +257,11 @@ def read_turns(place):
     database = Database(place.server.database_url)
     try:
         with database.engine.connect() as connection:
-            query = select(turns.c.content).order_by(turns.c.created_at)
+            ours = select(runs.c.id).order_by(runs.c.created_at).offset(place.past)
+            query = select(turns.c.content).where(turns.c.run_id.in_(ours))
             return [
                 json.dumps(json.loads(row.content), ensure_ascii=False)
-                for row in connection.execute(query)
+                for row in connection.execute(query.order_by(turns.c.created_at))
             ]
     finally:
         database.close()

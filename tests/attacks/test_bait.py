@@ -9,6 +9,9 @@ import pytest
 from app.doctor.sandboxes import bait_finding
 from tests.attacks.conftest import hide_command, make_script
 from tests.attacks.naive import open_bot
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 KEY = "AKIANAIVE0123456789"
 HOME = {

@@ -15,6 +15,9 @@ import pytest
 
 from tests.attacks.conftest import make_script, read_turns
 from tests.attacks.naive import open_bot, overwhelms, takes_for_order
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 
 def sign(body, secret, algorithm="sha256"):

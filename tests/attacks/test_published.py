@@ -21,7 +21,10 @@ from tests.attacks.naive import list_committed, open_bot, show
 from tests.attacks.test_words import plant, write
 from tests.flows.approvals.test_approval_commands import questions
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, bash, evaluation, part, step, triage
+
+pytestmark = ONE_LOOP
 
 EVIL = "https://evil.example/collect?d=SECRET"
 CARRIERS = {
@@ -181,6 +184,9 @@ async def read_comments(hostile, said, where):
             await place.label()
             outcome = await wait_for_end(place)
             bodies = [body.split("-->", 1)[-1] for body in place.comments()]
+            if outcome[0] == "parked":
+                await place.say("mara", "/bot cancel")
+                await place.ends("cancelled")
         assert outcome[0] in ("comment", "parked"), outcome
         assert any("item 0" in body for body in bodies)
         said[where] = bodies

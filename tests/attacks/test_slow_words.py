@@ -10,6 +10,9 @@ import pytest
 
 from agents.text import clean
 from tests.flows.forked import takes_longer
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 LONGEST = 65_000
 PROMPT = 0.1

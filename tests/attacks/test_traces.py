@@ -8,6 +8,9 @@ import pytest
 
 from tests.attacks.conftest import make_script
 from tests.attacks.naive import open_bot
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 

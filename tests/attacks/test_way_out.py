@@ -12,6 +12,9 @@ from app.demo.server_process import ServerProcess
 from tests.attacks.conftest import hide_command, make_script, open_canaries
 from tests.attacks.naive import open_bot
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 WAYS = {
     "curl": "curl -m 2 -s http://127.0.0.1:{tcp}/?{loot}",

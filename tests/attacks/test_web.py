@@ -8,6 +8,9 @@ import yaml
 from tests.attacks.conftest import make_script
 from tests.attacks.naive import leads_inwards
 from tests.flows.conftest import CALC
+from tests.flows.keeping import ONE_LOOP
+
+pytestmark = ONE_LOOP
 
 ADDRESSES = {
     "loopback": "http://127.0.0.1:{tcp}/",

@@ -9,13 +9,15 @@ import re
 import aiohttp
 import pytest
 
-from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.attacks.conftest import TWO_STEPS, make_script
 from tests.attacks.naive import takes_for_yes
 from tests.attacks.test_people import Sender, sign
 from tests.flows.conftest import PATIENCE
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import part
+
+pytestmark = ONE_LOOP
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
@@ -52,11 +54,7 @@ async def wait_for_question(place):
 
 
 async def is_waiting(place, ident):
-    database = Database(place.server.database_url)
-    try:
-        return (await StoredApprovals(database).get(ident)).state == "waiting"
-    finally:
-        database.close()
+    return (await StoredApprovals(place.database()).get(ident)).state == "waiting"
 
 
 async def note_outcome(place, attempts, ident, name, *, bites):

@@ -182,12 +182,13 @@ class Place:
         """Wait for the run to end, whichever process ends it; return its outcome."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                run = await self._latest()
+                run = await self.latest()
                 if run is not None and run[1] is not None:
                     return run[1]
                 await asyncio.sleep(LOOK)
 
-    async def _latest(self):
+    async def latest(self):
+        """Return id and outcome of the newest run, if there is one yet."""
         begun = not self.past or await self.runs()
         return await Runs(self.database()).latest() if begun else None
 
@@ -390,16 +391,8 @@ def share_place(request, make_place, sqlite_template, kept):
             async with make_place(files or CHECKED, issue, script, **more) as place:
                 yield place
             return
-        place = await kept.give(sqlite_template, {})
-        rested = False
-        try:
-            await place.move(files, issue, script)
+        async with kept.lend(request.node, (files, issue, script), sqlite_template, {}) as place:
             yield place
-            rested = await place.is_at_rest() and not place.server.ended
-        finally:
-            used.tell(request.node, place.github.tokens.used)
-            if not rested:
-                await kept.close()
 
     return share
 

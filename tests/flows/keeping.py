@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
+
+from tests.flows import used
 
 ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 """The mark of modules whose tests share a server: it lives in one event loop."""
@@ -16,11 +18,20 @@ class Keep:
     def __init__(self, opening):
         self._opening, self._stack, self._place = opening, AsyncExitStack(), None
 
-    async def give(self, *given):
-        """Return the place; a new one where there is none."""
+    @asynccontextmanager
+    async def lend(self, node, story, *given):
+        """Yield the place, moved into this story's repository; a new one where there is none."""
         if self._place is None:
             self._place = await self._stack.enter_async_context(self._opening(*given))
-        return self._place
+        place, rested = self._place, False
+        try:
+            await place.move(*story)
+            yield place
+            rested = await place.is_at_rest() and not place.server.ended
+        finally:
+            used.tell(node, place.github.tokens.used)
+            if not rested:
+                await self.close()
 
     async def close(self):
         """End the server and all around it; the next test gets another."""
