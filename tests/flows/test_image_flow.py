@@ -51,20 +51,20 @@ def images_used(engine):
     return {next(w for w in call[1:] if not w.startswith("-")) for call in engine.calls("create")}
 
 
-async def test_the_run_is_in_the_image_and_stays_in_it_when_its_tag_moves(
+async def test_the_run_is_in_the_image_that_is_named_and_stays_in_it_or_ends(
     make_place, engine, tmp_path
 ):
+    """A devcontainer names it as well; its tag moves while a run is in it; then it is gone."""
+    policy = POLICY.partition("\n")[2]
+    named = FILES | {".github/fettle.yml": policy, ".devcontainer/devcontainer.json": DEVCONTAINER}
     first = have_id(engine)
-    async with make_place(FILES, **settings(engine)) as place:
-        await place.label_and_kill(2)
-        have_image(engine, tmp_path, "two", "#!/bin/sh\nexit 1\n")
-        await place.server.start(place.app)
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        assert not pull.draft, pull.issue.body
-        assert f"ran in the image `{NAME}` (its id is `{first[:12]}`)" in pull.issue.body
-        assert "which `.github/fettle.yml` names" in pull.issue.body
+    async with make_place(named, **settings(engine)) as place:
+        await a_devcontainer_counts_from_the_default_branch_alone(place)
+        await place.move(FILES)
+        await a_run_stays_in_it_when_its_tag_moves(place, engine, tmp_path)
         assert images_used(engine) == {first}
+        await place.move(FILES)
+        await an_image_that_is_gone_ends_the_run_and_says_so(place, engine)
         for call in engine.calls("create"):
             assert {"--network=none", "--pull=never", "--cap-drop=ALL", "--read-only"} <= set(call)
             assert "--privileged" not in call
@@ -72,15 +72,36 @@ async def test_the_run_is_in_the_image_and_stays_in_it_when_its_tag_moves(
         assert engine.calls("pull") == []
 
 
-async def test_an_image_that_is_gone_ends_the_run_and_says_so(make_place, engine):
-    async with make_place(FILES, **settings(engine)) as place:
-        await place.label_and_kill(2)
-        engine.drop(have_id(engine))
-        await place.server.start(place.app)
-        outcome = await place.wait_for_end()
-        assert outcome.kind == "failed"
-        assert f"This run began in the image `{NAME}`" in outcome.text
-        assert "`/bot retry` begins anew" in outcome.text
+async def a_devcontainer_counts_from_the_default_branch_alone(place):
+    await place.label()
+    await place.ends("pull_request")
+    [pull] = place.pulls()
+    assert not pull.draft, pull.issue.body
+    assert "which `.devcontainer/devcontainer.json` names" in pull.issue.body
+    assert "`postCreateCommand`, `runArgs` had no effect" in pull.issue.body
+    assert "created" not in await place.show(pull.head_sha, "")
+
+
+async def a_run_stays_in_it_when_its_tag_moves(place, engine, folder):
+    first = have_id(engine)
+    await place.label_and_kill(2)
+    have_image(engine, folder, "two", "#!/bin/sh\nexit 1\n")
+    await place.server.start(place.app)
+    await place.ends("pull_request")
+    [pull] = place.pulls()
+    assert not pull.draft, pull.issue.body
+    assert f"ran in the image `{NAME}` (its id is `{first[:12]}`)" in pull.issue.body
+    assert "which `.github/fettle.yml` names" in pull.issue.body
+
+
+async def an_image_that_is_gone_ends_the_run_and_says_so(place, engine):
+    await place.label_and_kill(2)
+    engine.drop(have_id(engine))
+    await place.server.start(place.app)
+    outcome = await place.wait_for_end()
+    assert outcome.kind == "failed"
+    assert f"This run began in the image `{NAME}`" in outcome.text
+    assert "`/bot retry` begins anew" in outcome.text
 
 
 async def test_what_is_not_used_is_told_with_what_would_change_that(make_place, engine):
@@ -97,19 +118,6 @@ async def test_what_is_not_used_is_told_with_what_would_change_that(make_place, 
         why = "allows no such image. They can, with FETTLE_ENVIRONMENT_IMAGES"
         assert why in pull.issue.body
         assert not engine.has_made_any()
-
-
-async def test_a_devcontainer_counts_from_the_default_branch_alone(make_place, engine):
-    policy = POLICY.partition("\n")[2]
-    files = FILES | {".github/fettle.yml": policy, ".devcontainer/devcontainer.json": DEVCONTAINER}
-    async with make_place(files, **settings(engine)) as place:
-        await place.label()
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        assert not pull.draft, pull.issue.body
-        assert "which `.devcontainer/devcontainer.json` names" in pull.issue.body
-        assert "`postCreateCommand`, `runArgs` had no effect" in pull.issue.body
-        assert "created" not in await place.show(pull.head_sha, "")
 
 
 def have_id(engine):
