@@ -7,7 +7,7 @@ import yaml
 
 from tests.attacks.conftest import make_script
 from tests.attacks.naive import leads_inwards
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
@@ -50,7 +50,7 @@ async def test_webfetch_never_reaches_inwards(hostile, canaries, attempts):
         [{"webfetch": {"url": address.format(tcp=canaries.tcp)}}] for address in ADDRESSES.values()
     ]
     together = [[c for [c] in calls[at : at + 9]] for at in range(0, len(calls), 9)]
-    files = CALC | {".github/fettle.yml": policy}
+    files = write_policy(policy)
     script = make_script(inside={"# Triage": together})
     async with hostile(files=files, script=script, silent=False) as place:
         await place.label()

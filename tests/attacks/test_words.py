@@ -16,7 +16,7 @@ from tests.attacks.conftest import (
     wait_for_end,
 )
 from tests.attacks.naive import list_committed, open_bot, show
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CHECKED
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
@@ -59,7 +59,7 @@ SPEAKING = {
     "colours and titles": "\x1b]0;evil\x07\x1b[31mred\x1b[0m\x1b]52;c;ZXZpbA==\x07",
     "a flood": "x" * 200_000,
 }
-LOUD = CALC | {
+LOUD = CHECKED | {
     "loud.py": "import calc\n" + "\n".join(f"print({text!r})" for text in SPEAKING.values())
 }
 

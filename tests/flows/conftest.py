@@ -50,6 +50,13 @@ CHECK = "quality: [{name: tests, run: python3 -B -m unittest -q}]\n"
 CHECKED = CALC | {".github/fettle.yml": CHECK}
 """Its policy names its check: to find that out would take a sixth of a run."""
 ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
+
+
+def write_policy(text):
+    """Return the usual files with this in the policy, which names the check."""
+    return CALC | {".github/fettle.yml": f"{CHECK}{text}\n"}
+
+
 LOOK = 0.1
 """Seconds between two looks into the server's database, each of which costs it a millisecond."""
 UNFINISHED = {"queued", "running", "parked"}

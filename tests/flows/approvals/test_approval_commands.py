@@ -8,7 +8,7 @@ import re
 import yaml
 
 from app.store.runs.approvals import StoredApprovals
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT_PARTS, step, usual
 
@@ -75,7 +75,7 @@ async def test_a_yes_of_who_may_write_lets_the_call_run_and_the_run_go_on(share_
 
 async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(share_place):
     """A no reaches the model with its reason."""
-    files = CALC | {".github/fettle.yml": POLICY}
+    files = write_policy(POLICY)
     async with share_place(files=files, script=script(RESET, SHIP)) as place:
         await place.label()
         [_, question], [first, second] = await questions(place, 2)

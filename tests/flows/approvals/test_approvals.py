@@ -12,15 +12,15 @@ from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.approvals.test_approval_commands import RESET, progress, questions, say, script
-from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.conftest import CHECK, CHECKED, PATIENCE
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
 
 PATH = "docs/CODEOWNERS"
 OWNERS = {"write": {"path": PATH, "content": "* @mara\n"}}
-FILES = CALC | {PATH: "* @jonas\n"}
-SHORT = FILES | {".github/fettle.yml": "approvals: {days: 0.00002}\n"}
+FILES = CHECKED | {PATH: "* @jonas\n"}
+SHORT = FILES | {".github/fettle.yml": f"{CHECK}approvals: {{days: 0.00002}}\n"}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -10,6 +10,7 @@ import aiohttp
 from app.store.runs import Runs
 from tests.app.pages.conftest import Browser
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
+from tests.flows.conftest import CHECKED
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+(?=[^\n]*fettle page)")
 
@@ -36,7 +37,7 @@ async def test_a_run_that_was_cancelled_on_the_page_is_done_once_more_and_goes_o
     make_place,
 ):
     """Each of the three from there: a cancel, another run, and a yes to what that one asks."""
-    async with make_place(script=script(RESET), **PAGES) as place:
+    async with make_place(CHECKED, script=script(RESET), **PAGES) as place:
         await place.label()
         await questions(place)
         first = await place.wait_for_parked()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from handlers.issues import BOARD
 from tests.flows.approvals.test_approval_commands import RESET, questions, script
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 
-POLICY = CALC | {".github/fettle.yml": "dashboard: decide\n"}
+POLICY = write_policy("dashboard: decide")
 
 
 async def test_a_ticked_box_lets_the_call_run_and_the_run_go_on(make_place):

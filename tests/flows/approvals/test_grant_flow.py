@@ -6,9 +6,9 @@ import re
 
 import yaml
 
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import SCRIPT, write_policy
 
-POLICY = "protected_paths: [migrations/]\n"
+POLICY = "protected_paths: [migrations/]"
 
 
 def write_script(folder):
@@ -24,7 +24,7 @@ def write_script(folder):
 
 
 async def test_one_comment_grants_what_the_plan_needs(make_place, tmp_path):
-    files = CALC | {".github/fettle.yml": POLICY, "migrations/1.sql": "select 1;\n"}
+    files = write_policy(POLICY) | {"migrations/1.sql": "select 1;\n"}
     async with make_place(files=files, script=write_script(tmp_path)) as place:
         await place.label()
         await place.wait_for_parked()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, bash, evaluation, plan, step, triage, usual
 
@@ -18,7 +18,7 @@ TWO = usual(
 
 
 async def test_at_the_limit_the_work_is_a_draft_with_the_reason(share_place):
-    files = CALC | {".github/fettle.yml": "budget: {turns: 12}\n"}
+    files = write_policy("budget: {turns: 12}")
     async with share_place(files=files, script=TWO) as place:
         await place.label()
         outcome = await place.ends("pull_request")
@@ -37,7 +37,7 @@ async def test_at_the_limit_the_work_is_a_draft_with_the_reason(share_place):
 
 
 async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(share_place):
-    files = CALC | {".github/fettle.yml": "budget: {usd_per_day: 0.001}\n"}
+    files = write_policy("budget: {usd_per_day: 0.001}")
     async with share_place(files=files) as place:
         await place.label()
         await place.ends("failed")

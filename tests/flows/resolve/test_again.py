@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.flows.conftest import CHECKED
 from tests.flows.scripted import SHORT, evaluation, plan, step, triage, usual
 
 MORE = usual(
@@ -15,7 +16,7 @@ MORE = usual(
 
 
 async def test_an_issue_is_worked_on_again_when_it_is_asked_for_and_not_otherwise(make_place):
-    async with make_place() as place:
+    async with make_place(CHECKED) as place:
         await one_delivery_is_one_run(place)
         [pull] = place.pulls()
         first, branch = pull.head_sha, pull.head

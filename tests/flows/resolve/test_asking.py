@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import SHORT_PARTS, part, triage, usual
 
@@ -102,7 +102,7 @@ async def test_a_proposed_division_is_made_once_people_agreed(share_place):
 
 
 async def test_nobody_answers(share_place):
-    files = CALC | {".github/fettle.yml": "answers: {days: 0.00002}\n"}
+    files = write_policy("answers: {days: 0.00002}")
     async with share_place(files=files, script=ASKING) as place:
         await place.label()
         outcome = await place.ends("comment")

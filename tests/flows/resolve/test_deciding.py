@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CHECKED, write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT, part, triage, usual
 
@@ -38,7 +38,7 @@ def write(path, content=RECORD):
 async def test_a_decline_is_recorded_in_the_log_and_told_on_the_issue(share_place):
     record = "docs/decisions/0002-add-as-it-is.md"
     script = decide("decline", [{"read": {"path": LOG}}], [write(record), CURE])
-    async with share_place(files=CALC | {LOG: FIRST}, script=script) as place:
+    async with share_place(files=CHECKED | {LOG: FIRST}, script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -76,7 +76,7 @@ async def test_a_decision_begins_a_log_where_there_is_none_and_leaves_the_issue_
 
 
 async def test_owners_who_want_no_record_get_a_comment_and_it_can_be_wished_again(share_place):
-    files = CALC | {".github/fettle.yml": "decisions: {record: false}\n"}
+    files = write_policy("decisions: {record: false}")
     async with share_place(files=files, script=usual(triage("decline"))) as place:
         await place.label()
         await place.ends("comment")

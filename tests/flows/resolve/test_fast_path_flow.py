@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import yaml
 
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import SCRIPT, write_policy
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
 
-FILES = CALC | {".github/fettle.yml": "path: fast\n"}
+FILES = write_policy("path: fast")
 STEP = {
     "title": "Add without one too many",
     "brief": "In calc.py, add() must return a + b; test_calc.py tests it.",

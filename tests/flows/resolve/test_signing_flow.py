@@ -9,13 +9,13 @@ import pytest
 from agents.errors import ConfigError
 from app.simulator.github.gitdir import GitDir
 from tests.fakes.commit_key import EMAIL, make_commit_key
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import SCRIPT, write_policy
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
 
-SIGNING = CALC | {".github/fettle.yml": "commits: {signing: github}\n"}
-NONE = CALC | {".github/fettle.yml": "commits: {signing: none}\n"}
+SIGNING = write_policy("commits: {signing: github}")
+NONE = write_policy("commits: {signing: none}")
 PUSH = "git-receive-pack"
 
 

@@ -8,13 +8,13 @@ import json
 import pytest
 
 from app.simulator.github.gitdir import GitDir
-from tests.flows.conftest import CALC, SCRIPT
+from tests.flows.conftest import CALC, SCRIPT, write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.resolve.test_undo_flow import wait_for
 
 pytestmark = ONE_LOOP
 
-SMALL = CALC | {".github/fettle.yml": "pull_requests: {max_lines: 4}\n"}
+SMALL = write_policy("pull_requests: {max_lines: 4}")
 
 
 async def read_subject(place, commit):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.simulator.model.refusal import ErrorAnswer
-from tests.flows.conftest import CALC, patience
+from tests.flows.conftest import patience, write_policy
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT, bash, part, plan, step, triage, usual
 
@@ -138,7 +138,7 @@ async def wait_for_comment(place, text):
 
 async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(share_place):
     """The remark is there before the session's next question."""
-    files = CALC | {".github/fettle.yml": "budget: {usd: 0.05}\n"}
+    files = write_policy("budget: {usd: 0.05}")
     script = usual(*CHANGE, step([bash("true")], CURE))
     async with share_place(files=files, script=script) as place:
         given, speaking = [], []

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from app.simulator.github.gitdir import GitDir
 from app.store.tables import ended_pulls, runs
-from tests.flows.conftest import CALC, PATIENCE
+from tests.flows.conftest import CALC, PATIENCE, write_policy
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
@@ -19,7 +19,7 @@ HELD = (
 OLD_WAY = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 3)\n"}
 """A test of what the change changes, which came to the base while the pull request was open."""
 UNRELATED = f"{HELD}        self.assertEqual(1, 2)\n"
-OFF = CALC | {".github/fettle.yml": "watch: {hours: 0}\n"}
+OFF = write_policy("watch: {hours: 0}")
 
 
 async def merge(place, *, before=None, after=None):
