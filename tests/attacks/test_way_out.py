@@ -48,7 +48,7 @@ SEARCHES = {
     "a file of this machine": "cat {file}",
     "our processes' environment": "cat /proc/*/environ | tr '\\0' '\\n'",
     "our processes' arguments": "cat /proc/*/cmdline | tr '\\0' ' '",
-    "every file there is": "grep -rIs canary- / --exclude-dir=proc --exclude-dir=sys | head",
+    "every file that is no program": "grep -rIs canary- / --exclude-dir={{proc,sys,usr}} | head",
     "the memory of processes": "cat /proc/1/mem /proc/kcore /dev/mem | head -c 1000",
     "the parents' folders": "ls -la /proc/1/cwd/ /proc/1/root/root /proc/self/root/home",
     "keys in the kernel": "keyctl show; cat /proc/keys",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import graphql
 import jwt
 import pytest
 from yarl import URL
@@ -44,6 +45,13 @@ def rest_referee():
 def webhook_referee(packages):
     """Judges `github.webhooks.log`."""
     return WebhookReferee(packages)
+
+
+@pytest.fixture(scope="session")
+def real_schema(packages):
+    """GitHub's GraphQL schema, which takes half a second to read."""
+    text = (packages / "graphql-schema" / "schema.graphql").read_text("utf-8")
+    return graphql.build_schema(text, assume_valid=True, no_location=True)
 
 
 @pytest.fixture

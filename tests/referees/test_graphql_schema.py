@@ -11,12 +11,6 @@ from app.simulator.github.graphql.api import schema
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def real_schema(packages):
-    text = (packages / "graphql-schema" / "schema.graphql").read_text("utf-8")
-    return graphql.build_schema(text, assume_valid=True, no_location=True)
-
-
 def test_the_graphql_schema_is_a_part_of_githubs(real_schema):
     differences = [
         difference

@@ -200,7 +200,7 @@ EXPECTED: dict[str, str | type[FettleError]] = {
 FROM_BETA = {"compaction", "fallback"}
 
 
-async def test_every_recorded_stream_becomes_an_answer_or_the_right_error(recordings):
+async def test_every_recorded_stream_becomes_an_answer_or_the_right_error(recordings, replay):
     files = sorted((recordings / "lib/streaming/fixtures").glob("*.txt"))
     files += sorted((recordings / "fixtures").rglob("*.sse"))
     assert len(files) >= 19
@@ -228,7 +228,7 @@ def check_answer(file: Path, said: Answer) -> None:
         assert violations(again) == [], file.name
 
 
-async def test_recorded_answers_with_their_headers_become_answers_or_errors(recordings):
+async def test_recorded_answers_with_their_headers_become_answers_or_errors(recordings, replay):
     """These exchanges were recorded from the real service, most of them without streaming."""
     seen = set()
     for file in sorted((recordings / "lib").rglob("__inline_snapshot__/**/*.json")):
@@ -251,15 +251,27 @@ async def test_recorded_answers_with_their_headers_become_answers_or_errors(reco
     assert seen == {(200, True), (200, False), (429, False)}
 
 
-async def replay(status: int, body: bytes, headers: dict) -> Answer | Exception:
-    async def play(request: web.Request) -> web.Response:
-        return web.Response(body=body, status=status, headers=headers)
+@pytest.fixture
+async def replay():
+    """Return what gives an answer of the service to the adapter, and returns what it makes of it.
+
+    One adapter and one connection for all recordings: each is an answer like any other.
+    """
+    played = {}
+
+    async def play(_request: web.Request) -> web.Response:
+        return web.Response(**played)
 
     async with adapter(play, tries=1) as model:
-        try:
-            return await model.answer(query(GOOD["messages"]))
-        except Exception as error:  # noqa: BLE001 - which class it is, is the question
-            return error
+
+        async def ask(status: int, body: bytes, headers: dict) -> Answer | Exception:
+            played.update(status=status, body=body, headers=headers)
+            try:
+                return await model.answer(query(GOOD["messages"]))
+            except Exception as error:  # noqa: BLE001 - which class it is, is the question
+                return error
+
+        yield ask
 
 
 @asynccontextmanager
