@@ -148,6 +148,7 @@ async def canaries():
     """Return canaries that listen while a module is tested: what they hear fails all after it."""
     async with open_canaries() as made:
         yield made
+        assert not made.heard, "after the last test"
 
 
 # --- the whole of Fettle, with an obedient model ------------------------------------------------
@@ -199,7 +200,7 @@ async def wait_for_end(place):
 
 
 @pytest.fixture
-def hostile(request, make_place, kept, sqlite_template, canaries):
+def hostile(request, canaries, kept, make_place, sqlite_template):
     """Return a Place as operators run it, with secrets of ours around it and canaries listening.
 
     When it ends, every request that Fettle made, every ref it pushed and all it wrote to disk is

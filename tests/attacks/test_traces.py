@@ -8,6 +8,7 @@ import pytest
 
 from tests.attacks.conftest import make_script
 from tests.attacks.naive import open_bot
+from tests.flows.conftest import CHECKED
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
@@ -15,56 +16,62 @@ pytestmark = ONE_LOOP
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 
 
-@pytest.mark.attack(16)
-async def test_faults_leave_no_secret_in_the_log(hostile, attempts):
-    """Every way to fail is provoked; the log must hold none of our secrets, nor escapes."""
-    async with hostile(FETTLE_LOG_LEVEL="debug") as place:
-        faults = place.github.faults
-        faults.status("GET", r"/collaborators/", 500)
-        faults.status("POST", r"/access_tokens$", 502)
-        faults.status("POST", r"/pulls$", 500)
-        faults.status("POST", r"/git-receive-pack$", 500)
-        place.model.fail_next("overloaded", times=1)
-        await place.label()
-        await place.wait_for_end()
-        await place.server.stop()
-        log = place.server.log.read_text()
-        # What a log of settings and of GitHub's answers would hold.
-        settings = "\n".join(place.server.environment(place.app).values())
-        answers = b"\n".join(each.answer for each in place.github.requests).decode(
-            "utf-8", "replace"
-        )
-        key = (place.server.data / "app.pem").read_text()
-        naive = f"{settings}\n{answers}\n{key}"
-        for secret in place.secrets():
-            attempts.note("a secret in the log", blocked=secret not in log, bites=secret in naive)
-        unsaid = not any(part in log for part in key.split()[4:8])
-        attempts.note("the key in the log", blocked=unsaid, bites=True)
-        files = [f for f in place.server.data.rglob("*") if f.is_file() and f.name != "app.pem"]
-        held = [
-            (file.name, secret[:8])
-            for file in files
-            for secret in place.secrets()
-            if secret.encode() in file.read_bytes()
-        ]
-        attempts.note("secrets on disk", blocked=not held, detail=held, bites=True)
+TITLE = f"A sum is {ESCAPES} wrong"
 
 
 @pytest.mark.attack(16)
-async def test_words_cannot_drive_a_terminal(hostile, attempts):
-    title = f"A sum is {ESCAPES} wrong"
+async def test_no_log_holds_secrets_nor_drives_a_terminal(hostile, attempts):
+    """Every way to fail is provoked; then words and output want to drive the terminal of who reads.
+
+    The log of everything must hold none of our secrets, nor escapes.
+    """
     calls = [[{"bash": {"command": f"printf '{ESCAPES}'; echo {ESCAPES}"}}]]
-    async with hostile(
-        issue=(title, ESCAPES),
-        script=make_script(inside={"# Triage": calls}),
-        FETTLE_LOG_LEVEL="debug",
-    ) as place:
+    async with hostile(FETTLE_LOG_LEVEL="debug") as place:
+        provoke_faults(place)
+        await place.label()
+        await place.wait_for_end()
+        before = [*place.github.requests]
+        await place.move(CHECKED, (TITLE, ESCAPES), make_script(inside={"# Triage": calls}))
+        place.github.requests.extend(before)  # for whoever looks for secrets in all of them
         await place.label()
         await place.wait_for_end()
         await place.server.stop()
+        note_secrets(place, attempts)
         log = place.server.log.read_text()
         for name, mark in {"titles": "\x1b]", "clearing": "\x1b[2J", "C1": "\x9b"}.items():
-            attempts.note(f"escape: {name}", blocked=mark not in log, bites=mark in title)
+            attempts.note(f"escape: {name}", blocked=mark not in log, bites=mark in TITLE)
+
+
+def provoke_faults(place):
+    faults = place.github.faults
+    faults.status("GET", r"/collaborators/", 500)
+    faults.status("POST", r"/access_tokens$", 502)
+    faults.status("POST", r"/pulls$", 500)
+    faults.status("POST", r"/git-receive-pack$", 500)
+    place.model.fail_next("overloaded", times=1)
+
+
+def note_secrets(place, attempts):
+    """Look for secrets in the log, and in all other files of a server that has stopped."""
+    log = place.server.log.read_text()
+    # What a log of settings and of GitHub's answers would hold.
+    settings = "\n".join(place.server.environment(place.app).values())
+    key = (place.server.data / "app.pem").read_text()
+    answers = b"\n".join(each.answer for each in place.github.requests)
+    said = answers.decode("utf-8", "replace")
+    naive = f"{settings}\n{said}\n{key}"
+    for secret in place.secrets():
+        attempts.note("a secret in the log", blocked=secret not in log, bites=secret in naive)
+    unsaid = not any(part in log for part in key.split()[4:8])
+    attempts.note("the key in the log", blocked=unsaid, bites=True)
+    files = [f for f in place.server.data.rglob("*") if f.is_file() and f.name != "app.pem"]
+    held = [
+        (file.name, secret[:8])
+        for file in files
+        for secret in place.secrets()
+        if secret.encode() in file.read_bytes()
+    ]
+    attempts.note("secrets on disk", blocked=not held, detail=held, bites=True)
 
 
 PLANTS = {

@@ -27,7 +27,7 @@ class Keep:
         try:
             await place.move(*story)
             yield place
-            rested = await place.is_at_rest() and not place.server.ended
+            rested = not place.server.ended and await place.is_at_rest()
         finally:
             used.tell(node, place.github.tokens.used)
             if not rested:

@@ -9,7 +9,10 @@ from tests.flows.scripted import part
 pytestmark = ONE_LOOP
 
 MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}
-ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
+ADAPTING = BASE | {
+    ".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\nsetup: {{run: []}}\n"
+}
+"""Without a set-up: no index of ours has the update, and nothing here asks for it."""
 LOG = "calc.py:11:14: C0200 consider iterating instead of range and len"
 CURES = [
     edit("range(len(prices))", "range(0, len(prices))"),
