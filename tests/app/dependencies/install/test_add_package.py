@@ -17,7 +17,7 @@ from tests.app.dependencies.test_real_tools import has_npm, has_pip
 
 NOTHING = Policy.model_validate({"setup": {"run": []}})
 MODULES = Policy.model_validate({"setup": {"run": ["mkdir -p node_modules/a ~/.tool /setup/b"]}})
-IMPORT = "python3 -c 'import tinypkg; print(tinypkg.WORD)'"
+IMPORT = "python3 -c 'import {0}; print({0}.WORD)'"
 
 
 async def add(tree, script, *, timeout=60):
@@ -41,17 +41,33 @@ async def served(ground, index, few_authorities):
 
 
 @has_pip
-async def test_an_approved_install_works_and_later_commands_of_the_run_see_it(ground, served):
+async def test_an_approved_install_works_and_what_the_repository_names_needs_none(ground, served):
+    """Later commands of the run see it; what needs no approval is installed as wheels alone."""
+    known = read_known_packages("c", {"requirements.txt": "tinypkg\nbuilt\n", "api/uv.lock": ""})
+    served.page("/simple/built/", "<a href='../../files/built-1.0.tar.gz'>built-1.0.tar.gz</a>")
+    ground.commit({"api/README.md": ""})
     _, tree = await ground.run(policy=NOTHING)
-    assert (await bash(tree, IMPORT)).exit_code != 0
+    assert (await bash(tree, IMPORT.format("otherpkg"))).exit_code != 0
 
-    done = await add(tree, "pip install tinypkg")
-    seen = await bash(tree, f"{IMPORT}; echo x >>/setup/venv/pyvenv.cfg && echo WROTE")
+    done = await add(tree, "pip install otherpkg")
+    see = f"{IMPORT.format('otherpkg')}; echo x >>/setup/venv/pyvenv.cfg && echo WROTE"
+    seen = await bash(tree, see)
 
     assert done.exit_code == 0, done.output
-    assert seen.output.startswith("small\n")
+    assert seen.output.startswith("other\n")
     assert "WROTE" not in seen.output
-    assert await tree.list_install_commands() == ("pip install tinypkg",)
+    assert await tree.list_install_commands() == ("pip install otherpkg",)
+    assert (await bash(tree, IMPORT.format("tinypkg"))).exit_code != 0
+
+    wheel_ = find_known_install("cd api && pip install tinypkg", known)
+    source = find_known_install("python3 -m pip install built", known)
+    done, refused = await add(tree, wheel_.script), await add(tree, source.script)
+
+    assert done.exit_code == 0, done.output
+    assert (await bash(tree, IMPORT.format("tinypkg"))).output == "small\n"
+    assert refused.exit_code != 0
+    assert "No matching distribution" in refused.output
+    assert not [path for path in served.asked if "built-1.0" in str(path)]
 
 
 async def test_a_second_one_adds_to_the_first_also_after_the_run_was_parked(ground, served):
@@ -244,21 +260,3 @@ async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):
             ground.base, NOTHING, ground.sandbox, ["bash", "-c", "pip install x"]
         ):
             raise AssertionError("it was let in")
-
-
-@has_pip
-async def test_what_the_repository_names_is_installed_as_wheels_alone(ground, served):
-    known = read_known_packages("c", {"requirements.txt": "tinypkg\nbuilt\n", "api/uv.lock": ""})
-    served.page("/simple/built/", "<a href='../../files/built-1.0.tar.gz'>built-1.0.tar.gz</a>")
-    ground.commit({"api/README.md": ""})
-    _, tree = await ground.run(policy=NOTHING)
-
-    wheel_ = find_known_install("cd api && pip install tinypkg", known)
-    source = find_known_install("python3 -m pip install built", known)
-    done, refused = await add(tree, wheel_.script), await add(tree, source.script)
-
-    assert done.exit_code == 0, done.output
-    assert (await bash(tree, IMPORT)).output == "small\n"
-    assert refused.exit_code != 0
-    assert "No matching distribution" in refused.output
-    assert not [path for path in served.asked if "built-1.0" in str(path)]

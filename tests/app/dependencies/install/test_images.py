@@ -27,17 +27,22 @@ def engine(open_folder):
 
 @pytest.fixture
 def inside(ground, engine, open_folder):
-    """Return what makes the source of a run on a machine with that engine."""
+    """Return what makes the source of a run on a machine with that engine.
+
+    `known` keeps what one process of Fettle knows: it tries each image once.
+    """
     ground.commit({".gitignore": "vendor.txt\n", "here.txt": "needle\n"})
 
-    def make(run_id="run-1", allowed="ghcr.io/acme/*", sandbox=None, **more):
+    def make(run_id="run-1", allowed="ghcr.io/acme/*", sandbox=None, known=None, **more):
         values = {"FETTLE_DATA_DIR": str(open_folder), "FETTLE_ENVIRONMENT_IMAGES": allowed}
         values["FETTLE_CONTAINER_ENGINE"] = str(engine.folder / "podman")
         values["FETTLE_SANDBOX_UID"] = str(ground.sandbox.owner[0])
         settings = load_settings(values | {"ANTHROPIC_API_KEY": "x"} | more, serving=False)
-        set_ups = make_set_ups(settings, sandbox or ground.sandbox, Redactor())
+        known = {} if known is None else known
+        if "set_ups" not in known:
+            known["set_ups"] = make_set_ups(settings, sandbox or ground.sandbox, Redactor())
         source = ground.source(run_id)
-        source._furnisher = set_ups.for_run("1", ground.mirror, run_id)
+        source._furnisher = known["set_ups"].for_run("1", ground.mirror, run_id)
         return source
 
     return make
@@ -56,33 +61,33 @@ def have_image(engine, folder, word, *, without=(), **settings):
 async def test_what_one_image_had_installed_serves_no_other_and_not_the_machine(
     ground, inside, engine, open_folder
 ):
-    said = {}
+    said, known = {}, {}
     for word in ("first", "second"):
         have_image(engine, open_folder, word)
-        image = await inside().find_image(WANTED)
+        image = await inside(known=known).find_image(WANTED)
         for again in (False, True):
-            source = inside(f"run-{word}-{again}")
+            source = inside(f"run-{word}-{again}", known=known)
             result = await source.set_up(ground.base, SETUP, image)
             assert (result.problems, result.cached) == ((), again)
             tree = await source.open(ground.base, SETUP, image)
             said[image.id] = (await bash(tree, "cat vendor.txt; word")).output.split()
         assert said[image.id][::2] == [word, word]
     assert len(said) == 2
-    own = await inside("run-own").set_up(ground.base, SETUP)
+    own = await inside("run-own", known=known).set_up(ground.base, SETUP)
     assert "127" in own.problems[0], "the machine has no such program, whatever images have"
 
 
 async def test_toolchains_are_looked_for_in_the_image(ground, inside, engine, open_folder):
     ground.commit({".ruby-version": "91.9.1\n"})
-    problems = []
+    problems, known = [], {}
     for word, version in (("with", "91.9.1"), ("without", "")):
         have_image(engine, open_folder, word)
         if version:
             ruby = open_folder / f"tools-{word}" / "ruby"
             ruby.write_text(f"#!/bin/sh\nprintf {version}\n")
             ruby.chmod(0o755)
-        image = await inside().find_image(WANTED)
-        result = await inside(f"run-{word}").set_up(ground.base, SETUP, image)
+        image = await inside(known=known).find_image(WANTED)
+        result = await inside(f"run-{word}", known=known).set_up(ground.base, SETUP, image)
         problems.append(result.problems)
     assert problems[0] == ()
     assert f"Whoever makes the image `{NAME}` can add one." in problems[1][0]

@@ -28,31 +28,53 @@ def lay_web(**more):
     return {**LIBRARY, "web/package.json": json.dumps(manifest)}
 
 
-async def serve(ground, index, name, module):
+async def serve(ground, index, *names):
     served = await index("localhost", tls=False)
-    file, data = wheel(name, "1.0", {f"{module}.py": "VALUE = 41\n"})
-    served.page(f"/simple/{name.replace('_', '-')}/", f'<a href="/files/{file}">{file}</a>')
-    served.page(f"/files/{file}", data)
+    for name in names:
+        file, data = wheel(name, "1.0", {f"{name}.py": "VALUE = 41\n"})
+        served.page(f"/simple/{name.replace('_', '-')}/", f'<a href="/files/{file}">{file}</a>')
+        served.page(f"/files/{file}", data)
     ground.indexes(PIP_INDEX_URL=f"{served.url}/simple")
 
 
+UNBUILDABLE = """\
+[project]
+name = "a"
+version = "1"
+requires-python = ">=99"
+[build-system]
+requires = []
+build-backend = "no"
+backend-path = ["."]
+"""
+
+
 @has_npm
-async def test_each_project_is_installed_where_it_lies(ground, index):
-    await serve(ground, index, "demo_dep", "demo_dep")
+async def test_each_project_is_installed_where_it_lies_though_one_cannot_be_built(ground, index):
+    """What cannot be built keeps nothing else from its own tests, and nothing from the others."""
+    await serve(ground, index, "pytest", "demo_dep")
     ground.commit({
         **lay_web(),
         "api/requirements.txt": "demo-dep==1.0\n",
         "api/tests/test_a.py": "",
-        "requirements.txt": "demo-dep==1.0\n",
+        "pyproject.toml": UNBUILDABLE,
+        "test_a.py": "",
     })  # fmt: skip
 
     result, tree = await ground.run(policy=DETECT)
-    look = "python3 -c 'import demo_dep, sys; print(sys.prefix)'"
-    seen = await bash(tree, f"{look}; {go_to('api', ['api'])}{look}; cd ../web && ls node_modules")
+    look = "python3 -c 'import {}, sys; print({}.VALUE, sys.prefix)'; ".format
+    root, api = look("pytest", "pytest"), look("demo_dep", "demo_dep")
+    seen = await bash(tree, f"{root}{go_to('api', ['api'])}{api}cd ../web && ls node_modules")
 
-    assert [each for each in result.problems if "pytest" not in each] == []
-    assert seen.output.split() == ["/setup/venv", "/setup/venvs/api", "lib"]
-    assert "cd api && export PATH=/setup/venvs/api/bin:$PATH" in result.commands[2].command
+    assert seen.output.split() == ["41", "/setup/venv", "41", "/setup/venvs/api", "lib"]
+    assert any(
+        "cd api && export PATH=/setup/venvs/api/bin:$PATH" in each.command
+        for each in result.commands
+    )
+    [missing, problem] = result.problems
+    assert missing.startswith("`pyproject.toml` asks for python `>=99`.")
+    assert problem.startswith("`pip install -e .` ended with exit code 2. It says: ")
+    assert problem.endswith("No module named 'no'.")
 
 
 @has_npm
@@ -73,21 +95,6 @@ async def test_a_lock_that_npm_refuses_has_a_second_way_that_leaves_the_tree_alo
     failed = cut_output(result.commands[0])
     assert "Missing: lib@1.0.0 from lock file" in failed
     assert "--include" not in failed, "npm's list of options says nothing"
-
-
-async def test_a_project_that_cannot_be_built_keeps_nothing_else_from_its_tests(ground, index):
-    await serve(ground, index, "pytest", "pytest")
-    project = '[project]\nname = "a"\nversion = "1"\nrequires-python = ">=99"\n'
-    project += '[build-system]\nrequires = []\nbuild-backend = "no"\nbackend-path = ["."]\n'
-    ground.commit({"pyproject.toml": project, "test_a.py": ""})
-
-    result, tree = await ground.run(policy=DETECT)
-
-    [missing, problem] = result.problems
-    assert missing.startswith("`pyproject.toml` asks for python `>=99`.")
-    assert problem.startswith("`pip install -e .` ended with exit code 2. It says: ")
-    assert problem.endswith("No module named 'no'.")
-    assert (await bash(tree, "python3 -c 'import pytest; print(pytest.VALUE)'")).output == "41\n"
 
 
 async def build(ground, *recipes, timeout):
@@ -200,7 +207,7 @@ async def test_what_go_has_compiled_is_there_for_each_run_which_adds_to_it(groun
 
 
 async def test_caches_are_filled_without_a_network_and_how_that_ends_tells_nothing(ground, index):
-    await serve(ground, index, "demo_dep", "demo_dep")
+    await serve(ground, index, "demo_dep")
     ask = "mkdir -p ~/.cache/{0}; pip download -q -d ~/.cache/{0} demo-dep"
     one = recipe("demo", ask.format("first"), warms=(ask.format("warm"),), tools={"pip": ""})
     ground.commit({"a": ""})
