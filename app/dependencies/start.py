@@ -41,13 +41,19 @@ class ImageSetting:
 
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
     """Return the set-up phase of this machine; nothing is read before a run needs it."""
-    made = _make_in(settings, sandbox, redactor)
+    operator = Operator(
+        process_environment(), settings.setup_hosts, settings.setup_variables, settings.toolchains
+    )
+    # Where packages come from is the operator's to say, and their tools are asked once for all.
+    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add, outbound=settings.outbound)
+    made = _make_in(settings, sandbox, redactor, finder)
     patterns = parse_image_patterns(settings.environment_images)
 
     def furnish(inside: Container, image: LocalImage, name: str) -> SetUps:
         # What the operator has in FETTLE_TOOLCHAINS was made for this machine, not for an image.
         own = settings.model_copy(update={"toolchains": ()})
-        return _make_in(own, sandbox, redactor, ImageSetting(inside, image.id, name))
+        setting = ImageSetting(inside, image.id, name)
+        return _make_in(own, sandbox, redactor, finder, setting)
 
     images = Images(
         patterns,
@@ -60,17 +66,17 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
 
 
 def _make_in(
-    settings: Settings, sandbox: Sandbox, redactor: Redactor, image: ImageSetting | None = None
+    settings: Settings,
+    sandbox: Sandbox,
+    redactor: Redactor,
+    finder: IndexFinder,
+    image: ImageSetting | None = None,
 ) -> SetUps:
     """Return the set-up phase of this machine, or in an image: one's results serve no other.
 
     Also in an image git is run in the machine's sandbox.
     """
     environ = process_environment()
-    operator = Operator(
-        environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
-    )
-    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add, outbound=settings.outbound)
     ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     store = Store(settings.data_dir / "setups", sandbox.owner[1])

@@ -2,17 +2,20 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agents.errors import ConfigError
 from app.dependencies.index_access import IndexWay
 from app.dependencies.index_proxy import open_proxy
 from app.dependencies.indexes.finder import IndexFinder
 from app.network.addresses import system_resolver
+from app.sandbox.path_permissions import make_passable, require_reach
 from tests.app.dependencies.conftest import KnownOperator, index
 from tests.app.dependencies.install.conftest import ground
 
@@ -21,11 +24,30 @@ __all__ = ["ground", "index"]  # fixtures
 
 @pytest.fixture(scope="session")
 def kits_folder():
-    """A folder in which kits are kept for several tests: uv and mise take seconds to fetch."""
+    """A folder in which kits are kept for several tests."""
     folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def bring(request, ground):
+    """Copy a tool among the kits: all tests of this checkout fetch it once, which takes seconds."""
+
+    async def copy(kit):
+        own, shared = ground.kits, request.config.cache.mkdir("kits")
+        with suppress(ConfigError):  # it lies where the sandbox's user cannot look
+            require_reach([shared], ground.sandbox.owner)
+            ground.kits = shared
+        entry = await ground.set_ups().kits.provide(kit)
+        ground.kits = own
+        folder = (own or ground.place / "setups") / "kits"
+        if not (folder / entry.folder.name).exists():
+            make_passable(folder)
+            subprocess.run(["cp", "-a", entry.folder, folder], check=True)
+
+    return copy
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ async def test_a_python_beside_the_default_one_gets_its_plain_names(ground, tool
     line = found[0].name.removeprefix("python")
     ground.commit({".python-version": line, "setup.py": "import setuptools; setuptools.setup()"})
 
-    result, tree = await ground.run("python3 -m venv --without-pip /setup/venv")
+    result, tree = await ground.run("python3 -c 'import venv; venv.create(\"/setup/venv\")'")
     said = f"python3 --version; python{line} --version; python3 -c 'import sys; print(sys.prefix)'"
     done = await bash(tree, said)
 

@@ -1,13 +1,11 @@
 """Toolchains that package indexes serve: real ones, through the set-up proxy of this machine."""
 
 import shutil
-import subprocess
 
 import pytest
 
 from agents.policy import Policy
 from app.demo.package_index.releases import Release
-from app.sandbox.path_permissions import make_passable
 from app.sandbox.port import Mount, SandboxCommand
 from app.toolchains.probe import see_kit
 from app.toolchains.recipes import UV, list_recipes
@@ -27,18 +25,9 @@ async def open_index(index, online):
     return await index("localhost", tls=False)
 
 
-async def bring_uv(ground, kits_folder):
-    """Copy uv, which several tests of a session need, among the kits: fetching it takes seconds."""
-    ground.kits = kits_folder
-    entry = await ground.set_ups().kits.provide(UV)
-    ground.kits = None
-    folder = ground.place / "setups" / "kits"
-    make_passable(folder)
-    subprocess.run(["cp", "-a", entry.folder, folder], check=True)
-
-
 @has_npm
 async def test_another_node_comes_from_the_registry_and_nobody_can_change_it(online):
+    """Another repository shares what was fetched for the first."""
     ground = await online(index="npm")
     files = {".nvmrc": f"{OTHER_NODE}\n", "package.json": '{"packageManager": "pnpm@9.1.0"}'}
     ground.commit(files)
@@ -58,25 +47,20 @@ async def test_another_node_comes_from_the_registry_and_nobody_can_change_it(onl
     assert done.output.endswith("done\n")
     assert [_state(kit) for kit in _kits(ground)] == before
 
-
-@has_npm
-async def test_two_repositories_share_what_was_fetched(online):
-    ground = await online(index="npm")
-    ground.commit({"package.json": '{"packageManager": "pnpm@9.1.0"}'})
-    await ground.run("pnpm --version")
     made = len(ground.ways)
     other = ground.set_ups().for_run("2", ground.mirror, "run-2")
-
     mounts = await other.find_mounts(ground.base, _policy())
 
-    assert [mount.target for mount in mounts.mounts if mount.target.startswith("/kits/pnpm-9-1-0-")]
-    assert len(_kits(ground)) == 1
+    shared = [mount.target for mount in mounts.mounts]
+    for tool in ("pnpm-9-1-0-", "node-22-"):
+        assert any(target.startswith(f"/kits/{tool}") for target in shared)
+    assert [_state(kit) for kit in _kits(ground)] == before
     assert len(ground.ways) == made + 1  # its own set-up's, and none for a kit
 
 
-async def test_go_comes_from_pythons_index(online, kits_folder):
+async def test_go_comes_from_pythons_index(online, bring):
     ground = await online()
-    await bring_uv(ground, kits_folder)
+    await bring(UV)
     ground.commit({"go.mod": "module a\n\ngo 1.25\n", "a.go": "package a\n"})
 
     result, tree = await ground.run("go version")
@@ -86,11 +70,9 @@ async def test_go_comes_from_pythons_index(online, kits_folder):
     assert (await bash(tree, "go tool compile -p a -o /dev/null a.go")).exit_code == 0
 
 
-async def test_without_npm_node_comes_from_pythons_index_with_an_npm_of_its_own(
-    online, kits_folder
-):
+async def test_without_npm_node_comes_from_pythons_index_with_an_npm_of_its_own(online, bring):
     ground = await online()
-    await bring_uv(ground, kits_folder)
+    await bring(UV)
     recipe = next(each for each in list_recipes("node", OTHER_NODE) if UV in each.kit.needs)
 
     entry = await ground.set_ups().kits.provide(recipe.kit)

@@ -13,7 +13,9 @@ from aiohttp import web
 
 from agents.analysis.languages.registry import go_to
 from app.dependencies.certificate_authority import Authority
+from app.toolchains.recipes import MISE, UV
 from tests.app.dependencies.install.conftest import bash
+from tests.app.dependencies.install.test_install import BACKEND
 from tests.app.toolchains.conftest import list_refused
 
 RELEASES = "https://github.com/astral-sh/python-build-standalone/releases/download"
@@ -29,7 +31,7 @@ JAVA = ("mise-java.jdx.dev", "download.java.net")
 
 @pytest.fixture(autouse=True)
 def share_kits(ground, kits_folder):
-    """Keep uv and mise for all of these tests, each of which asks for a version of its own."""
+    """Keep kits for all of these tests, each of which asks for a version of its own."""
     ground.kits = kits_folder
 
 
@@ -72,7 +74,7 @@ def read_python(prefix):
 
 
 @pytest.fixture
-def mirror(index, online):
+def mirror(index, online, bring):
     """Serve one Python as the mirror that the operator names to uv."""
 
     async def start(version, data, checksum=""):
@@ -95,10 +97,12 @@ def mirror(index, online):
         }
         made.page("/table.json", json.dumps({f"cpython-{version}-linux-{arch}-gnu": about}))
         made.page(ARCHIVE, data)
-        return await online(
+        ground = await online(
             UV_PYTHON_INSTALL_MIRROR=made.url,
             UV_PYTHON_DOWNLOADS_JSON_URL=f"{made.url}/table.json",
         )
+        await bring(UV)
+        return ground
 
     return start
 
@@ -107,9 +111,11 @@ def mirror(index, online):
 async def test_a_python_that_the_machine_has_not_is_fetched_for_the_folder_that_needs_it(mirror):
     version = PYTHONS[-1].name
     ground = await mirror(version, pack(*read_python(PYTHONS[-1])))
-    project = f"[project]\nname = 'a'\nversion = '1'\nrequires-python = '>={version}'\n"
+    project = f"[project]\nname = 'calc'\nversion = '1.0'\nrequires-python = '>={version}'\n"
+    project += "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
     root = f"[project]\nname = 'b'\nrequires-python = '<{version}'\ndependencies = ['six']\n"
-    mine = {"pyproject.toml": project, "a.py": "", "requirements.txt": "six\n"}
+    mine = {"pyproject.toml": project, "calc.py": "", "backend.py": BACKEND}
+    mine["requirements.txt"] = "six\n"
     ground.commit({"pyproject.toml": root, **{f"api/{path}": text for path, text in mine.items()}})
 
     result, tree = await ground.run()
@@ -173,7 +179,7 @@ async def test_links_out_of_an_archive_show_nothing_of_the_machine(mirror, open_
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-async def test_a_node_that_no_index_has_comes_from_the_mirror(online, index, wrong):
+async def test_a_node_that_no_index_has_comes_from_the_mirror(online, bring, index, wrong):
     made = await index("localhost", tls=False)
     version = "92.0.1" if wrong else "91.0.1"
     name = f"node-v{version}-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}"
@@ -189,6 +195,8 @@ async def test_a_node_that_no_index_has_comes_from_the_mirror(online, index, wro
     made.page(f"/dist/v{version}/SHASUMS256.txt", f"{checksum}  {name}.tar.gz\n")
     made.page(f"/dist/v{version}/{name}.tar.gz", data)
     ground = await online(index="npm", MISE_NODE_MIRROR_URL=f"{made.url}/dist")
+    await bring(UV)
+    await bring(MISE)
     ground.commit({".nvmrc": version})
 
     result, tree = await ground.run("true")
@@ -199,9 +207,10 @@ async def test_a_node_that_no_index_has_comes_from_the_mirror(online, index, wro
     assert not wrong or "has another checksum" in result.problems[0]
 
 
-async def test_a_repository_names_no_mirror_of_its_own(online, index):
+async def test_a_repository_names_no_mirror_of_its_own(online, bring, index):
     own = await index("localhost", tls=False)
     ground = await online()
+    await bring(UV)
     ground.commit(
         {
             ".python-version": "3.99.6",
@@ -249,7 +258,7 @@ async def java_hosts():
 
 @pytest.mark.parametrize("wrong", [False, True])
 async def test_a_jdk_is_fetched_from_hosts_that_the_operator_allows(
-    online, java_hosts, tmp_path, wrong
+    online, bring, java_hosts, tmp_path, wrong
 ):
     authority, pages = java_hosts
     version = "92.0.2" if wrong else "91.0.2"
@@ -281,6 +290,7 @@ async def test_a_jdk_is_fetched_from_hosts_that_the_operator_allows(
     pages[JAVA[1], f"/{name}"] = data
     pem = str(tmp_path / "authority.pem")
     ground = await online(hosts=JAVA, names=JAVA, index="npm", NODE_EXTRA_CA_CERTS=pem)
+    await bring(MISE)
     ground.commit({".java-version": version})
 
     result, tree = await ground.run("true")
