@@ -66,9 +66,13 @@ esac
 export YARN_NPM_REGISTRY_SERVER="$server" YARN_IGNORE_PATH=1 YARN_ENABLE_NETWORK=1
 export YARN_ENABLE_TELEMETRY=0 YARN_ENABLE_SCRIPTS=0 YARN_ENABLE_IMMUTABLE_INSTALLS=0
 export YARN_ENABLE_COLORS=0 YARN_ENABLE_PROGRESS_BARS=0 YARN_ENABLE_GLOBAL_CACHE=0
-export YARN_GLOBAL_FOLDER="$work/global" YARN_CACHE_FOLDER="$work/cache"{compression}
+export YARN_GLOBAL_FOLDER="$work/global" YARN_CACHE_FOLDER="$work/cache"{more}
 {body}
 """
+_IN_THE_PROCESS = " YARN_TASK_POOL_MODE=async"
+"""Yarn 4 packs what it fetches in threads of its own, each of which starts with all of Yarn: that
+takes longer than to pack a few packages."""
+_FEW = 40
 _RESOLVE = """\
 {free}yarn install --mode=update-lockfile || exit 1
 cp -- yarn.lock "$tree"/{lock}
@@ -322,10 +326,6 @@ class Yarn(NpmIndex):
 
     async def _call(self, tree: WorkTree, body: str, staged: Staged | None = None) -> str:
         tool = NpmTool("yarn", self._release, package="@yarnpkg/cli-dist")
-        level = self._compression
-        script = _YARN.format(
-            body=body, compression=f" YARN_COMPRESSION_LEVEL={level}" if level else ""
-        )
         if staged is None:
             files = {self._lock: (await read_text(tree, self._lock, LOCK_LIMIT)).encode()}
             for file in self._members:
@@ -335,6 +335,12 @@ class Yarn(NpmIndex):
             if catalogs := await self._read_catalogs(tree):
                 files[self._settings] = to_json(catalogs)
             staged = Staged(self._directory, files)
+        level = self._compression
+        more = f" YARN_COMPRESSION_LEVEL={level}" if level else ""
+        locked = sum(data.count(b"resolution") for data in staged.files.values())
+        if locked <= _FEW and not self._release.startswith("3."):
+            more += _IN_THE_PROCESS
+        script = _YARN.format(body=body, more=more)
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
 
     async def _read_lock(self, tree: WorkTree) -> Table:

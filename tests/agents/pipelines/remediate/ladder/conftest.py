@@ -68,7 +68,7 @@ class DiskTree:
     """What runs commands instead of bash, if anything."""
     ran: list = field(default_factory=list)
     residents: dict = field(default_factory=dict)
-    """The programs that stay, by their scripts; None where none can."""
+    """The programs that stay, by their scripts and variables; None where none can."""
 
     async def read(self, path, *, limit=1_000_000):
         file = self.folder / path
@@ -114,22 +114,23 @@ class DiskTree:
         if self.answers is not None or self.residents is None:
             return None
         self.ran.append(line.decode())
-        if argv[-1] not in self.residents:
-            self.residents[argv[-1]] = subprocess.Popen(
+        key = (argv[-1], *sorted(self.environment.items()))
+        if key not in self.residents:
+            self.residents[key] = subprocess.Popen(
                 argv, cwd=self.folder, env=self.environment,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-        program = self.residents[argv[-1]]
+        program = self.residents[key]
         program.stdin.write(line + b"\n")
         program.stdin.flush()
         return await asyncio.to_thread(program.stdout.readline) or None
 
-    def end(self):
-        """End the programs that stay."""
-        for program in (self.residents or {}).values():
-            program.stdin.close()
-            program.wait(timeout=60)
-            program.stdout.close()
+    @contextlib.contextmanager
+    def share(self, residents):
+        """Let programs stay for the next tests, too: the index is the same, and files are told."""
+        self.residents = residents
+        yield self
+        self.residents = {}
 
     async def _make_kit(self, kit, shared):
         """Make a kit unless it is there, alone of all processes; return why it cannot be made."""
@@ -182,7 +183,23 @@ def tree(tmp_path):
     made = DiskTree(folder)
     made.git("init", "-q")
     yield made
-    made.end()
+    end_all(made.residents)
+
+
+def end_all(residents):
+    """End programs that stay."""
+    for program in (residents or {}).values():
+        program.stdin.close()
+        program.wait(timeout=60)
+        program.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def residents():
+    """The programs that stay for all tests with this machine's index: loading npm takes time."""
+    made = {}
+    yield made
+    end_all(made)
 
 
 @dataclass
@@ -384,7 +401,7 @@ def led_to_index(has_index):
 
 
 @pytest.fixture
-def real(tree, led_to_index, shared_home):
+def real(tree, led_to_index, shared_home, residents):
     """A work tree whose commands reach the index that pip is configured for here."""
     tree.environment = {
         **led_to_index,
@@ -392,4 +409,5 @@ def real(tree, led_to_index, shared_home):
         "HOME": str(shared_home),
         "POETRY_VIRTUALENVS_CREATE": "false",
     }
-    return tree
+    with tree.share(residents):
+        yield tree

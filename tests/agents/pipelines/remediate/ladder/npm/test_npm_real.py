@@ -58,10 +58,11 @@ async def index_environment(home):
 
 
 @pytest.fixture
-async def real(tree, has_npm, shared_home):
+async def real(tree, has_npm, shared_home, residents):
     """A work tree whose commands reach the index that npm is configured for here."""
     tree.environment = await index_environment(shared_home)
-    return tree
+    with tree.share(residents):
+        yield tree
 
 
 async def bash(tree, script):

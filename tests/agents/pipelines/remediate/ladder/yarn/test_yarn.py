@@ -9,7 +9,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Unfit, ecosyste
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool
 from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from agents.pipelines.remediate.ladder.yarn import lock as locks
-from agents.pipelines.remediate.ladder.yarn.adapter import _YARN, Yarn
+from agents.pipelines.remediate.ladder.yarn.adapter import _IN_THE_PROCESS, _YARN, Yarn
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     POLLUTE,
@@ -31,7 +31,8 @@ def yarn_of(release):
 
 
 async def run_yarn(tree, release, body):
-    script = _YARN.format(compression="", body=body)
+    few = "" if release.startswith("3.") else _IN_THE_PROCESS
+    script = _YARN.format(more=few, body=body)
     return await npm_call(tree, script, seconds=120, tool=yarn_of(release))
 
 
@@ -43,9 +44,9 @@ async def lock(tree, release, asked, **more):
     await run_yarn(tree, release, 'cd "$tree" && yarn install --mode=update-lockfile >&2')
 
 
-async def lock_vulnerable(tree, release):
+async def lock_vulnerable(tree, release, **more):
     """Lock mkdirp with a minimist that it admits, and nobody should have."""
-    await lock(tree, release, {"mkdirp": "0.5.5"})
+    await lock(tree, release, {"mkdirp": "0.5.5", **more})
     body = 'cd "$tree" && yarn set resolution "minimist@npm:^1.2.5" npm:1.2.5 >&2; rm -f .pnp.*'
     await run_yarn(tree, release, body)
 
@@ -53,45 +54,29 @@ async def lock_vulnerable(tree, release):
 async def exploited_by(tree, release):
     """Return what the exploit does with what a frozen install puts there."""
     body = (
-        'cp "$tree"/yarn.lock "$tree"/package.json . && YARN_NODE_LINKER=node-modules'
-        f' yarn install --immutable >&2 && node -e "{POLLUTE}"'
+        'cp -R "$tree"/.yarn "$tree"/yarn.lock "$tree"/package.json . &&'
+        f' YARN_NODE_LINKER=node-modules yarn install --immutable >&2 && node -e "{POLLUTE}"'
     )
     return await run_yarn(tree, release, body)
 
 
-@pytest.mark.parametrize("release", RELEASES)
-async def test_a_transitive_one_moves_in_the_lock_alone(real, release):
-    await lock_vulnerable(real, release)
-    assert f"version: {RELEASES[release]}\n" in (real.folder / "yarn.lock").read_text()
-    assert "polluted: yes" in await exploited_by(real, release)
-    start = await real.snapshot()
-
-    fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
-
-    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
-    assert (fix.level, fix.files, fix.tool) == (Level.FLOAT, ("yarn.lock",), "Yarn")
-    assert fix.moves[0].new == ("1.2.6",), "the smallest that is safe"
-    assert fix.forced == ()
-    changed = lines(real, start, fix)
-    assert len(changed) == 6, changed
-    assert "polluted: undefined" in await exploited_by(real, release)
-
-
-@pytest.mark.parametrize("folder", ["member", "portal"])
-async def test_a_pin_of_the_repository_and_of_another_folder_of_it_moves(real, folder):
-    member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "7.5.1"}}
-    real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
-    folders = {"part": "portal:./parts/one", "bare": "link:./parts/two"}
-    asked = {"semver": "7.5.1", **(folders if folder == "portal" else {})}
-    more = {"workspaces": ["parts/*"]} if folder == "member" else {}
-    await lock(real, "4.12.0", asked, **more)
+async def test_a_pin_of_the_repository_and_of_other_folders_of_it_moves(real):
+    pins = {"version": "1.0.0", "dependencies": {"semver": "7.5.1"}}
+    member, portal = {"name": "member", **pins}, {"name": "part", **pins}
+    folders = {"parts/one/package.json": member, "other/two/package.json": portal}
+    real.lay({path: json.dumps(each, indent=2) + "\n" for path, each in folders.items()})
+    asked = {"semver": "7.5.1", "part": "portal:./other/two", "bare": "link:./other/three"}
+    await lock(real, "4.12.0", asked, workspaces=["parts/*"])
 
     fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
 
     assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
     assert fix.level == Level.BUMP
-    assert fix.files == ("package.json", "parts/one/package.json", "yarn.lock")
-    assert '"semver": "7.5.2"' in (real.folder / "parts/one/package.json").read_text()
+    assert fix.files == (
+        "other/two/package.json", "package.json", "parts/one/package.json", "yarn.lock",
+    )  # fmt: skip
+    for path in folders:
+        assert '"semver": "7.5.2"' in (real.folder / path).read_text()
     assert fix.moves[0].new == ("7.5.2",)
     await run_yarn(real, "4.12.0", 'cp -r "$tree" t && cd t && yarn install --immutable >&2')
 
@@ -151,22 +136,29 @@ PATCH = """\
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_beside_a_patched_package_and_plugins_that_add_commands_another_moves(real, release):
+async def test_a_transitive_one_moves_in_the_lock_alone_beside_a_patched_one_and_plugins(
+    real, release
+):
     root = "~" if release.startswith("4") else "."
     patched = f"patch:semver@npm%3A7.5.1#{root}/.yarn/patches/semver.patch"
     spec = "@yarnpkg/plugin-typescript"
     plugins = f"plugins:\n  - path: .yarn/plugins/{spec}.cjs\n    spec: '{spec}'\n"
     real.lay({".yarn/patches/semver.patch": PATCH})
-    await lock(real, release, {"mkdirp": "0.5.5", "semver": patched})
-    body = 'cd "$tree" && yarn set resolution "minimist@npm:^1.2.5" npm:1.2.5 >&2; rm -f .pnp.*'
-    await run_yarn(real, release, body)
+    await lock_vulnerable(real, release, semver=patched)
+    assert f"version: {RELEASES[release]}\n" in (real.folder / "yarn.lock").read_text()
+    assert "polluted: yes" in await exploited_by(real, release)
     real.lay({".yarnrc.yml": plugins})
     start = await real.snapshot()
 
     fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
-    assert isinstance(fix, Fix), fix
-    assert (fix.level, fix.files) == (Level.FLOAT, ("yarn.lock",))
-    assert len(lines(real, start, fix)) == 6
+
+    assert isinstance(fix, Fix), "\n".join(each.why for each in fix.steps)
+    assert (fix.level, fix.files, fix.tool) == (Level.FLOAT, ("yarn.lock",), "Yarn")
+    assert fix.moves[0].new == ("1.2.6",), "the smallest that is safe"
+    assert fix.forced == ()
+    changed = lines(real, start, fix)
+    assert len(changed) == 6, changed
+    assert "polluted: undefined" in await exploited_by(real, release)
 
     refused = await climb_from(real, alerts("semver", "< 7.5.2", file="yarn.lock"))
     assert refused.cause == "no_rung", "what is patched is people's to move"
