@@ -73,6 +73,10 @@ async def no_origins(tools):
     return []
 
 
+async def _fetch_nothing(kit):
+    return "Tests of what is done without it fetch none."
+
+
 async def _loopback_alone(host, port):
     if host != "localhost":
         raise OSError("tests ask no index but their own")
@@ -97,6 +101,8 @@ class Ground:
     trees: int = 0
     kits: Path | None = None
     """Where kits are kept, if not with the set-ups."""
+    fetches: bool = True
+    """Whether toolchains are fetched that this machine has not."""
     opened: list = field(default_factory=list)
 
     def commit(self, files):
@@ -130,7 +136,8 @@ class Ground:
         store = Store(self.kits, self.sandbox.owner[1]) if self.kits else self.store
         kits = Kits(store, sandbox, self.open_reading, "here", self.origins)
         environ, hosts = self.environ, frozenset(self.hosts)
-        toolchains = Toolchains(sandbox, self.toolchains, hosts, environ, kits.provide, "/kits")
+        provide = kits.provide if self.fetches else _fetch_nothing
+        toolchains = Toolchains(sandbox, self.toolchains, hosts, environ, provide, "/kits")
         return SetUps(self.store, made, sandbox, "here", self.origins, adder, kits, toolchains)
 
     def source(self, run_id="run-1", name="1"):

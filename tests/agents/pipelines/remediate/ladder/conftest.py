@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import urllib.request
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -31,6 +32,7 @@ from agents.pipelines.remediate.ladder import (
 from agents.ports import CommandResult
 from app.sandbox.path_permissions import require_reach
 
+FURTHER = ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_INDEX", "UV_FIND_LINKS")
 TODAY = date(2026, 11, 20)
 TERMS = Terms(today=TODAY)
 # The public registry as lock files name it. In parts: no file here may name what a machine is
@@ -400,11 +402,27 @@ def led_to_index(has_index):
     return {name: value for name, value in os.environ.items() if name.endswith(trust)} | led
 
 
+@pytest.fixture(scope="session")
+def led_to_one(led_to_index):
+    """The same without further indexes and folders, where the first index has what tests ask for.
+
+    So it is on most machines, and tools are asked another way where more than one index decides.
+    """
+    alone = {name: each for name, each in led_to_index.items() if name not in FURTHER}
+    page = f"{alone.get('PIP_INDEX_URL', '').rstrip('/')}/sqlparse/"
+    try:
+        with urllib.request.urlopen(page, timeout=60) as answer:
+            there = b"sqlparse-0.5.0" in answer.read()
+    except (OSError, ValueError):
+        there = False
+    return {**alone, "PIP_CONFIG_FILE": os.devnull} if there else led_to_index
+
+
 @pytest.fixture
-def real(tree, led_to_index, shared_home, residents):
+def real(tree, led_to_one, shared_home, residents):
     """A work tree whose commands reach the index that pip is configured for here."""
     tree.environment = {
-        **led_to_index,
+        **led_to_one,
         "PATH": "/usr/bin:/bin",
         "HOME": str(shared_home),
         "POETRY_VIRTUALENVS_CREATE": "false",

@@ -314,6 +314,7 @@ async def test_in_the_sandbox_go_reaches_the_proxy_that_the_operator_is_configur
             return [each.replace(f":{port}", "") for each in await finder.origins(tools)]
 
         held.origins = name_origins
+        held.fetches = False  # the ladder brings a Go of its own
         _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
 
         fix = await climb(tree, ecosystem_of(frozenset(names), about), about, TERMS)

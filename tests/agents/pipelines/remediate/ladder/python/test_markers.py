@@ -100,21 +100,22 @@ def read_versions(text):
     return sorted(each["version"] for each in locked if each["name"] == "urllib3")
 
 
-@pytest.mark.parametrize(
-    ("vulnerable", "after"), [(BOTH, ["1.26.19", "2.2.2"]), (BOTH[1:], ["1.26.18", "2.2.2"])]
-)
 @pytest.mark.parametrize("file", ["uv.lock", "poetry.lock", "requirements.txt"])
-async def test_each_line_goes_to_the_smallest_release_that_is_safe(real, file, vulnerable, after):
+async def test_each_line_goes_to_the_smallest_release_that_is_safe(real, file):
     await lay_and_lock(
         real, file, pins=("==1.26.18", "==2.2.1"), ranges=(">=1.26,<2", ">=2.2,<2.4")
     )
-    alerts = group("urllib3", *vulnerable, manifests=[file])
+    start = await real.snapshot()
+    goals = ((BOTH, ["1.26.19", "2.2.2"]), (BOTH[1:], ["1.26.18", "2.2.2"]))
+    for vulnerable, after in goals:
+        await real.restore(start)
+        alerts = group("urllib3", *vulnerable, manifests=[file])
 
-    fix = await climb(real, ecosystem_of(real.paths, alerts), alerts, TERMS)
+        fix = await climb(real, ecosystem_of(real.paths, alerts), alerts, TERMS)
 
-    assert isinstance(fix, Fix), fix
-    assert (fix.level, fix.files) == (Level.FLOAT, (file,))
-    assert read_versions((real.folder / file).read_text()) == after
+        assert isinstance(fix, Fix), fix
+        assert (fix.level, fix.files) == (Level.FLOAT, (file,))
+        assert read_versions((real.folder / file).read_text()) == after
 
 
 def test_what_lies_between_two_lines_is_excluded_by_name():
