@@ -59,7 +59,7 @@ verify_ssl = true
 name = "near"
 
 [packages]
-flask = "==3.0.3"   # pinned on purpose
+{pinned}   # pinned on purpose
 {more}
 [dev-packages]
 six = ">=1.15"
@@ -219,11 +219,11 @@ async def test_an_override_of_pdm_gets_past_what_others_ask_and_goes_without_a_t
     assert await real.list_changed_paths(start, await real.snapshot()) == []
 
 
-async def lock_by_pipenv(tree, **more):
+async def lock_by_pipenv(tree, pinned='flask = "==3.0.3"', **more):
     """Have a Pipfile with the index that pip is led to, and its lock file."""
     near = tree.environment["PIPENV_PYPI_MIRROR"]
     lines = "".join(f'{name} = "{spec}"\n' for name, spec in more.items())
-    tree.lay({"Pipfile": PIPFILE.format(index=near, more=lines)})
+    tree.lay({"Pipfile": PIPFILE.format(index=near, pinned=pinned, more=lines)})
     body = 'PIP_SRC=$HOME/src PIPENV_NOSPIN=1 VIRTUAL_ENV="$tool" pipenv lock >/dev/null 2>&1'
     await call(tree, pipenv.TOOL, body, seconds=120)
 
@@ -251,7 +251,7 @@ async def test_jinja2_locked_by_pipenv_below_flask(real):
 
 async def test_a_pin_in_a_pipfile_moves_and_a_lock_without_what_is_needed_is_refused(real):
     """The file keeps its looks."""
-    await lock_by_pipenv(real, jinja2="==3.1.3")
+    await lock_by_pipenv(real, 'click = "==8.1.7"', jinja2="==3.1.3")
     text = (real.folder / "Pipfile").read_text()
     start = await real.snapshot()
     ecosystem = ecosystem_of(real.paths, group("jinja2", "< 9", manifests=["Pipfile.lock"]))
