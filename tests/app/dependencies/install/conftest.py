@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -120,7 +121,9 @@ class Ground:
 
     def indexes(self, *, hosts=(), **environ):
         """Lead the set-ups to what these variables of an operator say."""
-        given = {"PATH": os.environ["PATH"], "HOME": str(self.place), **environ}
+        near = Path(sys.executable).parent  # whose pip no other program looks for first
+        path = os.pathsep.join([str(near), os.environ["PATH"]])
+        given = {"PATH": path, "HOME": str(self.place), **environ}
         owner, conceal = self.sandbox.owner, self.redactor.add
         operator = Operator(given, hosts)
         finder = IndexFinder(operator, owner, conceal=conceal, resolver=_loopback_alone)

@@ -24,7 +24,7 @@ POLLUTE = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def has_npm():
     """Skip, and say why, where there is no npm or no index that answers it."""
     if shutil.which("npm") is None:

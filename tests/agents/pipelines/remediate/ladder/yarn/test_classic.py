@@ -28,18 +28,20 @@ FLAGS = "--ignore-scripts --non-interactive --silent --no-bin-links"
 
 
 async def run_yarn(tree, body):
-    script = f"server=$(npm config get registry); {body.replace('INDEX', '${server%/}/')}"
+    find = "server=${npm_config_registry:-$(npm config get registry)}"
+    script = f"{find}; {body.replace('INDEX', '${server%/}/')}"
     return await npm_call(tree, script, seconds=120, tool=NpmTool("yarn", "1.22.22"))
 
 
 async def lock(tree, asked, *, held=None, **more):
     """Lock a project as people elsewhere do, once with these versions held."""
     for extra in ({"resolutions": held}, {}) if held else ({},):
+        if (tree.folder / "yarn.lock").exists():
+            await run_yarn(tree, f'sed -i "s#{ELSEWHERE}#INDEX#" "$tree"/yarn.lock')
         manifest = {"name": "shop", "version": "1.0.0", "private": True, **more, **extra}
         tree.lay({"package.json": json.dumps({**manifest, "dependencies": asked}, indent=2) + "\n"})
         install = f'cd "$tree" && yarn install {FLAGS} --registry "$server" && rm -rf node_modules'
-        await run_yarn(tree, install)
-    await run_yarn(tree, f'sed -i "s#INDEX#{ELSEWHERE}#" "$tree"/yarn.lock')
+        await run_yarn(tree, f'{install} && sed -i "s#INDEX#{ELSEWHERE}#" yarn.lock')
 
 
 async def exploited_by(tree):
