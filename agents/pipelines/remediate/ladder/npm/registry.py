@@ -55,13 +55,14 @@ look() {{
   at=${{url#*://}}; left=${{left//" ${{at%%/*}} "/ }}; [ -n "${{left// /}}" ]
 }}
 look "${{npm_config_registry:-$(npm config get registry)}}" &&
-  look "$(npm config get {scope}:registry)" && unset npm_config_registry &&
+  {scoped}unset npm_config_registry &&
   look "$(npm config get registry --userconfig ./none-of-user --globalconfig ./none-of-all)"
 true
 """
 """The registries that npm is configured for, and the one that it asks otherwise, until all named
 ones are among them."""
 
+_SCOPED = 'look "$(npm config get {scope}:registry)" && '
 _OF_YARN = """\
 cd -- "$(mktemp -d)" &&
   printf 'FETTLE%s\\n' "$(env -i HOME="$PWD" PATH="$PATH" yarn config get registry)"
@@ -142,7 +143,9 @@ class Registry:
         known = self._known.setdefault(scope, set())
         if others := sorted({*named} - known):
             left = shlex.quote(f" {'  '.join(others)} ")
-            known |= await self._ask_hosts(tree, _CONFIGURED.format(scope=scope, named=left), NPM)
+            scoped = _SCOPED.format(scope=scope) if scope else ""
+            body = _CONFIGURED.format(scoped=scoped, named=left)
+            known |= await self._ask_hosts(tree, body, NPM)
         if {*named} - known:
             with suppress(Stuck, Unfit):  # no Yarn, no name of Yarn's
                 known |= await self._ask_hosts(tree, _OF_YARN, CLASSIC_YARN)
