@@ -17,11 +17,21 @@ _UNPROVIDED = 97
 _BASE = ("pip>=25", "uv>=0.9")
 """What is fetched first: it asks the index, and it fetches all other tools."""
 
-_MAKE_BASE = """\
-python3 -m venv --clear -- "$KIT" &&
-  "$KIT/bin/python" -m pip install --quiet --only-binary :all: {wanted} &&
+_FIND_PIP = """\
+import ensurepip, glob, sysconfig
+folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or f"{ensurepip.__path__[0]}/_bundled"
+print(*glob.glob(f"{folder}/pip-*.whl"))
+"""
+_MAKE_BASE = f"""\
+python3 -m venv --clear --without-pip -- "$KIT" || exit 1
+wheel=$("$KIT/bin/python" -I -c {shlex.quote(_FIND_PIP)} 2>/dev/null)
+if test -f "$wheel"; then set -- "$wheel/pip"
+else python3 -m venv --clear -- "$KIT" || exit 1; set -- -m pip; fi
+"$KIT/bin/python" "$@" install --quiet --only-binary :all: {{wanted}} &&
   touch -- "$KIT/ready"
 """
+"""The pip that Python brings along runs from its archive: it would be installed and compiled first,
+only to be replaced at once."""
 _MAKE = """\
 uv="$KITS/{base}/bin/uv"
 "$uv" venv --quiet --allow-existing --python python3 "$KIT" &&
@@ -64,7 +74,7 @@ class Tool:
         """Return how it is fetched, once on each machine."""
         wanted = shlex.join(self.packages)
         if self.packages == _BASE:
-            return _kit(self, _MAKE_BASE.format(wanted=wanted))
+            return _kit(self, _MAKE_BASE.replace("{wanted}", wanted))
         script = _MAKE.format(base=BASE.kit.name, wanted=wanted)
         return _kit(self, script, BASE.kit)
 
