@@ -13,14 +13,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agents.analysis.languages.python import INSTALL_PIP_AND_UV
 from agents.ports import Kit
 
 VERSION = re.compile(r"(?:\d{1,4}(?:\.\d{1,5}){0,3})?")
 
-_UV_SCRIPT = """\
-python3 -m venv --clear -- "$KIT"
-"$KIT/bin/python" -m pip install --quiet --only-binary :all: 'uv>=0.9'
-"""
 _NPM_INSTALL = """\
 cd -- "$KIT"
 echo '{{}}' >package.json
@@ -176,7 +173,7 @@ def make_kit(tool: str, request: str, script: str, *needs: Kit) -> Kit:
     return Kit(name=name, script=script, needs=needs)
 
 
-UV = make_kit("uv", "", _UV_SCRIPT)
+UV = make_kit("uv", "", f"{INSTALL_PIP_AND_UV}\n")
 MISE = make_kit(
     "mise",
     "",

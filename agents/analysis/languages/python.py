@@ -36,6 +36,21 @@ NO_PYTHON = (
     "have: install your system's package for it, such as python3-venv, or put such a Python into "
     "FETTLE_TOOLCHAINS"
 )
+PIP_AND_UV = ("pip>=25", "uv>=0.9")
+"""What Fettle fetches first for itself."""
+_FIND_PIP = """\
+import ensurepip, glob, sysconfig
+folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or f"{ensurepip.__path__[0]}/_bundled"
+print(*glob.glob(f"{folder}/pip-*.whl"))
+"""
+INSTALL_PIP_AND_UV = f"""\
+python3 -m venv --clear --without-pip -- "$KIT" || exit 1
+wheel=$("$KIT/bin/python" -I -c {shlex.quote(_FIND_PIP)} 2>/dev/null || true)
+if test -f "$wheel"; then set -- "$wheel/pip"
+else python3 -m venv --clear -- "$KIT" || exit 1; set -- -m pip; fi
+"$KIT/bin/python" "$@" install --quiet --only-binary :all: {shlex.join(PIP_AND_UV)}"""
+"""Installs both in the folder `$KIT`. The pip that Python brings along runs
+from its archive: it would be installed and compiled first, only to be replaced at once."""
 MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", ".python-version")
 SETTINGS = ("Pipfile", "tox.ini", "noxfile.py")
 REQUIREMENTS = (
@@ -292,4 +307,13 @@ PYTHON = Language(
     _covers,
 )
 
-__all__ = ["CAN_MAKE_VENV", "FOR_TESTS", "MAKE_VENV", "PYTHON", "REQUIREMENTS", "place_venv"]
+__all__ = [
+    "CAN_MAKE_VENV",
+    "FOR_TESTS",
+    "INSTALL_PIP_AND_UV",
+    "MAKE_VENV",
+    "PIP_AND_UV",
+    "PYTHON",
+    "REQUIREMENTS",
+    "place_venv",
+]

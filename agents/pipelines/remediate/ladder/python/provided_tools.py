@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agents.analysis.languages.python import INSTALL_PIP_AND_UV, PIP_AND_UV
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.values import Stuck, Unfit, require_finished, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
@@ -14,24 +15,13 @@ from agents.ports import CommandResult, Kit, WorkTree
 _UNPROVIDED = 97
 """The exit code of a script whose tool could not be had."""
 
-_BASE = ("pip>=25", "uv>=0.9")
+_BASE = PIP_AND_UV
 """What is fetched first: it asks the index, and it fetches all other tools."""
 
-_FIND_PIP = """\
-import ensurepip, glob, sysconfig
-folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or f"{ensurepip.__path__[0]}/_bundled"
-print(*glob.glob(f"{folder}/pip-*.whl"))
-"""
 _MAKE_BASE = f"""\
-python3 -m venv --clear --without-pip -- "$KIT" || exit 1
-wheel=$("$KIT/bin/python" -I -c {shlex.quote(_FIND_PIP)} 2>/dev/null)
-if test -f "$wheel"; then set -- "$wheel/pip"
-else python3 -m venv --clear -- "$KIT" || exit 1; set -- -m pip; fi
-"$KIT/bin/python" "$@" install --quiet --only-binary :all: {{wanted}} &&
+{INSTALL_PIP_AND_UV} &&
   touch -- "$KIT/ready"
 """
-"""The pip that Python brings along runs from its archive: it would be installed and compiled first,
-only to be replaced at once."""
 _MAKE = """\
 uv="$KITS/{base}/bin/uv"
 "$uv" venv --quiet --allow-existing --python python3 "$KIT" &&
@@ -74,7 +64,7 @@ class Tool:
         """Return how it is fetched, once on each machine."""
         wanted = shlex.join(self.packages)
         if self.packages == _BASE:
-            return _kit(self, _MAKE_BASE.replace("{wanted}", wanted))
+            return _kit(self, _MAKE_BASE)
         script = _MAKE.format(base=BASE.kit.name, wanted=wanted)
         return _kit(self, script, BASE.kit)
 

@@ -272,7 +272,7 @@ async def test_a_pin_in_a_pipfile_moves_and_a_lock_without_what_is_needed_is_ref
     after = (real.folder / "Pipfile").read_text()
     assert after == text.replace('"==3.1.3"', '"==3.1.4"')
     assert len(changes(real, start, fix)) == 10
-    sync = "export PIPENV_VENV_IN_PROJECT=1; pipenv sync 2>&1 && pipenv run python -c"
+    sync = "PIPENV_VENV_IN_PROJECT=1 pipenv sync 2>&1 && .venv/bin/python -c"
     look = "import importlib.metadata as found; print('jinja2', found.version('jinja2'))"
     installed = await call(real, pipenv.TOOL, f'{sync} "{look}"', seconds=200)
     assert installed.endswith("jinja2 3.1.4\n")

@@ -54,6 +54,7 @@ async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):
 async def test_a_lock_of_yarn_3_moves_though_it_knows_other_settings_than_yarn_4(held, real):
     await lock_vulnerable(real, "3.8.7")
     names = ("package.json", "yarn.lock")
+    held.fetches = False  # the ladder brings a Yarn of its own
     held.commit({name: (real.folder / name).read_text() for name in names})
     _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
     about = alerts("minimist", ">= 1.0.0, < 1.2.6", file="yarn.lock")
