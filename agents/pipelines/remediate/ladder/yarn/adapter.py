@@ -338,7 +338,7 @@ class Yarn(NpmIndex):
         level = self._compression
         more = f" YARN_COMPRESSION_LEVEL={level}" if level else ""
         locked = sum(data.count(b"resolution") for data in staged.files.values())
-        if locked <= _FEW and not self._release.startswith("3."):
+        if locked <= _FEW and not self._release.startswith(("2.", "3.")):  # which refuse it
             more += _IN_THE_PROCESS
         script = _YARN.format(body=body, more=more)
         return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
