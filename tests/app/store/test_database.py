@@ -267,7 +267,7 @@ async def test_the_log_starts_over_while_somebody_always_reads(database, tmp_pat
         for reader in readers:
             reader.join()
     log = tmp_path / "fettle.db-wal"
-    assert log.stat().st_size < 8_000_000  # 20 MB were written
+    assert log.stat().st_size < 15_000_000  # 20 MB were written, also where it starts over late
 
 
 def test_a_failed_checkpoint_leaves_the_writer_patient(database):

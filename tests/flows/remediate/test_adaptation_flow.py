@@ -7,7 +7,15 @@ from contextlib import asynccontextmanager
 
 from agents.pipelines.checks.consider import MOST_STACKED
 from app.simulator.github.gitdir import GitDir
-from tests.flows.address.reviewed import BASE, HEAD, POLICY, edit, open_reviewed, script
+from tests.flows.address.reviewed import (
+    BASE,
+    HEAD,
+    POLICY,
+    UNNAMED,
+    edit,
+    open_reviewed,
+    script,
+)
 from tests.flows.scripted import part
 
 ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
@@ -185,7 +193,7 @@ async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(make_pla
         await _wait_until_gone(at, made)
 
         # What nothing can tell of is a draft.
-        policy = {".github/fettle.yml": f"{POLICY}quality: []\nremediation: {{adapt: true}}\n"}
+        policy = {".github/fettle.yml": f"{UNNAMED}quality: []\nremediation: {{adapt: true}}\n"}
         await at.commit(policy, branch="main")
         branch = "dependabot/pip/prices-5.0.0"
         await update(at, branch=branch, files={"prices.lock": "5.0.0\n"})
