@@ -67,8 +67,9 @@ def list_stacked(at):
 
 async def fail_newly(at):
     """Let a check fail on the bot's pull request, and return what was made to stand on it."""
+    before = await at.all_over()
     await fail(at, at.pull)
-    await at.all_over()
+    await at.place.wait_for_ends(len(before) + 1)
     ends = await at.ends()
     assert ends[-1][0] == "pull_request", ends
     return list_stacked(at)[-1]
@@ -125,6 +126,7 @@ async def _hold_against_the_update(at, made):
     first, before = made.head_sha, await at.all_over()
     at.place.model.play(adapts(edit("range(0, len(prices))", "range(0, len(prices), 1)")))
     await fail(at, made)
+    await at.place.wait_for_ends(len(before) + 1)
     assert await at.all_over() == [*before, "comment"]
     assert made.head_sha != first
     assert "because of this branch" in said_on(made)
@@ -136,6 +138,7 @@ async def _retry(at, first):
     before = await at.all_over()
     at.place.model.play(adapts(checks=("c1", "c2")))
     await at.place.say("mara", "/bot retry")
+    await at.place.wait_for_ends(len(before) + 1)
     assert await at.all_over() == [*before, "pull_request"]
     [_, second] = list_stacked(at)
     assert (first.issue.state, second.issue.state) == ("closed", "open")
