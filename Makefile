@@ -1,5 +1,5 @@
 # The commands of this checkout. Each sets up what it needs by itself (deploy/setup.sh).
-# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x". Tests run in four
+# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x". Tests run in five
 # processes, most of which wait: make test ARGS="-n 0 -s" runs them in one.
 
 SHELL := /bin/bash
@@ -9,11 +9,11 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
-PYTEST := $(BIN)/pytest -n 4 --dist worksteal
+PYTEST := $(BIN)/pytest -n 5 --dist worksteal
 UV := $(BIN)/python deploy/uv_like_pip.py
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --universal --python-version 3.11
 
-# Four processes read all tests: it takes half as long where the last run left them compiled.
+# Five processes read all tests: it takes half as long where the last run left them compiled.
 test quick attack check: export PYTHONDONTWRITEBYTECODE :=
 
 help: ## Show this list
@@ -85,7 +85,7 @@ style: ; @$(BIN)/ruff check .
 types: ; @$(BIN)/mypy
 layers: ; @$(BIN)/lint-imports
 
-# Types take one processor. The other compiles the tests meanwhile, which each of four would do.
+# Types take one processor. The other compiles the tests meanwhile, which each of five would do.
 read: setup-dev
 	@$(BIN)/pytest -q -n 0 --collect-only >/dev/null 2>&1 || true  # what fails here fails again below
 
