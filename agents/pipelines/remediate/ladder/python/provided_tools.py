@@ -15,9 +15,6 @@ from agents.ports import CommandResult, Kit, WorkTree
 _UNPROVIDED = 97
 """The exit code of a script whose tool could not be had."""
 
-_BASE = PIP_AND_UV
-"""What is fetched first: it asks the index, and it fetches all other tools."""
-
 _MAKE_BASE = f"""\
 {INSTALL_PIP_AND_UV} &&
   touch -- "$KIT/ready"
@@ -63,7 +60,7 @@ class Tool:
     def kit(self) -> Kit:
         """Return how it is fetched, once on each machine."""
         wanted = shlex.join(self.packages)
-        if self.packages == _BASE:
+        if self.packages == PIP_AND_UV:
             return _kit(self, _MAKE_BASE)
         script = _MAKE.format(base=BASE.kit.name, wanted=wanted)
         return _kit(self, script, BASE.kit)
@@ -75,7 +72,7 @@ class Tool:
         return _SCRIPT.format(kit=self.kit.name, instead=instead, body=body)
 
 
-BASE = Tool("pip", _BASE, found=False)
+BASE = Tool("pip", PIP_AND_UV, found=False)
 """pip and uv in releases that Fettle knows, for what does not depend on a lock file."""
 
 
