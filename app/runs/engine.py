@@ -127,6 +127,7 @@ class Engine:
             self._lease = Lease(self._claim, executor, silent_seconds=silent_seconds)
         self._renewing: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()  # at silent workers
+        self._drained = False
         self.lost = asyncio.Event()
         """Set once other workers may have the runs of this one."""
         self._taking: tuple[_Taking, ...] = ()
@@ -314,8 +315,12 @@ class Engine:
     async def drain(self, grace: float) -> None:
         """Stop: start no step, let each stage reach its next boundary, then let go.
 
-        What is cut off after `grace` seconds goes on from its last turn at the next start.
+        What is cut off after `grace` seconds goes on from its last turn at the next start. Done a
+        second time it does nothing.
         """
+        if self._drained:
+            return
+        self._drained = True
         self.pool.gate.clear()
         for _ in range(int(grace * 20)):
             if not self.pool.working:
@@ -333,7 +338,6 @@ class Engine:
         if self._renewing is not None and self._lease is not None:
             self._renewing.cancel()
             await asyncio.wait({self._renewing})
-            self._renewing = None
             if not self.lost.is_set():
                 await self._lease.end()
         await self._claim.release()

@@ -86,6 +86,14 @@ async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start
     assert time.monotonic() - began >= 0.5
 
 
+async def test_a_second_drain_waits_for_nothing(start, sqlite_url, monkeypatch):
+    monkeypatch.setattr("app.runs.engine.LET_GO_SECONDS", NEVER)
+    engine = await start(sqlite_url, Recorder())
+    await engine.drain(0)
+    async with patience():
+        await engine.drain(NEVER)
+
+
 async def test_a_run_that_is_let_go_can_still_clean_up_with_threads(start, sqlite_url):
     cleaned = asyncio.Event()
 
