@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Mapping
+from functools import cache
 
 from aiohttp import web
 
@@ -116,8 +118,7 @@ async def _backend(
     request: web.Request, repository: Repository, path: str, body: bytes
 ) -> web.StreamResponse:
     process = await asyncio.create_subprocess_exec(
-        "git",
-        "http-backend",
+        _find_backend(),
         env=_cgi_environment(request, repository, path, len(body)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -140,6 +141,14 @@ async def _backend(
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
         await asyncio.gather(feeding, process.wait())
+
+
+@cache
+def _find_backend() -> str:
+    """Return where `git http-backend` is: asked for by git it is two processes each time."""
+    command = ["git", "--exec-path"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    return f"{said.stdout.strip()}/git-http-backend"
 
 
 async def _feed(stdin: asyncio.StreamWriter, body: bytes) -> None:

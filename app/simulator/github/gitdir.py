@@ -26,6 +26,8 @@ SERVED = """\
 [uploadpack]
 	allowFilter = true
 	allowAnySHA1InWant = true
+[receive]
+	autogc = false
 [gc]
 	auto = 0
 """
