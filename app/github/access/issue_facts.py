@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.requests import Person, Request, ResolveIssue
-from app.github.access.roles import role_of
+from app.github.access.roles import OF_APP, role_of
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient, NotFound, Suspended
 from handlers.access.issues import IssueFacts
@@ -97,4 +97,5 @@ def person_of(actor: Mapping[str, Any] | None) -> Person | None:
     """Return the person that GitHub names; None when the account was deleted."""
     if not actor or not actor.get("databaseId"):
         return None
-    return Person(id=actor["databaseId"], login=actor["login"])
+    ending = OF_APP if actor["__typename"] == "Bot" else ""  # which GraphQL leaves out
+    return Person(id=actor["databaseId"], login=f"{actor['login']}{ending}")

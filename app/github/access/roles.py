@@ -28,11 +28,17 @@ class Role(Frozen):
         return not self.is_bot and may_write(self.role_name, self.permission)
 
 
+OF_APP = "[bot]"
+"""How the logins of Apps end, and nobody else's."""
+
+
 async def role_of(client: InstallationClient, repository: Repository, person: Person) -> Role:
     """Return the person's role in the repository.
 
     https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
     """
+    if person.login.endswith(OF_APP):  # no collaborator, which GitHub would be asked for again
+        return Role(is_bot=True)
     try:
         answer = await client.getitem(
             "/repos/{owner}/{repo}/collaborators/{login}/permission",

@@ -336,12 +336,14 @@ class PullClient(Client):
 
     async def graphql(self, document, variables, *, named=False):
         labels = [{"name": name} for name in self.labels]
-        put_on = [{"actor": {"login": "ada", "databaseId": 4}, "label": each} for each in labels]
+        ada = {"__typename": "User", "login": "ada", "databaseId": 4}
+        put_on = [{"actor": ada, "label": each} for each in labels]
+        author = {"login": self.author.login, "databaseId": self.author.id}
         pull = {
             "__typename": "PullRequest",
             "state": "OPEN",
             "headRefOid": "a" * 40,
-            "author": {"login": self.author.login, "databaseId": self.author.id},
+            "author": {"__typename": "User", **author},
             "labels": {"nodes": labels},
             "timelineItems": {"nodes": put_on},
         }

@@ -65,6 +65,7 @@ async def test_a_bot_is_known_as_one(scene, client):
     facts = await issue_facts(client, scene.request.model_copy(update={"asked_by": asked_by}))
 
     assert facts.asker_is_bot
+    assert not scene.calls("GET", "/permission"), "no App has a role that could be asked for"
 
 
 async def test_closed_and_unlabelled(scene, client):

@@ -303,6 +303,7 @@ async def test_a_bots_update_is_told_by_its_account_and_by_who_made_the_newest_c
         request = desk.request(FixChecks, **about)
         facts = await desk.facts(request)
         assert (facts.of_updater, facts.head_is_updaters, facts.head_is_ours) == (True, True, False)
+        assert facts.author.login == bot.login, "with the brackets, by which roles know Apps"
 
         sha = await scene.server.commit(
             scene.repository, {"a.py": "4\n"}, author=scene.people["ada"], message="Help",
