@@ -132,7 +132,8 @@ class DiskTree:
         """Let programs stay for the next tests, too: the index is the same, and files are told."""
         self.residents = residents
         yield self
-        self.residents = {}
+        if self.residents is residents:  # its own are ended with it
+            self.residents = {}
 
     async def _make_kit(self, kit, shared):
         """Make a kit unless it is there, alone of all processes; return why it cannot be made."""
@@ -325,7 +326,13 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def serve_folder(folder):
     """Serve a folder on loopback, as registries of files are; return its address."""
-    handler = partial(QuietHandler, directory=str(folder))
+    with serve(partial(QuietHandler, directory=str(folder))) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def serve(handler):
+    """Serve what this answers on loopback; return its address."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -4,15 +4,8 @@ https://docs.npmjs.com/cli/configuring-npm/package-json#bundledependencies
 """
 
 from agents.pipelines.remediate.ladder import Fix, Level
-from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import (
-    climb_from,
-    entry,
-    index,
-    lay,
-    packages,
-)
-
-__all__ = ["index"]  # a fixture
+from tests.agents.pipelines.remediate.ladder.npm.conftest import entry
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import climb_from, lay, packages
 
 
 async def test_what_the_repository_itself_bundles_moves_like_all_else(tree, index):

@@ -1,17 +1,8 @@
 """npm itself on made-up packages, with an index on this machine's loopback."""
 
-import base64
-import gzip
-import hashlib
-import io
 import json
-import shutil
-import tarfile
-from urllib.parse import unquote
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Stuck, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.adapter import Npm
@@ -23,90 +14,13 @@ from agents.pipelines.remediate.ladder.npm.tools import (
     in_one_process,
     run_npm,
 )
-from tests.agents.pipelines.remediate.ladder.conftest import PUBLIC_OF_NPM, TERMS, group
-
-PUBLIC = f"https://{PUBLIC_OF_NPM}/"
-RELEASES = {
-    "evil": {"1.0.0": {}, "1.0.1": {}, "1.0.2": {}, "2.0.0": {}, "2.1.0": {}},
-    "pins": {"1.0.0": {"evil": "1.0.0"}, "1.0.1": {"evil": "1.0.0"}, "1.1.0": {"evil": "~1.0.1"}},
-    "above": {"1.0.0": {"pins": "1.0.0"}, "1.0.1": {"pins": "^1.1.0"}},
-    "stuck": {"1.0.0": {"evil": "1.0.0"}},
-    "old": {"1.0.0": {"evil": "^1.0.0"}},
-    "new": {"1.0.0": {"evil": "^2.0.0"}},
-}
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from tests.agents.pipelines.remediate.ladder.npm.conftest import PUBLIC, entry, integrity
 
 
-def pack_release(name, version, needs):
-    """Return a release as it is published."""
-    manifest = json.dumps({"name": name, "version": version, "dependencies": needs}).encode()
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        about = tarfile.TarInfo("package/package.json")
-        about.size = len(manifest)
-        archive.addfile(about, io.BytesIO(manifest))
-    return gzip.compress(made.getvalue(), mtime=0)
-
-
-def integrity(data):
-    return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
-
-
-class NpmIndexServer:
-    """A package index of npm's; `asked` are the paths that somebody asked for."""
-
-    def __init__(self):
-        self.asked = []
-        self.address = ""
-
-    async def answer(self, request):
-        path = unquote(request.path).strip("/")
-        self.asked.append(path)
-        if path in RELEASES:
-            return web.json_response(self.describe(path))
-        name, _, file = path.partition("/-/")
-        version = file.removeprefix(f"{name}-").removesuffix(".tgz")
-        if version in RELEASES.get(name, {}):
-            return web.Response(body=pack_release(name, version, RELEASES[name][version]))
-        return web.Response(status=404)
-
-    def describe(self, name):
-        versions = {}
-        for version, needs in RELEASES[name].items():
-            dist = {
-                "tarball": f"{self.address}{name}/-/{name}-{version}.tgz",
-                "integrity": integrity(pack_release(name, version, needs)),
-            }
-            about = {"name": name, "version": version, "dependencies": needs, "dist": dist}
-            versions[version] = about
-        return {"name": name, "dist-tags": {"latest": [*versions][-1]}, "versions": versions}
-
-
-@pytest.fixture
-async def index(tree):
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed here")
-    made = NpmIndexServer()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", made.answer)
-    async with TestServer(app) as server:
-        made.address = str(server.make_url("/"))
-        tree.environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(tree.folder.parent),
-            "npm_config_registry": made.address,
-            "npm_config_userconfig": "/dev/null",
-        }
-        yield made
-
-
-def entry(name, version, at=PUBLIC, **more):
-    """Return an entry as an npm of years ago wrote it: without a licence."""
-    needs = RELEASES[name][version]
-    found = {"version": version}
-    if at:
-        found["resolved"] = f"{at}{name}/-/{name}-{version}.tgz"
-    found["integrity"] = integrity(pack_release(name, version, needs))
-    return {**found, **({"dependencies": needs} if needs else {}), **more}
+def give_own_home(tree):
+    """What others fetched is not there: npm asks no index for files of which it has the hash."""
+    tree.environment["HOME"] = str(tree.folder.parent)
 
 
 def lay(tree, packages, root=None, **manifest):
@@ -285,6 +199,7 @@ async def test_a_hash_that_the_index_contradicts_is_no_fix(tree, index, monkeypa
             about["versions"]["1.0.1"]["dist"]["integrity"] = integrity(b"something else")
         return about
 
+    give_own_home(tree)
     monkeypatch.setattr(index, "describe", forge_hash)
     refusal = await climb_from(tree)
 
@@ -354,6 +269,7 @@ async def test_a_lock_file_that_npm_refuses_in_one_process_is_refused(tree, inde
         {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
     ecosystem = Npm("package-lock.json")
     before = await ecosystem.read(tree)
+    give_own_home(tree)
     forged = {**entry("evil", "1.0.1"), "integrity": entry("evil", "1.0.2")["integrity"]}
     lay(tree, {"old": entry("old", "1.0.0"), "evil": forged},
         {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
@@ -386,6 +302,7 @@ async def test_a_lock_file_is_the_same_where_npm_stays_loaded_and_where_it_does_
 
 async def test_npm_that_stays_says_why_a_command_failed_and_goes_on(tree, index):
     unlocked = Staged(files={"package.json": b'{"dependencies": {"evil": "1.0.0"}}'})
+    tree.residents = {}
 
     with pytest.raises(Stuck, match=r"(?s)npm said: .*package-lock\.json"):
         await run_npm(tree, NpmCommand(("ci",)), seconds=120, staged=unlocked)

@@ -12,9 +12,8 @@ from agents.pipelines.remediate.ladder.npm.unmet import (
     remove_for_another,
 )
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
-from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import entry, index, packages
-
-__all__ = ["index"]  # a fixture
+from tests.agents.pipelines.remediate.ladder.npm.conftest import entry
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import packages
 
 
 def lay_workspace(tree, member, locked, **root):

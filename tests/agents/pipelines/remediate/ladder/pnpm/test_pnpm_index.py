@@ -3,38 +3,82 @@
 import json
 
 import pytest
+import yaml
 
 from agents.pipelines.remediate.ladder import Fix, Level, Stuck, Target, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
-from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import index
+from tests.agents.pipelines.remediate.ladder.npm.conftest import (
+    RELEASES,
+    index,
+    integrity,
+    npm_index,
+    pack_release,
+)
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import has_npm, index_environment
 
-__all__ = ["has_npm", "index"]  # fixtures
+__all__ = ["has_npm", "index", "npm_index"]  # fixtures
 PNPM = NpmTool("pnpm", "10")
+OLD = {"evil": "1.0.0", "old": "1.0.0"}
+
+
+def choose(locked, name, asked):
+    """Return which locked version of a package this leads to: the one of that major version."""
+    digit = asked.lstrip("^~")[:1]
+    return next(each for each in locked[name] if each.startswith(digit))
+
+
+def write_lock(asked, locked, catalogs, members, overrides):
+    """Return a lock file as pnpm 10 writes it, of these versions of made-up packages."""
+
+    def resolve(name, spec):
+        spec = catalogs[spec[8:] or "default"][name] if spec.startswith("catalog:") else spec
+        return choose(locked, name, spec)
+
+    def say(asked):
+        return {n: {"specifier": spec, "version": resolve(n, spec)} for n, spec in asked.items()}
+
+    keys = [(name, version) for name in sorted(locked) for version in locked[name]]
+    needs = {f"{n}@{v}": RELEASES[n][v] for n, v in keys}
+    packed = {f"{n}@{v}": integrity(pack_release(n, v, RELEASES[n][v])) for n, v in keys}
+    folders = {".": asked, **{name: each["dependencies"] for name, each in members.items()}}
+    parts = {
+        "lockfileVersion": "9.0",
+        "settings": {"autoInstallPeers": True, "excludeLinksFromLockfile": False},
+        "catalogs": {name: say(each) for name, each in catalogs.items()},
+        "overrides": overrides,
+        "importers": {folder: {"dependencies": say(each)} for folder, each in folders.items()},
+        "packages": {key: {"resolution": {"integrity": each}} for key, each in packed.items()},
+        "snapshots": {
+            key: {"dependencies": {n: resolve(n, spec) for n, spec in each.items()}} if each else {}
+            for key, each in needs.items()
+        },
+    }
+    return yaml.safe_dump({name: each for name, each in parts.items() if each}, sort_keys=False)
 
 
 @pytest.fixture
 async def project(tree, has_npm, shared_home, index):
-    """Lock a project with pnpm, first with some requirements more."""
+    """Lay a project and its lock file, with these versions of packages."""
     alone, tree.environment = tree.environment, await index_environment(shared_home)
     await call(tree, "true", seconds=60, tool=PNPM)  # which is not in the test's own index
     tree.environment = {**alone, "HOME": str(shared_home)}
 
-    async def lock_project(dependencies, first=None, workspace=None, members=None, **more):
-        for name, member in (members or {}).items():
-            tree.lay({f"{name}/package.json": json.dumps(member)})
-        for extra in (first, {}) if first else ({},):
-            asked = {"name": "shop", "dependencies": {**dependencies, **extra}, **more}
-            tree.lay({"package.json": json.dumps(asked, indent=2) + "\n"})
-            if workspace:
-                tree.lay({"pnpm-workspace.yaml": workspace})
-            lock = 'cd "$tree" && pnpm install --lockfile-only --ignore-scripts'
-            await call(tree, lock, seconds=60, tool=PNPM)
+    def lay(dependencies, locked, workspace=None, members=None, **more):
+        settings = yaml.safe_load(workspace or "{}")
+        asked = {"name": "shop", "dependencies": dependencies, **more}
+        catalogs = {"default": settings.get("catalog"), **settings.get("catalogs", {})}
+        catalogs = {name: each for name, each in catalogs.items() if each}
+        over = settings.get("overrides") or more.get("pnpm", {}).get("overrides")
+        locked = {name: each.split() for name, each in locked.items()}
+        files = {f"{name}/package.json": json.dumps(each) for name, each in (members or {}).items()}
+        files["package.json"] = json.dumps(asked, indent=2) + "\n"
+        files["pnpm-lock.yaml"] = write_lock(dependencies, locked, catalogs, members or {}, over)
+        tree.lay({**files, **({"pnpm-workspace.yaml": workspace} if workspace else {})})
         return tree
 
-    return lock_project
+    return lay
 
 
 async def climb_from(tree, *ranges, **terms):
@@ -45,8 +89,8 @@ async def climb_from(tree, *ranges, **terms):
 
 
 async def test_each_copy_goes_to_its_own_release(project):
-    first = {"a": "npm:evil@1.0.0", "b": "npm:evil@2.0.0"}
-    tree = await project({"old": "1.0.0", "new": "1.0.0"}, first)
+    locked = {"evil": "1.0.0 2.0.0", "new": "1.0.0", "old": "1.0.0"}
+    tree = project({"old": "1.0.0", "new": "1.0.0"}, locked)
     tree.lay({".npmrc": "cafile=./x\n", ".pnpmfile.cjs": "process.exit(9)\n"})
 
     fix = await climb_from(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
@@ -60,7 +104,7 @@ async def test_each_copy_goes_to_its_own_release(project):
 
 async def test_a_requirement_in_a_catalog_moves_in_place(project):
     workspace = "packages: []\ncatalog:\n  evil: '1.0.0'  # pinned on purpose\n"
-    tree = await project({"evil": "catalog:"}, workspace=workspace)
+    tree = project({"evil": "catalog:"}, {"evil": "1.0.0"}, workspace)
 
     fix = await climb_from(tree)
 
@@ -74,11 +118,9 @@ async def test_a_requirement_in_a_catalog_moves_in_place(project):
 async def test_catalogs_that_admit_the_fix_stay_and_the_lock_file_moves(project, elsewhere):
     workspace = "packages: [part]\ncatalog:\n  evil: {0}\ncatalogs:\n  old:\n    evil: {0}\n"
     member = {"name": "part", "dependencies": {"evil": "catalog:old"}}
-    asked = {"evil": "catalog:"}
-    tree = await project(
-        asked, workspace=workspace.format("1.0.0"), members={"part": member}, **elsewhere
-    )
-    await project(asked, workspace=workspace.format("^1.0.0"), **elsewhere)
+    workspace = workspace.format("^1.0.0")
+    asked, locked = {"evil": "catalog:"}, {"evil": "1.0.0"}
+    tree = project(asked, locked, workspace, {"part": member}, **elsewhere)
 
     fix = await climb_from(tree)
 
@@ -89,7 +131,7 @@ async def test_catalogs_that_admit_the_fix_stay_and_the_lock_file_moves(project,
 
 
 async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(project):
-    tree = await project({"above": "^1.0.0"}, {"above": "1.0.0"})
+    tree = project({"above": "^1.0.0"}, dict.fromkeys(("above", "evil", "pins"), "1.0.0"))
 
     fix = await climb_from(tree)
 
@@ -102,7 +144,7 @@ async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(pr
 
 @pytest.mark.parametrize("workspace", ["packages: []\n", None])
 async def test_an_override_is_scoped_and_carries_its_reason(project, workspace):
-    tree = await project({"stuck": "^1.0.0"}, workspace=workspace)
+    tree = project({"stuck": "^1.0.0"}, {"evil": "1.0.0", "stuck": "1.0.0"}, workspace)
 
     fix = await climb_from(tree, overrides=True)
 
@@ -121,7 +163,7 @@ async def test_an_override_is_scoped_and_carries_its_reason(project, workspace):
 @pytest.mark.parametrize("workspace", ["packages: []\noverrides:\n  evil: 1.0.0\n", None])
 async def test_what_people_overrule_with_moves_where_it_is_vulnerable(project, workspace):
     there = {} if workspace else {"pnpm": {"overrides": {"evil": "1.0.0"}}}
-    tree = await project({"old": "^1.0.0"}, workspace=workspace, **there)
+    tree = project({"old": "^1.0.0"}, OLD, workspace, **there)
 
     fix = await climb_from(tree)
 
@@ -139,7 +181,7 @@ def list_resolved(tree):
 
 
 async def test_where_a_parent_pins_it_pnpm_is_not_asked_to_move_it_alone(project):
-    tree = await project({"pins": "^1.0.0"}, {"pins": "1.0.0"})
+    tree = project({"pins": "^1.0.0"}, {"evil": "1.0.0", "pins": "1.0.0"})
 
     fix = await climb_from(tree)
 
@@ -152,10 +194,7 @@ async def test_where_a_parent_pins_it_pnpm_is_not_asked_to_move_it_alone(project
 
 async def test_a_pin_that_the_repository_overrules_already_is_pnpms_to_judge(project):
     overruled = {"overrides": {"pins>evil": "^1.0.0", "evil@>=1.0.2": "1.0.1"}}
-    tree = await project({"pins": "1.0.0"}, pnpm={"overrides": {"evil": "1.0.0"}})
-    text = (tree.folder / "package.json").read_text()
-    manifest = {**json.loads(text), "pnpm": overruled}
-    tree.lay({"package.json": json.dumps(manifest, indent=2) + "\n"})
+    tree = project({"pins": "1.0.0"}, {"evil": "1.0.0", "pins": "1.0.0"}, pnpm=overruled)
 
     fix = await climb_from(tree)
 
@@ -165,7 +204,7 @@ async def test_a_pin_that_the_repository_overrules_already_is_pnpms_to_judge(pro
 
 async def test_what_the_repository_alone_pins_is_resolved_once(project, tmp_path):
     """The store that locking does not need is made in memory."""
-    tree = await project({"evil": "1.0.0"})
+    tree = project({"evil": "1.0.0"}, {"evil": "1.0.0"})
     tree.environment["XDG_DATA_HOME"] = str(tmp_path / "on-a-disk")
 
     fix = await climb_from(tree)
@@ -183,7 +222,7 @@ def list_checked(tree):
 
 
 async def test_what_pnpm_accepted_while_it_locked_is_checked_again_where_it_changed(project):
-    tree = await project({"old": "^1.0.0"}, {"evil": "1.0.0"})
+    tree = project({"old": "^1.0.0"}, OLD)
     ecosystem = Pnpm("", workspace=False)
     before = await ecosystem.read(tree)
     ecosystem.aim([Target(name="evil", old="1.0.0", new="1.0.1")])
@@ -202,7 +241,7 @@ async def test_what_pnpm_accepted_while_it_locked_is_checked_again_where_it_chan
 
 
 async def test_what_others_ask_for_as_well_is_resolved_twice(project):
-    tree = await project({"evil": "1.0.0", "old": "1.0.0"})
+    tree = project({"evil": "1.0.0", "old": "1.0.0"}, OLD)
 
     fix = await climb_from(tree)
 
@@ -212,7 +251,7 @@ async def test_what_others_ask_for_as_well_is_resolved_twice(project):
 
 
 async def test_other_contents_are_told_while_pnpm_proves(project, index):
-    tree = await project({"old": "1.0.0"}, {"evil": "1.0.0"})
+    tree = project({"old": "1.0.0"}, OLD)
     ecosystem = Pnpm("", workspace=False)
     before = await ecosystem.read(tree)
     text = (tree.folder / "pnpm-lock.yaml").read_text()
@@ -229,7 +268,7 @@ async def test_other_contents_are_told_while_pnpm_proves(project, index):
 async def test_a_kit_keeps_what_its_program_was_compiled_to_and_what_does_not_fit_is_not_taken(
     project,
 ):
-    tree = await project({})
+    tree = project({}, {})
     say = "node_modules/.bin/pnpm --version"
     spoil = (
         'cp -R "$tool" kit && cd kit && kept=$(find . -name "*.compiled") && echo "$kept"'
