@@ -6,7 +6,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import alerts, has_npm, lock, real
-from tests.agents.pipelines.remediate.ladder.yarn.test_yarn import lock_vulnerable
+from tests.agents.pipelines.remediate.ladder.yarn.test_yarn import lay_vulnerable
 from tests.app.conftest import open_folder, sandbox
 from tests.app.dependencies.install.conftest import ground
 
@@ -52,7 +52,7 @@ async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):
 
 
 async def test_a_lock_of_yarn_3_moves_though_it_knows_other_settings_than_yarn_4(held, real):
-    await lock_vulnerable(real, "3.8.7")
+    lay_vulnerable(real, "3.8.7")
     names = ("package.json", "yarn.lock")
     held.fetches = False  # the ladder brings a Yarn of its own
     held.commit({name: (real.folder / name).read_text() for name in names})

@@ -20,6 +20,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
     override_from,
     real,
 )
+from tests.agents.pipelines.remediate.ladder.yarn.test_yarn import LOCKS
 
 __all__ = ["has_npm", "real"]  # fixtures
 OLD = ("< 0.2.4", ">= 1.0.0, < 1.2.6")
@@ -33,15 +34,12 @@ async def run_yarn(tree, body):
     return await npm_call(tree, script, seconds=120, tool=NpmTool("yarn", "1.22.22"))
 
 
-async def lock(tree, asked, *, held=None, **more):
-    """Lock a project as people elsewhere do, once with these versions held."""
-    for extra in ({"resolutions": held}, {}) if held else ({},):
-        if (tree.folder / "yarn.lock").exists():
-            await run_yarn(tree, f'sed -i "s#{ELSEWHERE}#INDEX#" "$tree"/yarn.lock')
-        manifest = {"name": "shop", "version": "1.0.0", "private": True, **more, **extra}
-        tree.lay({"package.json": json.dumps({**manifest, "dependencies": asked}, indent=2) + "\n"})
-        install = f'cd "$tree" && yarn install {FLAGS} --registry "$server" && rm -rf node_modules'
-        await run_yarn(tree, f'{install} && sed -i "s#INDEX#{ELSEWHERE}#" yarn.lock')
+def lay(tree, locked, asked, **more):
+    """Lay a project as people elsewhere have it, with what Yarn 1 once locked."""
+    manifest = {"name": "shop", "version": "1.0.0", "private": True, **more}
+    text = (LOCKS / f"classic-{locked}.lock").read_text().replace("INDEX", ELSEWHERE)
+    manifest = json.dumps({**manifest, "dependencies": asked}, indent=2) + "\n"
+    tree.lay({"package.json": manifest, "yarn.lock": text})
 
 
 async def exploited_by(tree):
@@ -54,7 +52,7 @@ async def exploited_by(tree):
 
 
 async def test_a_transitive_one_moves_in_the_lock_alone(real):
-    await lock(real, {"mkdirp": "0.5.5"}, held={"minimist": "1.2.5"})
+    lay(real, "vulnerable", {"mkdirp": "0.5.5"})
     assert "polluted: yes" in await exploited_by(real)
     start = await real.snapshot()
 
@@ -75,7 +73,7 @@ async def test_a_transitive_one_moves_in_the_lock_alone(real):
 async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
     member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "7.5.1"}}
     real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
-    await lock(real, {"semver": "7.5.1"}, workspaces=["parts/*"])
+    lay(real, "member", {"semver": "7.5.1"}, workspaces=["parts/*"])
 
     fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
 
@@ -86,7 +84,7 @@ async def test_a_pin_of_the_repository_and_of_a_member_moves(real):
 
 
 async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
-    await lock(real, {"mkdirp": "0.5.5"}, resolutions={"minimist": "1.2.5"})
+    lay(real, "overruled", {"mkdirp": "0.5.5"}, resolutions={"minimist": "1.2.5"})
 
     fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
 
@@ -97,7 +95,7 @@ async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
 
 
 async def test_what_asks_for_another_line_is_left_to_people(real):
-    await lock(real, {"mkdirp": "0.5.1"})
+    lay(real, "other-line", {"mkdirp": "0.5.1"})
     before = (real.folder / "yarn.lock").read_text()
 
     few = TERMS.model_copy(update={"tries": 2})  # each is a resolution, which takes a second
@@ -114,7 +112,7 @@ MIXED = {"mkdirp": "0.5.1", "optimist": "0.6.1", "minimist": "^1.2.6"}
 async def test_an_override_is_for_those_who_ask_alone_and_goes_without_a_trace(real):
     member = {"name": "part", "version": "1.0.0", "dependencies": {"minimist": "0.0.8"}}
     real.lay({"parts/one/package.json": json.dumps(member, indent=2) + "\n"})
-    await lock(real, MIXED, workspaces=["parts/*"])
+    lay(real, "mixed", MIXED, workspaces=["parts/*"])
     about = alerts("minimist", "< 0.2.4", file="yarn.lock")
     start = await real.snapshot()
 

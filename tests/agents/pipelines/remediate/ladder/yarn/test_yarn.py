@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import (
 )
 
 __all__ = ["has_npm", "real"]  # fixtures
+LOCKS = Path(__file__).with_name("locks")
 RELEASES = {"3.8.7": "6", "4.12.0": "8"}
 OLD = ("< 0.2.4", ">= 1.0.0, < 1.2.6")
 
@@ -36,19 +38,17 @@ async def run_yarn(tree, release, body):
     return await npm_call(tree, script, seconds=120, tool=yarn_of(release))
 
 
-async def lock(tree, release, asked, **more):
-    """Lock a project as people do."""
+def lay(tree, release, locked, asked, **more):
+    """Lay a project as people have it, with what that release of Yarn once locked."""
     manifest = {"name": "shop", "version": "1.0.0", "packageManager": f"yarn@{release}"}
     manifest |= {"dependencies": asked, **more}
-    tree.lay({"package.json": json.dumps(manifest), "yarn.lock": ""})
-    await run_yarn(tree, release, 'cd "$tree" && yarn install --mode=update-lockfile >&2')
+    text = (LOCKS / f"{locked}.lock").read_text()
+    tree.lay({"package.json": json.dumps(manifest), "yarn.lock": text})
 
 
-async def lock_vulnerable(tree, release, **more):
-    """Lock mkdirp with a minimist that it admits, and nobody should have."""
-    await lock(tree, release, {"mkdirp": "0.5.5", **more})
-    body = 'cd "$tree" && yarn set resolution "minimist@npm:^1.2.5" npm:1.2.5 >&2; rm -f .pnp.*'
-    await run_yarn(tree, release, body)
+def lay_vulnerable(tree, release):
+    """Lay mkdirp with a minimist that it admits, and nobody should have."""
+    lay(tree, release, f"vulnerable-{release}", {"mkdirp": "0.5.5"})
 
 
 async def exploited_by(tree, release):
@@ -66,7 +66,7 @@ async def test_a_pin_of_the_repository_and_of_other_folders_of_it_moves(real):
     folders = {"parts/one/package.json": member, "other/two/package.json": portal}
     real.lay({path: json.dumps(each, indent=2) + "\n" for path, each in folders.items()})
     asked = {"semver": "7.5.1", "part": "portal:./other/two", "bare": "link:./other/three"}
-    await lock(real, "4.12.0", asked, workspaces=["parts/*"])
+    lay(real, "4.12.0", "folders", asked, workspaces=["parts/*"])
 
     fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2", file="yarn.lock"))
 
@@ -92,9 +92,7 @@ catalogs:
 """
     member = {"name": "part", "version": "1.0.0", "dependencies": {"semver": "catalog:new"}}
     real.lay({".yarnrc.yml": settings, "parts/one/package.json": json.dumps(member)})
-    await lock(real, "4.12.0", {"mkdirp": "catalog:"}, workspaces=["parts/*"])
-    old = 'cd "$tree" && yarn set resolution "semver@npm:~7.5.0" npm:7.5.1 >&2; rm -f .pnp.*'
-    await run_yarn(real, "4.12.0", old)
+    lay(real, "4.12.0", "catalog", {"mkdirp": "catalog:"}, workspaces=["parts/*"])
     [shop] = [each for each in (await Yarn("").read(real)).entries if each.name == "shop"]
     assert shop.needs == ("mkdirp@npm:0.5.5",)
     start = await real.snapshot()
@@ -116,7 +114,8 @@ catalogs:
 
 
 async def test_what_people_overrule_with_moves_where_it_is_vulnerable(real):
-    await lock(real, "4.12.0", {"mkdirp": "0.5.5"}, resolutions={"minimist": "1.2.5"})
+    overruled = {"minimist": "1.2.5"}
+    lay(real, "4.12.0", "overruled", {"mkdirp": "0.5.5"}, resolutions=overruled)
 
     fix = await climb_from(real, alerts("minimist", *OLD, file="yarn.lock"))
 
@@ -144,8 +143,7 @@ async def test_a_transitive_one_moves_in_the_lock_alone_beside_a_patched_one_and
     spec = "@yarnpkg/plugin-typescript"
     plugins = f"plugins:\n  - path: .yarn/plugins/{spec}.cjs\n    spec: '{spec}'\n"
     real.lay({".yarn/patches/semver.patch": PATCH})
-    await lock_vulnerable(real, release, semver=patched)
-    assert f"version: {RELEASES[release]}\n" in (real.folder / "yarn.lock").read_text()
+    lay(real, release, f"patched-{release}", {"mkdirp": "0.5.5", "semver": patched})
     assert "polluted: yes" in await exploited_by(real, release)
     real.lay({".yarnrc.yml": plugins})
     start = await real.snapshot()
@@ -158,6 +156,7 @@ async def test_a_transitive_one_moves_in_the_lock_alone_beside_a_patched_one_and
     assert fix.forced == ()
     changed = lines(real, start, fix)
     assert len(changed) == 6, changed
+    assert f"version: {RELEASES[release]}\n" in (real.folder / "yarn.lock").read_text()
     assert "polluted: undefined" in await exploited_by(real, release)
 
     refused = await climb_from(real, alerts("semver", "< 7.5.2", file="yarn.lock"))
@@ -165,7 +164,7 @@ async def test_a_transitive_one_moves_in_the_lock_alone_beside_a_patched_one_and
 
 
 async def test_what_asks_for_another_line_is_left_to_people(real):
-    await lock(real, "4.12.0", {"mkdirp": "0.5.1"})
+    lay(real, "4.12.0", "other-line", {"mkdirp": "0.5.1"})
 
     few = TERMS.model_copy(update={"tries": 2})  # each is a resolution, which takes a second
     refused = await climb_from(real, alerts("minimist", "< 0.2.4", file="yarn.lock"), few)
@@ -180,7 +179,7 @@ MIXED = {"mkdirp": "0.5.1", "minimist": "^1.2.6"}
 
 @pytest.mark.parametrize(("release", "asked"), [("3.8.7", "0.0.8"), ("4.12.0", "npm:0.0.8")])
 async def test_an_override_is_for_the_range_alone_and_goes_without_a_trace(real, release, asked):
-    await lock(real, release, MIXED)
+    lay(real, release, f"mixed-{release}", MIXED)
     about = alerts("minimist", "< 0.2.4", file="yarn.lock")
     start = await real.snapshot()
 
@@ -202,7 +201,7 @@ async def test_an_override_is_for_the_range_alone_and_goes_without_a_trace(real,
 
 
 async def test_contents_that_the_index_does_not_have_are_not_replaced(real):
-    await lock_vulnerable(real, "4.12.0")
+    lay_vulnerable(real, "4.12.0")
     file = real.folder / "yarn.lock"
     text = file.read_text()
     found = re.search(r'minimist@npm:1\.2\.5"\n  checksum: 10c0/([0-9a-f]{128})', text)
