@@ -31,11 +31,15 @@ say() {
   mark=-; [ "$(type -P "$plain")" = "$3" ] && mark='*'
   printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$mark"
 }
+declare -A told  # one program has several names, and what is no Python tells them apart
 python() {
   for file in "$1"/python3 "$1"/python3.[0-9] "$1"/python3.[0-9][0-9]; do
     if [ -x "$file" ]; then
       code='import ensurepip, sys, venv; print("%d.%d.%d" % sys.version_info[:3])'
-      say python "$(ask "$file" -Ic "$code")" "$file"
+      real=$(readlink -f -- "$file")
+      case ${real##*/} in python3*) ;; *) real=$file ;; esac
+      [ -n "${told[$real]+x}" ] || told[$real]=$(ask "$file" -Ic "$code")
+      say python "${told[$real]}" "$file"
     fi
   done
 }

@@ -14,6 +14,7 @@ from agents.errors import TransientError
 from agents.policy import Policy
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.none.backend import NoSandbox
+from app.toolchains.probe import see_tools
 from tests.app.conftest import SANDBOX_UID
 from tests.app.dependencies.install.conftest import bash, ground
 
@@ -263,3 +264,25 @@ async def test_without_a_sandbox_what_is_there_is_found_and_nothing_is_fetched(g
     assert mounts.path == (f"{tools}/ruby-91.2.5/bin",)
     assert result.problems[0].startswith("`.node-version` asks for node `93.1.0`.")
     assert ground.entries() == []
+
+
+async def test_a_program_of_several_names_is_one_unless_its_name_decides(ground, tools):
+    """As that of what leads to versions of Python does."""
+    program(tools / "one/bin/python3.98", "echo 3.98.1")
+    program(tools / "many/bin/shim", "echo 3.${0##*.}.7")
+    for folder, name, target in (
+        ("one", "python3", "python3.98"),
+        ("many", "python3.96", "shim"),
+        ("many", "python3.97", "shim"),
+    ):
+        (tools / folder / "bin" / name).symlink_to(target)
+
+    for folder in ("one", "one/bin", "many", "many/bin"):
+        (tools / folder).chmod(0o755)
+
+    seen = await see_tools(ground.sandbox, ["python"], [str(tools)])
+
+    own = {each.program.removeprefix(f"{tools}/"): each.version for each in seen}
+    assert own["one/bin/python3"] == own["one/bin/python3.98"] == "3.98.1"
+    assert own["many/bin/python3.96"] == "3.96.7"
+    assert own["many/bin/python3.97"] == "3.97.7"
