@@ -23,6 +23,12 @@ from agents.pipelines.remediate.ladder.python.uv import Uv
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 XMLATTR = "import jinja2; t = jinja2.Template(\"{{ {'x>y': '1'}|xmlattr }}\"); print(t.render())"
+VULNERABLE = {
+    "Jinja2-3.1.3-py3-none-any.whl": (
+        "7d6d50dd97d52cbc355597bd845fabfbac3f551e1f99619e39a35ce8c0e370fa"
+    ),
+    "Jinja2-3.1.3.tar.gz": "ac8bd6544d4bb2c9792bf3a159e80bba8fda7f07e81bc3aed565432d5925ba90",
+}
 NESTED = """
 import sys
 import sqlparse
@@ -93,6 +99,16 @@ def read_locked(tree, file, package="jinja2"):
     return next(p["version"] for p in tomllib.loads(text)["package"] if p["name"] == package)
 
 
+def make_older(tree, file):
+    """Have jinja2 3.1.3 in a lock file, as if that had been locked long ago."""
+    lock = tree.folder / file
+    files = "".join(f'    {{file = "{n}", hash = "sha256:{h}"}},\n' for n, h in VULNERABLE.items())
+    entry = r'(name = "jinja2"\nversion = ")[^"]+(".*?\nfiles = \[\n).*?(?=\])'
+    text, found = re.subn(entry, rf"\g<1>3.1.3\g<2>{files}", lock.read_text(), flags=re.DOTALL)
+    assert found == 1
+    lock.write_text(text)
+
+
 def changes(tree, start, fix):
     """Return the lines that a fix took out and put in."""
     lines = tree.diff(start, fix.tree).splitlines()
@@ -122,12 +138,11 @@ async def test_sqlparse_pinned_in_requirements(real, led_to_index):
 
 
 async def test_jinja2_locked_by_poetry_below_flask(real):
-    real.lay({"pyproject.toml": POETRY.format(more='jinja2 = "3.1.3"\n')})
+    real.lay({"pyproject.toml": POETRY.format(more="")})
     poetry = Poetry("")
     poetry._release = "2.1.4"
     await poetry._call(real, "poetry lock --no-interaction")
-    real.lay({"pyproject.toml": POETRY.format(more="")})
-    await poetry._call(real, "poetry lock --no-interaction")
+    make_older(real, "poetry.lock")
     start = await real.snapshot()
     assert "x&gt;y" in await run_exploit(real, "jinja2==3.1.3 markupsafe", XMLATTR)
 
@@ -161,11 +176,9 @@ def lay_what_pdm_would_run(tree):
 @pytest.mark.parametrize("release", [">=2.17,<2.29", ">=2.29,<3"])
 async def test_jinja2_locked_by_pdm_below_flask(real, release):
     pdm = Tool("pdm", (f"pdm[locked]{release}",))
-    lock = "export PDM_USE_VENV=false; pdm lock -q --update-reuse"
-    real.lay({"pyproject.toml": PROJECT.format(more=', "jinja2==3.1.3"')})
-    await call(real, pdm, lock, seconds=120)
     real.lay({"pyproject.toml": PROJECT.format(more="")})
-    await call(real, pdm, lock, seconds=120)
+    await call(real, pdm, "PDM_USE_VENV=false pdm lock -q", seconds=120)
+    make_older(real, "pdm.lock")
     owned = lay_what_pdm_would_run(real)
     start = await real.snapshot()
     assert "x&gt;y" in await run_exploit(real, "jinja2==3.1.3 markupsafe", XMLATTR)
