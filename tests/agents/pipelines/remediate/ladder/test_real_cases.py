@@ -395,7 +395,7 @@ async def test_nothing_of_the_repository_is_loaded_by_what_asks_the_index(real):
 
 
 async def test_an_environment_that_the_repository_brings_along_is_not_run(real):
-    uv = Tool("uv", ("uv>=0.9",))
+    uv = Tool("uv", ("uv>=0.13",))
     await call(real, uv, "true", seconds=300)
     trap = f'#!/bin/sh\ntouch {real.folder.parent}/pwned\nexec /usr/bin/python3 "$@"\n'
     programs = (".venv/bin/python", ".venv/bin/python3")

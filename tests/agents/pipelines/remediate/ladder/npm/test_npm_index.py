@@ -154,31 +154,26 @@ async def test_nothing_that_the_repository_says_is_run_or_obeyed(tree, index):
     assert {path.partition("/")[0] for path in index.asked} <= {"evil", "old"}
 
 
-@pytest.mark.parametrize(
-    "line", ["registry=https://mine.example/npm", ' registry = "https://mine.example/" ']
-)
-async def test_no_other_index_is_asked_than_the_one_that_the_repository_names(tree, index, line):
+async def test_no_other_index_is_asked_than_the_one_that_the_repository_names(tree, index):
+    """An address that is none may hold a password: it is not repeated."""
     lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
         {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
-    tree.lay({".npmrc": f"{line}\n"})
+    npm = Npm("package-lock.json")  # it remembers what npm is configured for
+    for line in ("registry=https://mine.example/npm", ' registry = "https://mine.example/" '):
+        tree.lay({".npmrc": f"{line}\n"})
+        refusal = await climb_from(tree, ecosystem=npm)
 
-    refusal = await climb_from(tree)
+        assert isinstance(refusal, Refusal), refusal
+        assert (refusal.cause, refusal.steps) == ("other_index", ())
+        assert "mine.example, and npm is not configured for that index" in refusal.reason
 
-    assert isinstance(refusal, Refusal), refusal
-    assert (refusal.cause, refusal.steps) == ("other_index", ())
-    assert "mine.example, and npm is not configured for that index" in refusal.reason
-    assert {*index.asked} <= {"npm", "yarn"}  # the tools themselves, which say what they ask
-
-
-async def test_an_address_that_is_none_is_not_repeated(tree, index):
-    """It may hold a password."""
-    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
-        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
     tree.lay({".npmrc": "registry=bot:hunter22@mine.example/npm\n"})
-    refusal = await climb_from(tree)
+    refusal = await climb_from(tree, ecosystem=npm)
+
     assert refusal.cause == "other_index"
     assert "hunter22" not in refusal.reason
     assert "an address that cannot be read" in refusal.reason
+    assert {*index.asked} <= {"npm", "yarn"}  # the tools themselves, which say what they ask
 
 
 async def test_an_index_that_npm_is_configured_for_may_be_named(tree, index):

@@ -91,11 +91,18 @@ async def override_from(tree, about):
 
 
 async def lock(tree, manifest, *, first=None):
-    """Lock a project; `first` are requirements that only the first locking has."""
-    for extra in (first, {}) if first else ({},):
-        asked = {**manifest, "dependencies": {**manifest["dependencies"], **extra}}
-        tree.lay({"package.json": json.dumps(asked, indent=2) + "\n"})
-        await bash(tree, "npm install --package-lock-only --ignore-scripts --no-audit >/dev/null")
+    """Lock a project; `first` are requirements that it had when it was locked."""
+    wanted = manifest["dependencies"]
+    asked = {**manifest, "dependencies": {**wanted, **(first or {})}}
+    tree.lay({"package.json": json.dumps(asked, indent=2) + "\n"})
+    await bash(tree, "npm install --package-lock-only --ignore-scripts --no-audit >/dev/null")
+    if first:
+        locked = json.loads((tree.folder / "package-lock.json").read_text())
+        locked["packages"][""]["dependencies"] = wanted
+        tree.lay({
+            "package.json": json.dumps(manifest, indent=2) + "\n",
+            "package-lock.json": json.dumps(locked, indent=2) + "\n",
+        })  # fmt: skip
 
 
 async def run_exploit(tree):

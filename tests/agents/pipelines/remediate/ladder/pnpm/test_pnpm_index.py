@@ -130,16 +130,26 @@ async def test_catalogs_that_admit_the_fix_stay_and_the_lock_file_moves(project,
     )  # fmt: skip
 
 
+def list_resolved(tree):
+    """Return the scripts that had pnpm resolve, each with whether it did so twice."""
+    scripts = [script for script in tree.ran if "--no-frozen-lockfile" in script]
+    return [script.count("install --no-frozen-lockfile") == 2 for script in scripts]
+
+
 async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(project):
+    """Where a parent pins it, pnpm is not asked to move it alone."""
     tree = project({"above": "^1.0.0"}, dict.fromkeys(("above", "evil", "pins"), "1.0.0"))
 
     fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.PARENT
+    assert fix.steps[0].why == "pins 1.0.0 asks for evil 1.0.0, which no newer release is."
     moves = {move.name: (move.old, move.new) for move in fix.moves}
+    assert moves["evil"] == (("1.0.0",), ("1.0.2",))
     assert moves["pins"] == (("1.0.0",), ("1.1.0",))
     assert moves["above"] == (("1.0.0",), ("1.0.1",))
+    assert list_resolved(tree) == [True, True], "first with pins, then with what is above it"
 
 
 @pytest.mark.parametrize("workspace", ["packages: []\n", None])
@@ -172,24 +182,6 @@ async def test_what_people_overrule_with_moves_where_it_is_vulnerable(project, w
     assert fix.moves[0].new == ("1.0.1",)
     file = "pnpm-workspace.yaml" if workspace else "package.json"
     assert fix.files == tuple(sorted((file, "pnpm-lock.yaml")))
-
-
-def list_resolved(tree):
-    """Return the scripts that had pnpm resolve, each with whether it did so twice."""
-    scripts = [script for script in tree.ran if "--no-frozen-lockfile" in script]
-    return [script.count("install --no-frozen-lockfile") == 2 for script in scripts]
-
-
-async def test_where_a_parent_pins_it_pnpm_is_not_asked_to_move_it_alone(project):
-    tree = project({"pins": "^1.0.0"}, {"evil": "1.0.0", "pins": "1.0.0"})
-
-    fix = await climb_from(tree)
-
-    assert isinstance(fix, Fix), fix
-    assert fix.level is Level.PARENT
-    assert fix.steps[0].why == "pins 1.0.0 asks for evil 1.0.0, which no newer release is."
-    assert [(m.name, m.new) for m in fix.moves] == [("evil", ("1.0.2",)), ("pins", ("1.1.0",))]
-    assert list_resolved(tree) == [True]
 
 
 async def test_a_pin_that_the_repository_overrules_already_is_pnpms_to_judge(project):
