@@ -65,7 +65,7 @@ verify_ssl = true
 name = "near"
 
 [packages]
-{pinned}   # pinned on purpose
+flask = "==3.0.3"   # pinned on purpose
 {more}
 [dev-packages]
 six = ">=1.15"
@@ -232,17 +232,27 @@ async def test_an_override_of_pdm_gets_past_what_others_ask_and_goes_without_a_t
     assert await real.list_changed_paths(start, await real.snapshot()) == []
 
 
-async def lock_by_pipenv(tree, pinned='flask = "==3.0.3"', **more):
+async def lock_by_pipenv(tree, **more):
     """Have a Pipfile with the index that pip is led to, and its lock file."""
     near = tree.environment["PIPENV_PYPI_MIRROR"]
     lines = "".join(f'{name} = "{spec}"\n' for name, spec in more.items())
-    tree.lay({"Pipfile": PIPFILE.format(index=near, pinned=pinned, more=lines)})
+    tree.lay({"Pipfile": PIPFILE.format(index=near, more=lines)})
     body = 'PIP_SRC=$HOME/src PIPENV_NOSPIN=1 VIRTUAL_ENV="$tool" pipenv lock >/dev/null 2>&1'
     await call(tree, pipenv.TOOL, body, seconds=120)
 
 
-async def test_jinja2_locked_by_pipenv_below_flask(real):
+async def test_jinja2_locked_by_pipenv_below_flask_or_pinned(real):
+    """A lock file without what is needed is refused."""
     await lock_by_pipenv(real, jinja2="==3.1.3", werkzeug="==3.0.2")
+    start = await real.snapshot()
+    await move_what_pipenv_locked(real)
+    await real.restore(start)
+    await refuse_what_lacks_something(real)
+    await real.restore(start)
+    await move_pin_in_pipfile(real, start)
+
+
+async def move_what_pipenv_locked(real):
     lock = json.loads((real.folder / "Pipfile.lock").read_text())
     for name in ("jinja2", "werkzeug"):
         del lock["default"][name]["index"]
@@ -262,11 +272,7 @@ async def test_jinja2_locked_by_pipenv_below_flask(real):
     assert after["_meta"]["sources"] == lock["_meta"]["sources"]
 
 
-async def test_a_pin_in_a_pipfile_moves_and_a_lock_without_what_is_needed_is_refused(real):
-    """The file keeps its looks."""
-    await lock_by_pipenv(real, 'click = "==8.1.7"', jinja2="==3.1.3")
-    text = (real.folder / "Pipfile").read_text()
-    start = await real.snapshot()
+async def refuse_what_lacks_something(real):
     ecosystem = ecosystem_of(real.paths, group("jinja2", "< 9", manifests=["Pipfile.lock"]))
     whole = await ecosystem.read(real)
     accepted = await ecosystem.verify_lock(real, whole, whole)
@@ -276,7 +282,11 @@ async def test_a_pin_in_a_pipfile_moves_and_a_lock_without_what_is_needed_is_ref
     real.lay({"Pipfile.lock": json.dumps(lock)})
     with pytest.raises(Stuck, match="lacks what is needed by what it locks: markupsafe"):
         await ecosystem.verify_lock(real, whole, await ecosystem.read(real))
-    await real.restore(start)
+
+
+async def move_pin_in_pipfile(real, start):
+    """The file keeps its looks."""
+    text = (real.folder / "Pipfile").read_text()
 
     fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["Pipfile"]))
 
