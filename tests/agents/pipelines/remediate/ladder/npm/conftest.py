@@ -76,7 +76,7 @@ def npm_index(tmp_path_factory):
     """Serve one index to all tests, at one address: so npm stays for all of them, too."""
     made = NpmIndexServer()
 
-    class Answers(http.server.BaseHTTPRequestHandler):
+    class IndexAnswers(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             body = made.answer(unquote(self.path.partition("?")[0]).strip("/"))
             self.send_response(200 if body else 404)
@@ -88,7 +88,7 @@ def npm_index(tmp_path_factory):
         def log_message(self, *_):
             pass
 
-    with serve(Answers) as address:
+    with serve(IndexAnswers) as address:
         made.address, made.home = f"{address}/", tmp_path_factory.mktemp("npm")
         yield made
 
