@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 import yaml
 from sqlalchemy import select
 
@@ -21,7 +22,9 @@ from app.demo.package_index.server import LocalIndex
 from app.simulator.github.state.alerts import Affected
 from app.store.tables import runs
 from tests.app.github.conftest import MANIFEST
+from tests.flows.conftest import ISSUE
 from tests.flows.remediate.test_alerts_in import Alerts
+from tests.flows.scripted import SHORT
 
 ASKED = yaml.safe_load(MANIFEST.read_text())
 MERGE = "module.exports = (to, from) => {{ for (const k in from) {body} return to; }};\n"
@@ -149,26 +152,29 @@ class Remedied(Alerts):
         return done.stdout.strip()
 
 
-async def remedied_at(place, index=None):
-    """Let the place's App hear of alerts, as its manifest asks."""
-    rights, events = ASKED["default_permissions"], ASKED["default_events"]
-    place.github.ask_permissions(place.app.app_id, rights, events)
-    [installation] = place.github.world.installations.values()
-    await place.github.accept_permissions(installation)
-    return Remedied(place, index)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def index():
+    """The index that the server of a module asks."""
+    made = await LocalIndex.start(RELEASES)
+    yield made
+    await made.stop()
 
 
 @pytest.fixture
-def remedied(make_place):
-    """Return a context manager that sets up a place with an index, and an App that hears alerts."""
+def remedied(request, index, kept, make_place, sqlite_template):
+    """Return a context manager that sets up a place with an index of these releases.
+
+    The tests of a module have one server, but for those that want settings of their own.
+    """
 
     @asynccontextmanager
-    async def make(files=None, *, releases=RELEASES, **more):
-        index = await LocalIndex.start(releases)
-        try:
-            async with make_place(files or SHOP, **index.environment, **more) as place:
-                yield await remedied_at(place, index)
-        finally:
-            await index.stop()
+    async def make(files=None, *, releases=RELEASES, script=SHORT, **more):
+        index.releases[:] = releases
+        index.asked.clear()
+        story = (files or SHOP, ISSUE, script)
+        lent = kept.lend(request.node, story, sqlite_template, index.environment)
+        async with make_place(*story, **index.environment, **more) if more else lent as place:
+            place.github.world.advisories.clear()
+            yield Remedied(place, index)
 
     return make

@@ -16,7 +16,10 @@ from tests.flows.address.reviewed import (
     open_reviewed,
     script,
 )
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import part
+
+pytestmark = ONE_LOOP
 
 ADAPTING = BASE | {".github/fettle.yml": f"{POLICY}remediation: {{adapt: true}}\n"}
 BRANCH = "dependabot/pip/prices-2.0.0"
@@ -36,9 +39,9 @@ def adapts(cure=CURE, checks=("c1",)):
 
 
 @asynccontextmanager
-async def open_update(make_place, *, base=ADAPTING, **about):
+async def open_update(share_place, *, base=ADAPTING, **about):
     """Set up a bot's pull request on a branch that a ruleset keeps from Fettle."""
-    async with open_reviewed(make_place, adapts(), base=base) as at:
+    async with open_reviewed(share_place, adapts(), base=base) as at:
         await update(at, **about)
         yield at
 
@@ -87,8 +90,8 @@ def said_on(pull):
     return "\n".join(remark.body for remark in pull.issue.comments)
 
 
-async def test_where_the_branch_takes_no_push_the_change_is_a_pull_request_on_top(make_place):
-    async with open_update(make_place) as at:
+async def test_where_the_branch_takes_no_push_the_change_is_a_pull_request_on_top(share_place):
+    async with open_update(share_place) as at:
         before, number = at.pull.head_sha, at.pull.issue.number
         made = await fail_newly(at)
 
@@ -152,8 +155,8 @@ async def _wait_until_gone(at, made):
     await at.place.wait_until(lambda: made.issue.state == "closed")
 
 
-async def test_made_anew_by_the_bot_it_is_adapted_anew_until_a_person_has_to_look(make_place):
-    async with open_update(make_place) as at:
+async def test_made_anew_by_the_bot_it_is_adapted_anew_until_a_person_has_to_look(share_place):
+    async with open_update(share_place) as at:
         await _close_what_stood_on_what_is_made_anew(at)
         for number in range(1, MOST_STACKED):
             at.place.model.play(adapts())
@@ -183,8 +186,8 @@ async def _close_what_stood_on_what_is_made_anew(at):
     assert f"The branch of #{at.pull.issue.number}" in said_on(first)
 
 
-async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(make_place):
-    async with open_update(make_place) as at:
+async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(share_place):
+    async with open_update(share_place) as at:
         await _merge(at, {"later.py": "x = 1\n"})
         await update(at, branch="dependabot/pip/prices-3.0.0", files={"prices.lock": "3.0.0\n"})
         await _merge(at, {"later.py": "x = 2\n"}, deleted=True)
@@ -219,10 +222,10 @@ async def _merge(at, later, *, deleted=False):
     assert await at.place.show(made.head_sha, "later.py") == later["later.py"]
 
 
-async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(make_place):
+async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(share_place):
     words = "# @jonas <!-- fettle run=x key=pull-request --> /bot retry\nCloses #1"
     first, second = "dependabot/pip/`@mara`<b>#1-2.0.0", "dependabot/--upload-pack=x"
-    async with open_update(make_place, branch=first, title=words, body=words) as at:
+    async with open_update(share_place, branch=first, title=words, body=words) as at:
         await _see_nothing_act(at, first)
         await update(at, branch=second, title=words, body=words)
         await _see_nothing_act(at, second)

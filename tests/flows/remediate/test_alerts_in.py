@@ -37,6 +37,10 @@ class Alerts:
         return await self.github.raise_alert(self.repository, advisory, manifest_path=manifest)
 
     async def read(self, query):
+        """Return what the database has of this repository: others have the same server."""
+        for table in query.get_final_froms():
+            if "repository_id" in table.c:
+                query = query.where(table.c.repository_id == self.repository.id)
         return await self.place.database().read(lambda c: c.execute(query).all())
 
     async def runs(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.demo.package_index.releases import Release, package_lock
 from app.simulator.github.state.alerts import Affected
 from tests.flows.approvals.test_approval_commands import ID
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.remediate.remedied import (
     RELEASES,
     RENAMED,
@@ -12,14 +13,15 @@ from tests.flows.remediate.remedied import (
     SIGN,
     TEST,
     has_npm,
+    index,
     painter,
     remedied,
 )
 from tests.flows.scripted import part, usual
 
-__all__ = ["remedied"]  # a fixture
+__all__ = ["index", "remedied"]  # fixtures
 
-pytestmark = has_npm
+pytestmark = [has_npm, ONE_LOOP]
 
 POLICY = ".github/fettle.yml"
 MAJOR = Affected("npm", "painter", "< 2.0.0", "2.0.0")

@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from app.demo.package_index.releases import package_lock
 from app.store.tables import remediations
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.remediate.remedied import (
     OLD,
     PAINTER,
@@ -13,14 +14,15 @@ from tests.flows.remediate.remedied import (
     SETTINGS,
     SHOP,
     has_npm,
+    index,
     merger,
     painter,
     remedied,
 )
 
-__all__ = ["remedied"]  # a fixture
+__all__ = ["index", "remedied"]  # fixtures
 
-pytestmark = has_npm
+pytestmark = [has_npm, ONE_LOOP]
 
 BOTH = {
     **SHOP,

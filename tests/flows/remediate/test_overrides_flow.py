@@ -10,13 +10,22 @@ from sqlalchemy import select, update
 from app.demo.package_index.releases import Release, package_lock
 from app.store.tables import deliveries, remediations, runs
 from tests.flows.conftest import PATIENCE
-from tests.flows.remediate.remedied import OLD, SETTINGS, SHOP, has_npm, merger, remedied
+from tests.flows.keeping import ONE_LOOP
+from tests.flows.remediate.remedied import (
+    OLD,
+    SETTINGS,
+    SHOP,
+    has_npm,
+    index,
+    merger,
+    remedied,
+)
 from tests.flows.remediate.test_remediate_flow import SUMS_UP, verifies
 from tests.flows.scripted import usual
 
-__all__ = ["remedied"]  # a fixture
+__all__ = ["index", "remedied"]  # fixtures
 
-pytestmark = has_npm
+pytestmark = [has_npm, ONE_LOOP]
 
 TEXT = SETTINGS.files
 PINNED = Release("npm", "settings", "2.0.0", {"deepmerger": "1.0.0"}, TEXT)

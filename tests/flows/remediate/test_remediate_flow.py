@@ -7,20 +7,22 @@ import json
 from app.demo.package_index.releases import package_lock
 from app.simulator.github.state.alerts import Affected
 from tests.flows.approvals.test_approval_commands import ID
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.remediate.remedied import (
     PAINTER,
     SETTINGS,
     SHOP,
     SIGN,
     has_npm,
+    index,
     merger,
     remedied,
 )
 from tests.flows.scripted import part, usual
 
-__all__ = ["remedied"]  # a fixture
+__all__ = ["index", "remedied"]  # fixtures
 
-pytestmark = has_npm
+pytestmark = [has_npm, ONE_LOOP]
 
 FIXED = package_lock("shop", {"settings": "^2.0.0"}, [merger("1.0.1"), SETTINGS])
 PLAIN = SHOP | {".github/fettle.yml": "quality: []\nsetup: {run: []}\n"}

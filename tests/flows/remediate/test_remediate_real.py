@@ -17,7 +17,7 @@ from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.alerts import Affected
 from tests.app.conftest import sandbox
 from tests.flows.forked import ForkedServer
-from tests.flows.remediate.remedied import remedied_at
+from tests.flows.remediate.remedied import Remedied
 
 __all__ = ["sandbox"]  # a fixture
 
@@ -76,7 +76,7 @@ async def test_the_exploits_work_before_and_not_on_what_was_pushed(make_place, s
         files |= case.files
     settings = {n: v for n, v in os.environ.items() if n.startswith(PASSED_ON) or n == "HOME"}
     async with make_place(files, kind=stocked, **settings) as place:
-        at = await remedied_at(place)
+        at = Remedied(place, None)
         await asyncio.gather(*(raise_alert(at, case) for case in cases))
         outcomes = await at.ends("pull_request", "pull_request", "pull_request")
 
