@@ -6,6 +6,7 @@ import subprocess
 from aiohttp import ClientSession
 
 from app.simulator.github.gitdir import GitDir
+from tests.flows.conftest import CHECKED
 from tests.flows.forked import call_fettle
 
 PAGES = {
@@ -27,7 +28,7 @@ def clone_of(place, folder):
 async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_back(
     make_place, tmp_path
 ):
-    async with make_place(**PAGES) as place:
+    async with make_place(CHECKED, **PAGES) as place:
         await place.label()
         await place.ends("pull_request")
         [pull] = place.pulls()
@@ -60,7 +61,7 @@ async def test_a_pull_request_is_verified_without_trusting_the_server_and_taken_
         assert (code, err) == (0, ""), out
         assert f"{pull.head_sha[:12]}: holds" in out
         assert "asked for by mara: octo-org/calc#1" in out
-        assert "exit 0 in check_quality/1: python3 -m unittest -q" in out
+        assert "exit 0 in check_quality/1: python3 -B -m unittest -q" in out
         assert (await verify("main"))[0] == 2, "nothing was stated of it"
         code, out, err = await verify(f"octo-org/calc#{pull.issue.number}")
         assert (code, out) == (2, ""), "it is private"

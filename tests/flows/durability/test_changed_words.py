@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from app.store.runs import StoredJournal
-from tests.flows.conftest import CALC
+from tests.flows.conftest import write_policy
 from tests.flows.forked import ForkedServer
 from tests.flows.resolve.test_tools_flow import PROGRAM
 from tests.flows.scripted import CURE, SHORT_PARTS, plan, step, usual
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WORD = "Another version wrote this."
 PATH = "docs/CODEOWNERS"
 OWNERS = {"write": {"path": PATH, "content": "* @mara\n"}}
-FILES = CALC | {PATH: "* @jonas\n", ".github/fettle.yml": "mcp: [{server: count}]\n"}
+FILES = write_policy("mcp: [{server: count}]") | {PATH: "* @jonas\n"}
 SCRIPT = usual(
     SHORT_PARTS[0],
     plan("Add without one too many", "Look once more"),
@@ -98,7 +98,7 @@ async def test_what_is_under_way_keeps_what_it_was_begun_with(make_place, tmp_pa
         write_servers(servers, "words")
         place.server.code = write_code(tmp_path)
         place.server.more["FETTLE_MODEL"] = AFTER
-        policy = {".github/fettle.yml": "budget: {turns: 140}\n"}
+        policy = {".github/fettle.yml": write_policy("budget: {turns: 140}")[".github/fettle.yml"]}
         await place.github.commit(
             place.repository, policy, author=place.people["mara"], message="Another policy"
         )

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from app.demo.server_process import make_passable
+from tests.flows.conftest import CHECKED
 from tests.flows.forked import ForkedServer
 from tests.patience import PATIENCE
 
@@ -90,7 +91,7 @@ def require_untroubled(place):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
 async def test_a_full_disk_holds_a_run_up_and_no_more(make_place):
     more = {"FETTLE_DISK_RESERVE_MB": "1", "FETTLE_LOG_LEVEL": "info"}
-    async with make_place(kind=SmallDisk, **more) as place:
+    async with make_place(CHECKED, kind=SmallDisk, **more) as place:
         with at_answer(place, 4) as reached:
             await place.label()
             await asyncio.wait_for(reached[4].wait(), PATIENCE)
@@ -131,7 +132,7 @@ WHERE usename = '{ROLE}' AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype
 
 async def test_a_database_that_takes_nothing_holds_a_run_up_and_no_more(make_place, postgresql):
     with narrow_role(postgresql) as (connection, url):
-        async with make_place(FETTLE_DATABASE_URL=url, FETTLE_LOG_LEVEL="info") as place:
+        async with make_place(CHECKED, FETTLE_DATABASE_URL=url, FETTLE_LOG_LEVEL="info") as place:
             with at_answer(place, 4, 6) as reached:
                 await place.label()
                 await asyncio.wait_for(reached[4].wait(), PATIENCE)

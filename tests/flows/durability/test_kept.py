@@ -13,14 +13,14 @@ from app.secrets.encryption import Cipher
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.flows.approvals.test_approval_commands import questions
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CHECKED
 from tests.flows.forked import call_fettle
 from tests.flows.scripted import CURE, SHORT_PARTS, step, usual
 
 WORDS = ("c4n4ry-issue", "c4n4ry-answer", "c4n4ry-output", "c4n4ry-approval", "c4n4ry-denied")
 ISSUE = ("It adds one too many", f"`calc.add(1, 1)` gives 3. {WORDS[0]}")
 CALL = {"bash": {"command": f"git reset --hard HEAD~1 || echo {WORDS[3]}"}}
-FILES = CALC | {"notes.md": f"{WORDS[2]}\n"}
+FILES = CHECKED | {"notes.md": f"{WORDS[2]}\n"}
 
 
 def story():

@@ -4,7 +4,10 @@ import asyncio
 
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import PATIENCE
+from tests.flows.keeping import ONE_LOOP
 from tests.flows.scripted import CURE, SHORT_PARTS, plan, step, usual
+
+pytestmark = ONE_LOOP
 
 NOTE = {"write": {"path": "NOTES.md", "content": "It adds.\n"}}
 TWO_STEPS = usual(
@@ -15,8 +18,8 @@ TWO_STEPS = usual(
 )
 
 
-async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_place):
-    async with make_place(script=TWO_STEPS) as place:
+async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(share_place):
+    async with share_place(script=TWO_STEPS) as place:
         other = await place.file("Sums are off", "`calc.add(2, 2)` gives 5.")
         met = asyncio.Event()
 
@@ -46,9 +49,9 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
             assert ["**Done.**" in comment.body for comment in issue.comments] == [True]
 
 
-async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
+async def test_two_labels_on_one_issue_never_run_at_the_same_time(share_place):
     """Whoever may write and puts the label on again ends the run before."""
-    async with make_place() as place:
+    async with share_place() as place:
         place.github.set_role(place.repository, place.people["eve"], "write")
         asked, early = [], []
 

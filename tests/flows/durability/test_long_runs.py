@@ -7,6 +7,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from tests.flows.conftest import CHECKED
+
 LIFETIME = timedelta(minutes=3)
 BETWEEN_ANSWERS = timedelta(minutes=15)
 
@@ -37,7 +39,7 @@ async def time_flying(place):
 
 
 async def test_a_run_of_more_than_an_hour_gets_through_with_tokens_of_three_minutes(make_place):
-    async with make_place(FETTLE_OTLP_URL="http://127.0.0.1:9") as place:
+    async with make_place(CHECKED, FETTLE_OTLP_URL="http://127.0.0.1:9") as place:
         place.github.tokens.lifetime = LIFETIME
         began = place.github.world.get_time()
         async with time_flying(place):

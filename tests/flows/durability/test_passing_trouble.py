@@ -6,6 +6,7 @@ import asyncio
 
 from aiohttp import web
 
+from tests.flows.conftest import CHECKED
 from tests.flows.resolve.test_asking import ASKING, wait_for_questions
 from tests.patience import PATIENCE
 
@@ -41,7 +42,7 @@ async def test_one_look_ends_no_run_that_waits_and_what_was_done_unreadably_is_d
 ):
     """Looks at the issue and the policy; at the installation, at its repositories; then an answer
     to what was done."""
-    async with make_place(script=ASKING) as place:
+    async with make_place(CHECKED, script=ASKING) as place:
         place.github.faults.status("POST", "/graphql$", 404)
         place.github.faults.status("GET", r"/contents/\.github$", 403)
         await wait_for_questions(place)

@@ -16,7 +16,7 @@ from tests.flows.address.reviewed import (
     word_update,
 )
 from tests.flows.approvals.test_approval_commands import questions
-from tests.flows.conftest import CALC, LABEL, PATIENCE
+from tests.flows.conftest import CALC, CHECKED, LABEL, PATIENCE
 from tests.flows.durability.test_kept import FILES as KEPT
 from tests.flows.durability.test_kept import ISSUE, fettle
 from tests.flows.durability.test_kept import story as asking
@@ -140,7 +140,7 @@ async def test_a_postgresql_that_other_tools_put_back_is_told_so_and_catches_up(
 ):
     """The copy is made as a snapshot of a disk is, while the server is stopped."""
     url, more = postgresql.database(), {"FETTLE_SWEEP_SECONDS": "2"}
-    async with make_place(FETTLE_DATABASE_URL=url, **more) as place:
+    async with make_place(CHECKED, FETTLE_DATABASE_URL=url, **more) as place:
         await place.server.stop()
         copy, now = postgresql.database(f"TEMPLATE {url.rpartition('/')[2]}"), datetime.now(UTC)
         code, said = await fettle(place, "backup", str(backup_of(place)))

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.flows.conftest import PATIENCE
+from tests.flows.conftest import CHECKED, PATIENCE
 from tests.flows.forked import call_fettle
 
 
@@ -53,7 +53,7 @@ async def test_all_of_a_run_can_be_looked_at_beside_the_server_and_is_one_trace(
             "FETTLE_OTLP_URL": url,
             "FETTLE_OTLP_HEADERS": '{"authorization": "Bearer for-the-collector"}',
         }
-        async with make_place(**more) as place:
+        async with make_place(CHECKED, **more) as place:
             await place.label()
             outcome = await place.ends("pull_request")
             await _look(place, outcome)
