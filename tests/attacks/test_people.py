@@ -193,7 +193,7 @@ async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
     held = outcome.kind == "pull_request" and alive.ok
     for name, bomb in BOMBS.items():
         async with open_bot() as bot:
-            bites = overwhelms(*await bot.run(bomb, seconds=1, alone=True))
+            bites = overwhelms(*await bot.run(bomb, seconds=0.5, alone=True))
         attempts.note(name, blocked=held, detail=outcome, bites=bites)
 
 
