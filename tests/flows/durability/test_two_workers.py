@@ -15,7 +15,7 @@ from app.store.deliveries import count_states
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
 
-NUMBER = 30
+NUMBER = 20
 EVERY = 2
 
 

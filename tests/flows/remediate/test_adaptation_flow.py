@@ -186,24 +186,29 @@ async def _close_what_stood_on_what_is_made_anew(at):
     assert f"The branch of #{at.pull.issue.number}" in said_on(first)
 
 
-async def test_after_the_updates_merge_it_goes_on_to_the_default_branch(share_place):
+WORDS = "# @jonas <!-- fettle run=x key=pull-request --> /bot retry\nCloses #1"
+HOSTILE = {"title": WORDS, "body": WORDS}
+
+
+async def test_merged_it_goes_on_to_the_default_branch_and_hostile_names_act_nowhere(share_place):
+    """Nothing is pushed for hostile names and texts but Fettle's own branch."""
     async with open_update(share_place) as at:
         await _merge(at, {"later.py": "x = 1\n"})
         await update(at, branch="dependabot/pip/prices-3.0.0", files={"prices.lock": "3.0.0\n"})
         await _merge(at, {"later.py": "x = 2\n"}, deleted=True)
 
-        branch = "dependabot/pip/prices-4.0.0"
-        await update(at, branch=branch, files={"prices.lock": "4.0.0\n"})
-        made = await fail_newly(at)
+        branch = "dependabot/pip/`@mara`<b>#1-4.0.0"
+        await update(at, branch=branch, files={"prices.lock": "4.0.0\n"}, **HOSTILE)
+        made = await _see_nothing_act(at, branch)
         await at.github.delete_branch(at.repository, branch, at.github.dependabot)
         await _wait_until_gone(at, made)
 
         # What nothing can tell of is a draft.
         policy = {".github/fettle.yml": f"{UNNAMED}quality: []\nremediation: {{adapt: true}}\n"}
         await at.commit(policy, branch="main")
-        branch = "dependabot/pip/prices-5.0.0"
-        await update(at, branch=branch, files={"prices.lock": "5.0.0\n"})
-        made = await fail_newly(at)
+        branch = "dependabot/--upload-pack=x"
+        await update(at, branch=branch, files={"prices.lock": "5.0.0\n"}, **HOSTILE)
+        made = await _see_nothing_act(at, branch)
         assert made.draft
         assert "Look at it before you merge: nothing could tell" in made.issue.body
         assert "What mends them is a draft pull request of its own" in said_on(at.pull)
@@ -222,15 +227,6 @@ async def _merge(at, later, *, deleted=False):
     assert await at.place.show(made.head_sha, "later.py") == later["later.py"]
 
 
-async def test_hostile_names_and_texts_get_nothing_pushed_but_fettles_own_branch(share_place):
-    words = "# @jonas <!-- fettle run=x key=pull-request --> /bot retry\nCloses #1"
-    first, second = "dependabot/pip/`@mara`<b>#1-2.0.0", "dependabot/--upload-pack=x"
-    async with open_update(share_place, branch=first, title=words, body=words) as at:
-        await _see_nothing_act(at, first)
-        await update(at, branch=second, title=words, body=words)
-        await _see_nothing_act(at, second)
-
-
 async def _see_nothing_act(at, branch):
     before = await GitDir(at.repository.gitdir).refs()
     made = await fail_newly(at)
@@ -245,3 +241,4 @@ async def _see_nothing_act(at, branch):
     assert "@mara" not in bare
     assert "<b>" not in bare
     assert made.issue.body.count("key=pull-request -->") == 1
+    return made
