@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from app.demo.package_index.releases import package_lock
+from app.demo.package_index.releases import Release, package_lock
+from app.simulator.github.state.alerts import Affected
 from app.store.tables import remediations
 from tests.flows.keeping import ONE_LOOP
 from tests.flows.remediate.remedied import (
     OLD,
     PAINTER,
+    RELEASES,
     RENDERS,
     SETTINGS,
     SHOP,
@@ -24,25 +26,26 @@ __all__ = ["index", "remedied"]  # fixtures
 
 pytestmark = [has_npm, ONE_LOOP]
 
+FRAMES = [Release("npm", "frame", version, files=RENDERS) for version in ("1.0.0", "1.1.0")]
+ASKS = {"settings": "^2.0.0", "painter": "^1.0.0", "frame": "^1.0.0"}
 BOTH = {
     **SHOP,
-    **package_lock(
-        "shop",
-        {"settings": "^2.0.0", "painter": "^1.0.0"},
-        [OLD, SETTINGS, painter("1.0.0", RENDERS)],
-    ),
+    **package_lock("shop", ASKS, [OLD, SETTINGS, painter("1.0.0", RENDERS), FRAMES[0]]),
 }
 PLAIN = BOTH | {".github/fettle.yml": "quality: []\nsetup: {run: []}\n"}
 """Where only the fix itself counts."""
-FIXED = package_lock(
-    "shop",
-    {"settings": "^2.0.0", "painter": "^1.0.0"},
-    [merger("1.0.1"), SETTINGS, painter("1.1.0")],
-)["package-lock.json"]
+FIXED, ALL = (
+    package_lock("shop", ASKS, [merger("1.0.1"), SETTINGS, painter("1.1.0"), frame])[
+        "package-lock.json"
+    ]
+    for frame in FRAMES
+)
+FRAME = Affected("npm", "frame", "< 1.1.0", "1.1.0")
+INDEX = [*RELEASES, *FRAMES]
 
 
 async def test_alerts_about_two_packages_become_one_pull_request_through_two_kills(remedied):
-    async with remedied(PLAIN) as at:
+    async with remedied(PLAIN, releases=INDEX) as at:
         await at.raise_alert()
         await at.raise_alert(PAINTER, relationship="direct")
         await at.reaches("stage/fix/1")
@@ -67,54 +70,57 @@ async def test_alerts_about_two_packages_become_one_pull_request_through_two_kil
         assert at.place.model.requests == []
 
 
-async def test_what_comes_later_makes_the_open_pull_request_anew(remedied):
-    async with remedied(PLAIN) as at:
+async def test_what_comes_later_makes_it_anew_and_what_people_pushed_stays_until_it_is_merged(
+    remedied,
+):
+    policy = "quality: [{name: tests, run: test -f package.json}]\nsetup: {run: []}\n"
+    files = PLAIN | {".github/fettle.yml": policy}  # without a check: drafts
+    async with remedied(files, releases=INDEX) as at:
         await at.raise_alert()
         await at.ends("pull_request")
         await at.raise_alert(PAINTER, relationship="direct")
         await at.ends("pull_request", "pull_request")
 
-        [pull] = at.place.pulls()
-        assert pull.issue.title.startswith("Update painter from 1.0.0 to 1.1.0 and deepmerger")
-        assert await at.place.show(pull.head, "package-lock.json") == FIXED
-        [comment] = pull.issue.comments
+        [first] = at.place.pulls()
+        assert first.issue.title.startswith("Update painter from 1.0.0 to 1.1.0 and deepmerger")
+        assert await at.place.show(first.head, "package-lock.json") == FIXED
+        [comment] = first.issue.comments
         assert "\nMade anew on `main` as of " in comment.body
         kept = await at.read(select(remediations).order_by(remediations.c.ended_at))
         assert [(row.state, row.open_alerts) for row in kept] == [
             ("over", "[]"),
             ("open", "[1, 2]"),
         ]
+        await _push_and_merge(at, first)
 
 
-async def test_what_people_pushed_on_it_stays_and_once_merged_the_next_fix_is_made_anew(remedied):
-    policy = "quality: [{name: tests, run: test -f package.json}]\nsetup: {run: []}\n"
-    async with remedied(PLAIN | {".github/fettle.yml": policy}) as at:  # without a check: drafts
-        await at.raise_alert()
-        await at.ends("pull_request")
-        [first] = at.place.pulls()
-        mara = at.place.people["mara"]
-        theirs = await at.github.commit(
-            at.place.repository,
-            {"NOTES.md": "By hand.\n"},
-            author=mara,
-            message="Add notes",
-            branch=first.head,
-        )
+async def _push_and_merge(at, first):
+    """Have people push on the pull request, and merge it once there is another beside it."""
+    mara = at.place.people["mara"]
+    theirs = await at.github.commit(
+        at.place.repository,
+        {"NOTES.md": "By hand.\n"},
+        author=mara,
+        message="Add notes",
+        branch=first.head,
+    )
 
-        await at.raise_alert(PAINTER, relationship="direct")
-        await at.wait_for_ends(2)
+    await at.raise_alert(FRAME, relationship="direct")
+    await at.wait_for_ends(3)
 
-        _, second = at.place.pulls()
-        assert first.head_sha == theirs
-        assert first.issue.state == "open"
-        assert second.issue.title == "Update painter from 1.0.0 to 1.1.0"
-        assert "deepmerger is left out: another pull request is about it" in second.issue.body
-        before = second.head_sha
+    _, second = at.place.pulls()
+    assert first.head_sha == theirs
+    assert first.issue.state == "open"
+    assert second.issue.title == "Update frame from 1.0.0 to 1.1.0"
+    for name in ("deepmerger", "painter"):
+        left = f"{name} is left out: another pull request is about it"
+        assert left in second.issue.body, second.issue.body
+    before = second.head_sha
 
-        await at.github.merge_pull(first, mara)
-        await at.wait_for_ends(3)
+    await at.github.merge_pull(first, mara)
+    await at.wait_for_ends(4)
 
-        assert second.head_sha != before
-        assert await at.place.show(second.head, "package-lock.json") == FIXED
-        assert len(at.place.pulls()) == 2
-        assert at.place.model.requests == []
+    assert second.head_sha != before
+    assert await at.place.show(second.head, "package-lock.json") == ALL
+    assert len(at.place.pulls()) == 2
+    assert at.place.model.requests == []
