@@ -143,27 +143,25 @@ async def test_forged_deliveries_are_refused(hostile, attempts):
         attempts.note("a second run", blocked=len(place.model.requests) == before, bites=bites)
 
 
-@pytest.mark.attack(15)
-async def test_a_flood_of_labels_is_one_run_at_a_time(hostile, attempts):
-    async with hostile() as place:
-        delivery = (await place.label(by="mara"))[-1]
-        genuine = json.loads(delivery.payload)
-        async with aiohttp.ClientSession() as session:
-            sender = Sender(place, session)
-            bodies = [
-                json.dumps(genuine | {"flood": number, "label": {"name": "other"}}).encode()
-                for number in range(500)
-            ]
-            secret = place.server.webhook_secret
-            answers = await asyncio.gather(
-                *(sender.post(body, signature=sign(body, secret)) for body in bodies)
-            )
-        outcome = await place.wait_for_end()
-        told_off = all(status in {202, 503} for status in answers)
-        held = told_off and outcome.kind == "pull_request"
-        bites = all(map(takes_for_order, bodies))
-        attempts.note("500 deliveries", blocked=held, bites=bites)
-        attempts.note("runs", blocked=len(await place.runs()) == 1, bites=bites)
+async def flood(place, attempts, delivery):
+    """Send what GitHub sent of the label 500 times, about others."""
+    genuine = json.loads(delivery.payload)
+    async with aiohttp.ClientSession() as session:
+        sender = Sender(place, session)
+        bodies = [
+            json.dumps(genuine | {"flood": number, "label": {"name": "other"}}).encode()
+            for number in range(500)
+        ]
+        secret = place.server.webhook_secret
+        answers = await asyncio.gather(
+            *(sender.post(body, signature=sign(body, secret)) for body in bodies)
+        )
+    outcome = await place.wait_for_end()
+    told_off = all(status in {202, 503} for status in answers)
+    held = told_off and outcome.kind == "pull_request"
+    bites = all(map(takes_for_order, bodies))
+    attempts.note("500 deliveries", blocked=held, bites=bites)
+    attempts.note("runs", blocked=len(await place.runs()) == 1, bites=bites)
 
 
 BOMBS = {
@@ -179,7 +177,8 @@ BOMBS = {
 
 
 @pytest.mark.attack(15)
-async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
+async def test_bombs_and_a_flood_of_labels_end_and_the_one_run_goes_on(hostile, attempts):
+    """The deliveries come while the run is at its bombs."""
     seconds = {"one large file": 10}  # it ends by itself; else git would have to read what is left
     calls = [
         [{"bash": {"command": f"{bomb}; rm -f big", "timeout": seconds.get(name, 1)}}]
@@ -187,7 +186,8 @@ async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
     ]
     script = make_script(inside={"# Implement step 1 of 1": calls})
     async with hostile(script=script) as place:
-        await place.label()
+        delivery = (await place.label(by="mara"))[-1]
+        await flood(place, attempts, delivery)
         outcome = await place.wait_for_end()
         alive = await place.redeliver(place.github.webhooks.log[-1])
     held = outcome.kind == "pull_request" and alive.ok
