@@ -34,7 +34,7 @@ jobs:
 class Actions(Remedied):
     """A repository whose workflows use an action of another, public one."""
 
-    async def set_up(self, *, permitted):
+    async def set_up(self):
         owner = self.github.create_organization("actions")
         action = await self.github.create_repository(owner, "checkout", private=False)
         self.commits = {}
@@ -48,57 +48,29 @@ class Actions(Remedied):
         await self.github.commit(
             self.repository, files, author=self.place.people["mara"], message="CI"
         )
-        rights = ASKED["default_permissions"] | (OPTIONAL if permitted else {})
-        app = self.place.app.app_id
-        self.github.ask_permissions(app, rights, ASKED["default_events"])
+        return self
+
+    async def permit(self):
+        """Have the owners grant what the manifest does not ask for."""
+        rights = ASKED["default_permissions"] | OPTIONAL
+        self.github.ask_permissions(self.place.app.app_id, rights, ASKED["default_events"])
         [installation] = self.github.world.installations.values()
         await self.github.accept_permissions(installation)
-        return self
 
 
 @pytest.fixture
 def actions(make_place):
     @asynccontextmanager
-    async def make(*, permitted=True):
+    async def make():
         async with make_place(kind=ForkedServer) as place:
-            yield await Actions(place, None).set_up(permitted=permitted)
+            yield await Actions(place, None).set_up()
 
     return make
 
 
 async def test_an_alert_about_an_action_becomes_a_pull_request_that_moves_its_refs(actions):
+    """Where the owners have not granted that yet, they are told what to write."""
     async with actions() as at:
-        alert = await at.raise_alert(CHECKOUT, manifest=CI)
-        [outcome] = await at.ends("pull_request")
-
-        [pull] = at.place.pulls()
-        after = await GitDir(at.repository.gitdir).run("show", f"{pull.head_sha}:{CI}")
-        expected = at.text.replace("checkout@v4.1.2\r", "checkout@v4.1.3\r")
-        expected = expected.replace(
-            f'{at.commits["v4.1.2"]}" # v4.1.2', f'{at.commits["v4.1.3"]}" # v4.1.3'
-        )
-        assert after.decode() == expected
-        assert pull.issue.title == "Update actions/checkout from 4.1.2 to 4.1.3"
-        for line in (
-            "| `actions/checkout` | `4.1.2` | `4.1.3` | patch |",
-            "- GitHub has each new ref at the commit of its release",
-            "Workflows or actions of the repository run it.",
-            "It cost nothing.",
-            f"/security/dependabot/{alert.number})",
-        ):
-            assert line in pull.issue.body, pull.issue.body
-        assert not pull.draft
-        assert at.results([outcome]) == ["fixed"]
-        assert at.place.model.requests == []
-        assert ("workflows", "write") in at.github.tokens.used
-        sent = [each for each in at.github.requests if each.path.endswith("/access_tokens")]
-        asking = [json.loads(each.body)["permissions"] for each in sent if each.body]
-        assert {"contents": "write", "workflows": "write"} in asking
-        assert not [each for each in asking if "workflows" in each and len(each) > 2]
-
-
-async def test_where_the_owners_have_not_granted_it_they_are_told_what_to_write(actions):
-    async with actions(permitted=False) as at:
         await at.raise_alert(CHECKOUT, manifest=CI)
         [outcome] = await at.ends("failed")
 
@@ -109,3 +81,36 @@ async def test_where_the_owners_have_not_granted_it_they_are_told_what_to_write(
         assert at.results([outcome]) == ["infra_error"]
         assert (at.place.pulls(), at.pushes()) == ([], 0)
         assert at.place.model.requests == [], "no model is asked to change workflows"
+
+        await at.permit()
+        await _move_refs(at)
+
+
+async def _move_refs(at):
+    alert = await at.raise_alert(CHECKOUT, manifest=CI)
+    _, outcome = await at.ends("failed", "pull_request")
+
+    [pull] = at.place.pulls()
+    after = await GitDir(at.repository.gitdir).run("show", f"{pull.head_sha}:{CI}")
+    expected = at.text.replace("checkout@v4.1.2\r", "checkout@v4.1.3\r")
+    expected = expected.replace(
+        f'{at.commits["v4.1.2"]}" # v4.1.2', f'{at.commits["v4.1.3"]}" # v4.1.3'
+    )
+    assert after.decode() == expected
+    assert pull.issue.title == "Update actions/checkout from 4.1.2 to 4.1.3"
+    for line in (
+        "| `actions/checkout` | `4.1.2` | `4.1.3` | patch |",
+        "- GitHub has each new ref at the commit of its release",
+        "Workflows or actions of the repository run it.",
+        "It cost nothing.",
+        f"/security/dependabot/{alert.number})",
+    ):
+        assert line in pull.issue.body, pull.issue.body
+    assert not pull.draft
+    assert at.results([outcome]) == ["fixed"]
+    assert at.place.model.requests == []
+    assert ("workflows", "write") in at.github.tokens.used
+    sent = [each for each in at.github.requests if each.path.endswith("/access_tokens")]
+    asking = [json.loads(each.body)["permissions"] for each in sent if each.body]
+    assert {"contents": "write", "workflows": "write"} in asking
+    assert not [each for each in asking if "workflows" in each and len(each) > 2]
