@@ -70,33 +70,60 @@ async def open_bare_draft(at):
     return pull
 
 
-async def test_a_major_version_that_breaks_the_tests_is_a_draft_without_any_model(remedied):
-    files = with_policy(LOUD, "models: none")
-    async with remedied(files, releases=INDEX) as at:
-        pull = await open_bare_draft(at)
-        body = pull.issue.body
-        assert at.place.model.requests == []
-        [(_, message)] = await at.place.commits(pull)
-        assert message.startswith("Update painter from 1.0.0 to 2.0.0")
-        first = body.partition("### Next")[0]
-        assert first.startswith("### What fails with it\n\nVersion `2.0.0` is the only way out")
-        assert "with it `tests` (`node test.js`) fails, which passed before." in first
-        assert "TypeError: render is not a function" in first
-        assert "No model had the code follow: The repository's policy has no model asked" in first
-        assert "- render is called template now." in first
-        assert "- `sign.js:1` imports it\n- `sign.js:2` is named by what fails" in first
-        assert "Somebody has to have the code follow on this branch" in body
-        assert "| `painter` | `1.0.0` | `2.0.0` | major |" in body
-        assert "`npm ci --dry-run` accepted the files as they are (exit code 0)." in body
-        assert not [word for word in ACTS if word in without_code(body)]
-        assert "<!-- fettle run=1" not in body
-        assert len(body.split()) < 600
-        assert at.questions() == []
+async def test_never_means_never_and_after_a_yes_it_is_a_draft_that_says_what_fails(remedied):
+    """No model is asked: the draft is what people go on with, and is made anew for them."""
+    async with remedied(with_policy(LOUD, "majors: never"), releases=INDEX) as at:
+        await at.raise_alert(MAJOR)
+        [outcome] = await at.ends("failed")
 
+        assert at.results([outcome]) == ["fix_failed"]
+        assert at.place.pulls() == []
+        assert await at.place.branches() == []
+
+        await _commit(at, with_policy(LOUD, "majors: ask, models: none"))
+        await _answer(at, "deny")
+        _, outcome = await at.ends("failed", "failed")
+        assert at.results([outcome]) == ["fix_failed"]
+        assert "mara said no to version 2.0.0" in outcome.text
+        assert at.place.pulls() == []
+
+        issue = await _answer(at, "approve")
+        *_, outcome = await at.ends("failed", "failed", "pull_request")
+        [pull] = at.place.pulls()
+        assert at.results([outcome]) == ["unverified"]
+        assert await at.place.show(pull.head, "sign.js") == SIGN["sign.js"]
+        assert issue.state == "open", "somebody has to go on with the draft"
+        await _read_draft(at, pull)
+
+        asked = at.questions()
+        await _commit(at, with_policy(LOUD, "models: none"))  # from here on nobody is asked
         await at.raise_alert(MAJOR)  # another one about the same package: the draft is there
-        await at.ends("pull_request", "covered")
+        await at.ends("failed", "failed", "pull_request", "covered")
         assert at.place.pulls() == [pull]
         await _make_anew(at, pull)
+        assert at.questions() == asked
+
+
+async def _read_draft(at, pull):
+    """See what people read of it, and that nothing in it acts."""
+    assert pull.draft
+    body = pull.issue.body
+    assert at.place.model.requests == []
+    [(_, message)] = await at.place.commits(pull)
+    assert message.startswith("Update painter from 1.0.0 to 2.0.0")
+    first = body.partition("### Next")[0]
+    assert first.startswith("### What fails with it\n\nVersion `2.0.0` is the only way out")
+    assert "with it `tests` (`node test.js`) fails, which passed before." in first
+    assert "TypeError: render is not a function" in first
+    assert "No model had the code follow: The repository's policy has no model asked" in first
+    assert "- render is called template now." in first
+    assert "- `sign.js:1` imports it\n- `sign.js:2` is named by what fails" in first
+    assert "Somebody has to have the code follow on this branch" in body
+    assert "| `painter` | `1.0.0` | `2.0.0` | major |" in body
+    assert "`npm ci --dry-run` accepted the files as they are (exit code 0)." in body
+    assert not [word for word in ACTS if word in without_code(body)]
+    assert "<!-- fettle run=1" not in body
+    assert len(body.split()) < 600
 
 
 async def _make_anew(at, pull):
@@ -105,7 +132,7 @@ async def _make_anew(at, pull):
     moved = package_lock("sign", {"painter": "~1.0.0"}, [painter("1.0.0", RENDERS)])
     await _commit(at, moved)
     await at.raise_alert(MAJOR)
-    await at.ends("pull_request", "covered", "pull_request")
+    await at.ends("failed", "failed", "pull_request", "covered", "pull_request")
 
     assert at.place.pulls() == [pull]
     assert pull.head_sha != before
@@ -124,6 +151,7 @@ async def test_what_a_careless_model_or_one_without_means_made_is_not_in_the_dra
         pull = await open_bare_draft(at)
         assert "No model had the code follow: The run used up its budget" in pull.issue.body
         assert len(at.place.model.requests) == 1
+        assert at.questions() == [], "a draft is made without asking"
 
         await at.github.close_issue(at.repository, pull.issue.number, at.place.people["mara"])
         await _commit(at, {POLICY: SIGN[POLICY]})
@@ -132,30 +160,6 @@ async def test_what_a_careless_model_or_one_without_means_made_is_not_in_the_dra
         assert "TypeError: render is not a function" in pull.issue.body
         assert "half" not in pull.issue.body
         assert "A model tried to have the code follow, 3 times. What it made" in pull.issue.body
-
-
-async def test_never_means_never_and_the_question_says_that_checks_fail(remedied):
-    async with remedied(with_policy(SIGN, "majors: never"), releases=INDEX) as at:
-        await at.raise_alert(MAJOR)
-        [outcome] = await at.ends("failed")
-
-        assert at.results([outcome]) == ["fix_failed"]
-        assert at.place.pulls() == []
-        assert await at.place.branches() == []
-
-        await _commit(at, with_policy(SIGN, "majors: ask, models: none"))
-        await _answer(at, "deny")
-        _, outcome = await at.ends("failed", "failed")
-        assert at.results([outcome]) == ["fix_failed"]
-        assert "mara said no to version 2.0.0" in outcome.text
-        assert at.place.pulls() == []
-
-        issue = await _answer(at, "approve")
-        await at.ends("failed", "failed", "pull_request")
-        [pull] = at.place.pulls()
-        assert pull.draft
-        assert pull.issue.body.startswith("### What fails with it")
-        assert issue.state == "open", "somebody has to go on with the draft"
 
 
 async def _answer(at, word):
