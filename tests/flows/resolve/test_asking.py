@@ -28,12 +28,6 @@ def comment(**filled):
 
 
 ASKING = usual(*SHORT_PARTS, triage("ask"), comment(questions=[QUESTION]), AGAIN)
-PROPOSING = usual(
-    *SHORT_PARTS,
-    triage("propose"),
-    comment(approaches=WAYS, recommendation="Take the one away", reason="It is the cause."),
-    AGAIN,
-)
 
 
 async def wait_for_questions(place, text="### Questions before anything is changed"):
@@ -59,19 +53,7 @@ async def test_an_author_without_write_access_answers_and_a_maintainer_says_go(s
         assert len(place.pulls()) == 1
 
 
-async def test_a_go_takes_the_proposal(share_place):
-    async with share_place(script=PROPOSING) as place:
-        proposal = await wait_for_questions(place, "### There is more than one way to do this")
-        assert "**I recommend: Take the one away.**" in proposal
-        said = await place.say("mara", "/bot go but keep the name")
-        await place.ends("pull_request")
-
-        assert [face.content for face in said.reactions] == ["+1"]
-        assert "but keep the name" in await place.read_prompts("triage/1")
-        assert "bot:waiting" not in place.labels()
-
-
-async def test_a_proposed_division_is_made_once_people_agreed(share_place):
+async def test_a_go_takes_the_proposal_and_its_division_is_made(share_place):
     parts = [{"title": f"Part {n} of it", "body": f"Make part {n} of the sum."} for n in (1, 2)]
     again = {"when": "# Decide again", "kind": "feature", "sub_issues": parts}
     agreed = triage("action_proposed", **again)
@@ -92,10 +74,15 @@ async def test_a_proposed_division_is_made_once_people_agreed(share_place):
     async with share_place(script=script) as place:
         proposal = await wait_for_questions(place, "### Parts into which this could be divided")
         assert "Part 2 of it" in proposal
+        assert "### There is more than one way to do this" in proposal
+        assert "**I recommend: Take the one away.**" in proposal
         assert not place.issue.sub_issues
-        await place.say("mara", "/bot go")
+        said = await place.say("mara", "/bot go but keep the name")
         await place.ends("pull_request")
 
+        assert [face.content for face in said.reactions] == ["+1"]
+        assert "but keep the name" in await place.read_prompts("triage/1")
+        assert "bot:waiting" not in place.labels()
         assert [each.title for each in place.issue.sub_issues] == ["Part 1 of it", "Part 2 of it"]
         [pull] = place.pulls()
         assert len(await place.commits(pull)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.flows.keeping import ONE_LOOP
+from tests.flows.resolve.test_signing_flow import see_that_all_is_signed
 from tests.flows.scripted import CURE, evaluation, part, plan, pull_request, step, triage, usual
 
 pytestmark = ONE_LOOP
@@ -37,9 +38,22 @@ async def test_a_change_that_needs_context_is_kept_and_asked_about(share_place):
         assert not place.pulls()
 
 
-async def test_a_flaw_is_mended_once_by_whoever_made_it(share_place):
-    mending = (*CHANGE, step(CURE), part("# Revise", NOTE, REVISED))
-    async with share_place(script=usual(*mending, evaluation("revise", flaws=[FLAW]))) as place:
+CRITERIA = ["add(1, 1) is 2", "it is fast | enough"]
+MET = [
+    {"number": 1, "met": True, "commit": 2, "test": "test_calc.py::test_sum"},
+    {"number": 2, "met": True, "commit": 0, "test": ""},
+]
+
+
+async def test_a_flaw_is_mended_once_by_whoever_made_it_and_what_is_demanded_is_held_against_it(
+    share_place, rest_referee
+):
+    """All of it in a repository that demands signed commits."""
+    demanding = triage("action_direct", kind="feature", criteria=CRITERIA)
+    mending = (demanding, CHANGE[1], step(CURE), part("# Revise", NOTE, REVISED))
+    revise = evaluation("revise", flaws=[FLAW], criteria=[MET[0] | {"commit": 1}, MET[1]])
+    async with share_place(script=usual(*mending, revise)) as place:
+        place.repository.requires_signatures = True
         place.model.on_answered(_then_pass(place, mending))
         await place.label()
         await place.ends("pull_request")
@@ -51,6 +65,11 @@ async def test_a_flaw_is_mended_once_by_whoever_made_it(share_place):
         assert "# the sum" in await place.show(pull.head_sha, "calc.py")
         assert FLAW["what"] in await place.read_prompts("implement/1")
         assert (await place.turns("evaluation/1"))[0] != (await place.turns("evaluation/2"))[0]
+        [row] = [line for line in pull.issue.body.splitlines() if CRITERIA[0] in line]
+        assert "`test_calc.py::test_sum`" in row
+        assert row.split("|")[2].strip() == pull.head_sha[:10]
+        assert "| no commit named | none |" in pull.issue.body
+        await see_that_all_is_signed(place, pull, rest_referee)
 
 
 async def test_a_flaw_that_stays_makes_a_draft(share_place):
@@ -93,34 +112,11 @@ async def test_work_that_changed_nothing_says_why(share_place):
         assert not await place.branches()
 
 
-async def test_what_the_issue_demands_is_held_against_the_change(share_place):
-    criteria = ["add(1, 1) is 2", "it is fast | enough"]
-    met = [
-        {"number": 1, "met": True, "commit": 1, "test": "test_calc.py::test_sum"},
-        {"number": 2, "met": True, "commit": 0, "test": ""},
-    ]
-    script = usual(
-        triage("action_direct", kind="feature", criteria=criteria),
-        plan("Add without one too many"),
-        step(CURE),
-        evaluation("pass", criteria=met),
-    )
-    async with share_place(script=script) as place:
-        await place.label()
-        await place.ends("pull_request")
-
-        [pull] = place.pulls()
-        [row] = [line for line in pull.issue.body.splitlines() if "add(1, 1) is 2" in line]
-        assert "`test_calc.py::test_sum`" in row
-        assert row.split("|")[2].strip() == pull.head_sha[:10]
-        assert "| no commit named | none |" in pull.issue.body
-
-
 def _then_pass(place, mending):
     """Return a hook: once the change was judged, the next judge lets it pass."""
 
     async def hook(asked):
         if asked.part == "# Evaluate":
-            place.model.play(usual(*mending, evaluation("pass")))
+            place.model.play(usual(*mending, evaluation("pass", criteria=MET)))
 
     return hook

@@ -1,4 +1,4 @@
-"""What our own process finds in a change: a test that shows the bug, tests that were loosened."""
+"""What our own process finds in a change: no test that shows the bug, tests that were loosened."""
 
 from __future__ import annotations
 
@@ -33,18 +33,6 @@ PUT_BACK = part(
     {"edit": {"path": "test_calc.py", "old": "    @unittest.skip('slow')\n", "new": ""}},
     {"submit_fix": {"summary": "The test is back."}},
 )
-
-
-async def test_a_bug_is_shown_by_a_test_that_fails_without_the_change(share_place):
-    script = usual(plan("Add"), step([CURE, TEST], proof=PROOF))
-    async with share_place(script=script) as place:
-        await place.label()
-        await place.ends("pull_request")
-
-        [pull] = place.pulls()
-        assert "**A test shows the bug.**" in pull.issue.body
-        [row] = [line for line in pull.issue.body.splitlines() if f"`{PROOF}`" in line]
-        assert re.search(r"failed \(exit 1, [\d.]+ s\) \| passed \(exit 0", row)
 
 
 async def test_a_bug_without_a_test_says_so(share_place):

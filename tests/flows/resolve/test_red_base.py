@@ -37,7 +37,7 @@ def row(place):
     return pull, found
 
 
-async def test_one_more_failure_is_mended(share_place):
+async def test_one_more_failure_is_mended_and_the_same_failures_pass(share_place):
     async with share_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), FIX)) as place:
         await place.label()
         await place.ends("pull_request")
@@ -49,6 +49,7 @@ async def test_one_more_failure_is_mended(share_place):
         assert "- test_calc.Sums.test_long_broken" not in told
         assert not pull.draft
         assert shown.count("failed (1; exit 1, ") == 2
+        assert "### Still failing" not in pull.issue.body
         assert "a + a" in await place.show(pull.head_sha, "calc.py")
         subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
         assert subjects == ["Add", "Fix failing checks"]
@@ -65,17 +66,6 @@ async def test_one_more_failure_that_stays_makes_a_draft(share_place):
         assert "failed (1; exit 1, " in shown
         assert "failed (2, 1 new: `test_calc.Sums.test_twice`; exit 1, " in shown
         assert "### Still failing" in pull.issue.body
-
-
-async def test_the_same_failures_pass(share_place):
-    async with share_place(RED, script=usual(*BEGIN, step(CURE))) as place:
-        await place.label()
-        await place.ends("pull_request")
-
-        pull, shown = row(place)
-        assert not pull.draft
-        assert shown.count("failed (1; exit 1, ") == 2
-        assert "### Still failing" not in pull.issue.body
 
 
 SECONDS = f"61.{secrets.randbelow(10**9):09}"

@@ -6,8 +6,6 @@ The model knows more than the issue: instructions, decisions, linked issues, pic
 import json
 import re
 
-import pytest
-
 from app.demo.server_process import ServerProcess
 from app.store.audit import read_entries
 from tests.app.github.attachments.image_samples import png
@@ -28,6 +26,7 @@ FITTING = CALC | {
     "docs/PULL_REQUEST_TEMPLATE.md": "## Summary\n\n<!-- in a sentence -->\n\n## Checklist\n\n"
     "- [ ] Fettle's unittest passes\n- [ ] I have read CONTRIBUTING.md\n",
 }
+PROOF = "python3 -B -m unittest -q test_calc"
 
 
 async def test_who_may_not_write_is_told_why_and_nothing_is_paid(share_place):
@@ -81,6 +80,9 @@ def fits_the_issue(pull):
     assert not pull.draft
     assert "Resolves #1" in pull.issue.body
     assert "`python3 -m unittest -q` | passed (exit 0" in pull.issue.body
+    assert "**A test shows the bug.**" in pull.issue.body
+    [row] = [line for line in pull.issue.body.splitlines() if f"`{PROOF}`" in line]
+    assert re.search(r"failed \(exit 1, [\d.]+ s\) \| passed \(exit 0", row)
 
 
 def fits_the_repository(pull):
@@ -152,8 +154,9 @@ async def test_what_belongs_to_an_issue_reaches_the_model(share_place):
         address = place.github.attach_file(place.repository, png())
         text = f"As #{earlier.number} says.\n\n![what I see]({address})\n"
         issue = await place.file("It adds one too many", text)
+        commit_meanwhile(place, {"calc.py": "def add(*numbers):\n    return sum(numbers)\n"})
         await place.label(issue=issue)
-        await place.ends("pull_request")
+        outcome = await place.ends("pull_request")
 
         told = await place.read_prompts("triage/1")
         assert "Sums are tested with unittest." in told
@@ -166,28 +169,28 @@ async def test_what_belongs_to_an_issue_reaches_the_model(share_place):
         [pull] = place.pulls()
         found = "`python3 -m unittest -q` | passed (exit 0"
         assert found in pull.issue.body, "no policy names its checks"
+        says_what_came_meanwhile(pull, outcome, contradicts=True)
 
 
-@pytest.mark.parametrize("contradicts", [True, False])
-async def test_what_came_to_the_default_branch_meanwhile_is_said(share_place, contradicts):
-    came = {"calc.py": "def add(*numbers):\n    return sum(numbers)\n"}
-    async with share_place() as place:
+def commit_meanwhile(place, files):
+    """Have a commit come to the default branch while the model is at work, once."""
+    made = []
 
-        async def commit(asked):
-            if asked.number == 4:
-                files = came if contradicts else {"other.py": "x = 1\n"}
-                mara = place.people["mara"]
-                await place.github.commit(
-                    place.repository, files, author=mara, message="Meanwhile", branch="main"
-                )
+    async def commit(asked):
+        if asked.number >= 4 and not made:
+            made.append(asked)
+            mara = place.people["mara"]
+            await place.github.commit(
+                place.repository, files, author=mara, message="Meanwhile", branch="main"
+            )
 
-        place.model.on_request(commit)
-        await place.label()
-        outcome = await place.ends("pull_request")
+    place.model.on_request(commit)
 
-        [pull] = place.pulls()
-        assert "### What came to the default branch meanwhile\n\nA commit came" in pull.issue.body
-        warning = "**The two contradict each other** in `calc.py`."
-        assert (warning in pull.issue.body) is contradicts
-        assert (warning in outcome.text) is contradicts
-        assert ("`/bot update`" in pull.issue.body) is contradicts
+
+def says_what_came_meanwhile(pull, outcome, *, contradicts):
+    """See that people are told of that commit, and whether the two contradict each other."""
+    assert "### What came to the default branch meanwhile\n\nA commit came" in pull.issue.body
+    warning = "**The two contradict each other** in `calc.py`."
+    assert (warning in pull.issue.body) is contradicts
+    assert (warning in outcome.text) is contradicts
+    assert ("`/bot update`" in pull.issue.body) is contradicts

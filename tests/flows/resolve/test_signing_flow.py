@@ -24,22 +24,17 @@ async def commits_of(place, pull):
     return await git.commits(f"{pull.base_sha}..{pull.head_sha}")
 
 
-async def test_a_repository_that_demands_signed_commits_gets_them(share_place, rest_referee):
-    async with share_place(script=SCRIPT) as place:
-        place.repository.requires_signatures = True
-        await place.label()
-        await place.ends("pull_request")
-
-        [pull] = place.pulls()
-        made = await commits_of(place, pull)
-        assert len(made) == 2
-        assert place.repository.signed.issuperset(each.sha for each in made)
-        assert all("Co-authored-by: mara" in each.message for each in made)
-        assert pull.head_sha[:10] in pull.issue.body, "what it names is what stands there"
-        refs = await GitDir(place.repository.gitdir).refs("refs/")
-        assert not [ref for ref in refs if ref.startswith("refs/fettle/")]
-        called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
-        assert rest_referee.problems(called) == []
+async def see_that_all_is_signed(place, pull, rest_referee):
+    """See what a repository got that demands signed commits: test_judging.py has a run in one."""
+    made = await commits_of(place, pull)
+    assert len(made) == 2
+    assert place.repository.signed.issuperset(each.sha for each in made)
+    assert all("Co-authored-by: mara" in each.message for each in made)
+    assert pull.head_sha[:10] in pull.issue.body, "what it names is what stands there"
+    refs = await GitDir(place.repository.gitdir).refs("refs/")
+    assert not [ref for ref in refs if ref.startswith("refs/fettle/")]
+    called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
+    assert rest_referee.problems(called) == []
 
 
 async def test_where_github_signs_nothing_the_operators_key_does(share_place, tmp_path):

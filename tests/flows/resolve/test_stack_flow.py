@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 
-import pytest
-
 from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import CALC, SCRIPT, write_policy
 from tests.flows.keeping import ONE_LOOP
+from tests.flows.resolve.test_resolve_flow import commit_meanwhile, says_what_came_meanwhile
 from tests.flows.resolve.test_undo_flow import wait_for
+from tests.flows.scripted import CURE, plan, step, triage, usual
 
 pytestmark = ONE_LOOP
 
@@ -83,40 +83,74 @@ async def test_each_part_is_green_and_stands_on_the_one_before(share_place, rest
         assert not await GitDir(place.repository.gitdir).refs("refs/heads/bot/")
 
 
-@pytest.mark.parametrize("deleted", [False, True])
-async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(share_place, deleted):
-    """On a GitHub without stacks, of which nobody is told; a merge is a commit, as in squashing."""
-    async with share_place(files=SMALL, script=SCRIPT) as place:
+def make_lines(name, number):
+    """Return a step of three that fills a pull request of its own."""
+    content = "".join(f"{name.upper()}_{n} = {n}\n" for n in range(3))
+    return step({"write": {"path": f"{name}.py", "content": content}}, number=number, count=3)
+
+
+THREE = usual(
+    triage("action_direct", kind="feature"),
+    plan("Add without one too many", "Count", "Name"),
+    step(CURE, number=1, count=3),
+    make_lines("counts", 2),
+    make_lines("names", 3),
+)
+
+
+async def test_what_stands_on_a_merged_part_is_moved_and_brought_up_to_date(share_place):
+    """On a GitHub without stacks, of which nobody is told; a merge is a commit, as in squashing.
+
+    Where the branch of what was merged stays, and where GitHub deletes it and moves what stands on
+    it.
+    """
+    async with share_place(files=SMALL, script=THREE) as place:
         place.repository.has_stacks = False
-        mara = place.people["mara"]
         await place.label()
         await place.ends("pull_request")
-        lower, top = place.pulls()
-        assert top.base == lower.head
-        assert "stack" not in "".join([*place.comments(), lower.issue.body, top.issue.body])
-        await place.github.commit(
-            place.repository, {"other.py": "OTHER = 1\n"}, author=mara, message="Meanwhile"
-        )
-        await place.github.merge_pull(lower, mara)
-        if deleted:
-            await place.github.parts.pulls.retarget(top, place.actor("mara"), "main")
+        lower, middle, top = place.pulls()
+        assert (middle.base, top.base) == (lower.head, middle.head)
+        texts = [*place.comments(), *(each.issue.body for each in place.pulls())]
+        assert "stack" not in "".join(texts)
+        await merge_meanwhile(place, lower, "other.py")
         await place.all_done(2)
+        await is_brought_up_to_date(place, middle, "other.py")
+        assert top.base == middle.head
 
-        assert top.base == "main"
-        assert await place.show(top.head_sha, "other.py") == "OTHER = 1\n"
-        said = "\n".join(each.body for each in top.issue.comments)
-        assert "into this branch" in said
-        assert "`/bot update`" not in said
+        await merge_meanwhile(place, middle, "more.py")
+        await place.github.parts.pulls.retarget(top, place.actor("mara"), "main")
+        await place.all_done(3)
+        await is_brought_up_to_date(place, top, "more.py")
+
+
+async def merge_meanwhile(place, pull, path):
+    """Have a part merged, and before that a commit come to the default branch."""
+    mara = place.people["mara"]
+    came = {path: "OTHER = 1\n"}
+    await place.github.commit(place.repository, came, author=mara, message="Meanwhile")
+    await place.github.merge_pull(pull, mara)
+
+
+async def is_brought_up_to_date(place, pull, path):
+    """See that the part stands on the default branch, and has what came to that."""
+    assert pull.base == "main"
+    assert await place.show(pull.head_sha, path) == "OTHER = 1\n"
+    said = "\n".join(each.body for each in pull.issue.comments)
+    assert "into this branch" in said
+    assert "`/bot update`" not in said
 
 
 async def test_others_of_fettles_on_the_same_files_are_brought_up_to_date_after_merges(
     share_place,
 ):
+    """What came to the default branch before a merge, and contradicts nothing, is said."""
     async with share_place() as place:
         mara = place.people["mara"]
         other = await place.file("It adds one too many, still", "`calc.add(2, 2)` gives 5.")
+        commit_meanwhile(place, {"more.py": "x = 1\n"})
         await place.label()
-        await place.all_done(1)
+        outcome = await place.ends("pull_request")
+        says_what_came_meanwhile(*place.pulls(), outcome, contradicts=False)
         await place.label(issue=other)
         await place.all_done(2)
         first, second = place.pulls()

@@ -172,26 +172,6 @@ async def test_a_remark_reaches_the_session_and_more_budget_lets_the_run_go_on(s
         assert await faces(speaking[0], place) == ["eyes"]
 
 
-async def test_a_retry_goes_on_with_the_draft_of_the_run_that_failed(share_place):
-    second = plan("Add without one too many", "Say so")
-    halting = part("# Implement step 2 of 2", *[bash("true")] * 8)
-    script = usual(CHANGE[0], second, step(CURE, number=1, count=2), halting)
-    async with share_place(script=script) as place:
-        await place.label()
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        assert pull.draft
-        left = pull.head_sha
-        place.model.play(usual(*CHANGE, step(CURE)))
-        await place.say("mara", "/bot retry from decompose")
-        await place.all_over("done", "done")
-
-        assert place.pulls() == [pull]
-        assert not pull.draft
-        assert pull.head_sha != left
-        assert "Resolves #1" in pull.issue.body
-
-
 async def test_a_conversation_that_the_credit_was_used_up_in_goes_on_by_itself(share_place):
     plans = plan("Add without one too many", "Say so")
     first = step(CURE, number=1, count=2)
@@ -215,6 +195,7 @@ async def test_a_conversation_that_the_credit_was_used_up_in_goes_on_by_itself(s
         before = len(place.model.requests)
 
         paid = True
+        await place.wait_until(lambda: len(place.model.requests) > before)
         await place.all_over("done")
 
         asked = [(each.part, each.turn) for each in place.model.requests if each.answered]
@@ -237,22 +218,24 @@ MORE = usual(
 
 
 async def test_an_issue_is_worked_on_again_when_it_is_asked_for_and_not_otherwise(share_place):
-    """Its open pull request is brought up to date, once."""
-    async with share_place() as place:
+    """A retry goes on with a draft, a label brings an open pull request up to date, once."""
+    halting = part("# Implement step 2 of 2", *[bash("true")] * 8)
+    two = (plan("Add without one too many", "Say so"), step(CURE, number=1, count=2), halting)
+    async with share_place(script=usual(CHANGE[0], *two)) as place:
         await one_delivery_is_one_run(place)
-        [pull] = place.pulls()
-        first, branch = pull.head_sha, pull.head
+        pull = await a_retry_goes_on_with_the_draft(place)
+        first, branch, [*made] = pull.head_sha, pull.head, await place.commits(pull)
         place.model.play(MORE)
         await place.label()
-        await place.all_done(2)
+        await place.all_done(3)
 
         assert place.pulls() == [pull]
         assert await place.branches() == [branch]
         assert pull.head_sha != first
         assert "# the sum" in await place.show(branch, "calc.py")
-        subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
-        assert subjects[-1] == "Say what it does"
-        assert len(subjects) == 2
+        commits = await place.commits(pull)
+        assert commits[:-1] == made
+        assert commits[-1][1].startswith("Say what it does\n")
         assert f"pull request #{pull.issue.number} for this issue" in await place.read_prompts(
             "triage/1"
         )
@@ -260,12 +243,28 @@ async def test_an_issue_is_worked_on_again_when_it_is_asked_for_and_not_otherwis
         place.model.play(SHORT)
         await place.github.close_issue(place.repository, pull.issue.number, place.people["mara"])
         await place.label_again("mara")
-        await place.all_done(3)
+        await place.all_done(4)
 
         [_, opened] = place.pulls()
         assert opened.head != pull.head
         assert pull.issue.state == "closed"
         assert "Resolves #1" in opened.issue.body
+
+
+async def a_retry_goes_on_with_the_draft(place):
+    """Have the run that failed half way made once more from a stage on; return what it made."""
+    [pull] = place.pulls()
+    assert pull.draft
+    left = pull.head_sha
+    place.model.play(usual(*CHANGE, step(CURE)))
+    await place.say("mara", "/bot retry from decompose")
+    await place.all_over("done", "done")
+
+    assert place.pulls() == [pull]
+    assert not pull.draft
+    assert pull.head_sha != left
+    assert "Resolves #1" in pull.issue.body
+    return pull
 
 
 async def one_delivery_is_one_run(place):

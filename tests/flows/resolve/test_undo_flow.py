@@ -26,6 +26,7 @@ async def wait_for(place, issue, text):
 
 
 async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(share_place, rest_referee):
+    """A power cut meanwhile leaves one pull request, and one word about it."""
     async with share_place() as place:
         await place.label()
         await place.ends("pull_request")
@@ -35,9 +36,15 @@ async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(share_plac
         await place.github.commit(
             place.repository, later, author=place.people["mara"], message="Later"
         )
-        asked = len(place.model.requests)
+        asked, killed = len(place.model.requests), []
 
+        async def cut_power(_request):
+            killed.append(await place.server.kill())
+
+        place.github.faults.call_after("POST", "git-receive-pack", cut_power)
         await place.say("mara", "/bot undo")
+        await place.wait_until(lambda: killed)
+        await place.server.start(place.app)
         await wait_for(place, place.issue, f"@mara, #{pull.issue.number} is merged")
         _, reverted = await place.all_done(2)
 
@@ -49,13 +56,16 @@ async def test_what_is_merged_is_taken_back_by_a_checked_pull_request(share_plac
         assert "| passed" in undoing.issue.body, "the repository's checks ran on it"
         assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
         assert await place.show(undoing.head_sha, "other.py") == "OTHER = 1\n"
-        told = await wait_for(place, pull.issue, "takes this back")
+        await wait_for(place, pull.issue, "takes this back")
+        [told] = [each.body for each in pull.issue.comments if "takes this back" in each.body]
         assert f"#{undoing.issue.number} takes this back." in told
+        [(_, message)] = await place.commits(undoing)
+        assert message.startswith('Revert "Add without one too many"\n')
         assert reverted.number == pull.issue.number
 
-        await place.say("mara", "/bot undo")
+        await place.say("mara", "/bot undo", issue=pull.issue)
         await wait_for(
-            place, place.issue, f"#{undoing.issue.number} takes #{pull.issue.number} back"
+            place, pull.issue, f"#{undoing.issue.number} takes #{pull.issue.number} back"
         )
 
         await place.say("mara", "/bot undo", issue=undoing.issue)
@@ -81,32 +91,6 @@ async def take_back_without_a_server(place, pull):
     assert undoing.issue.body.startswith(told)
     assert await place.show(undoing.head_sha, "calc.py") == CALC["calc.py"]
     assert f"/pull/{undoing.issue.number}" in out
-
-
-async def test_a_power_cut_while_it_is_taken_back_leaves_one_pull_request(share_place):
-    async with share_place() as place:
-        await place.label()
-        await place.ends("pull_request")
-        [pull] = place.pulls()
-        await place.github.merge_pull(pull, place.people["mara"])
-        killed = []
-
-        async def cut_power(_request):
-            killed.append(await place.server.kill())
-
-        place.github.faults.call_after("POST", "git-receive-pack", cut_power)
-        await place.say("mara", "/bot undo", issue=pull.issue)
-        await place.wait_until(lambda: killed)
-        await place.server.start(place.app)
-        await place.all_done(2)
-
-        _, undoing = place.pulls()
-        commits = await GitDir(place.repository.gitdir).commits(
-            f"{undoing.base_sha}..{undoing.head_sha}"
-        )
-        assert [each.title for each in commits] == ['Revert "Add without one too many"']
-        told = [each.body for each in pull.issue.comments if "takes this back" in each.body]
-        assert len(told) == 1
 
 
 async def test_an_operator_takes_back_what_is_open_and_before_and_then_nothing(share_place):

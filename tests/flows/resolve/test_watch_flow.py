@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from app.simulator.github.gitdir import GitDir
 from app.store.tables import ended_pulls, runs
-from tests.flows.conftest import CALC, PATIENCE, write_policy
+from tests.flows.conftest import CALC, CHECKED, PATIENCE, write_policy
 from tests.flows.keeping import ONE_LOOP
 
 pytestmark = ONE_LOOP
@@ -22,17 +22,14 @@ UNRELATED = f"{HELD}        self.assertEqual(1, 2)\n"
 OFF = write_policy("watch: {hours: 0}")
 
 
-async def merge(place, *, before=None, after=None):
-    """Have a pull request made and merged, with commits of others around that; return it."""
+async def merge(place, *, before):
+    """Have a pull request made and merged, behind a commit of others; return it."""
     await place.label()
     await place.ends("pull_request")
     [pull] = place.pulls()
-    if before:
-        await commit(place, before)
+    await commit(place, before)
     await place.github.merge_pull(pull, place.people["mara"])
     await wait_until_watched(place, pull)
-    if after:
-        await commit(place, after)
     return pull
 
 
@@ -72,19 +69,24 @@ async def kinds(place):
 async def test_what_began_with_the_merge_brings_its_way_back_and_one_comment(
     share_place, rest_referee
 ):
-    """Through a power cut, when its way back is pushed and nobody knows of it."""
+    """Through a power cut, when its way back is pushed and nobody knows of it.
+
+    What others broke, or was mended meanwhile, was not laid at its door before.
+    """
     async with share_place() as place:
-        pull = await merge(place, before=OLD_WAY, after={"other.py": "OTHER = 1\n"})
+        pull = await merge(place, before=OLD_WAY)
         asked, said, killed = len(place.model.requests), len(pull.issue.comments), []
+        await others_broke_something_and_it_was_mended(place, pull)
 
         async def cut_power(_request):
             killed.append(await place.server.kill())
 
+        await commit(place, OLD_WAY | {"test_theirs.py": "", "other.py": "OTHER = 1\n"})
         place.github.faults.call_after("POST", "git-receive-pack", cut_power)
         await break_checks(place)
         await place.wait_until(lambda: killed)
         await place.server.start(place.app)
-        await place.all_done(2)
+        await place.all_over("done", "covered", "done")
 
         assert len(place.model.requests) == asked, "no model is asked"
         _, undoing = place.pulls()
@@ -103,35 +105,38 @@ async def test_what_began_with_the_merge_brings_its_way_back_and_one_comment(
         await commit(place, {"more.py": "MORE = 1\n"})
         await break_checks(place)
         await place.github.webhooks.wait_until_settled()
-        assert len(await place.runs()) == 2, "what is taken back is looked into no more"
+        assert len(await place.runs()) == 3, "what is taken back is looked into no more"
         called = [each for each in place.github.requests if each.path.startswith("/api/v3/")]
         assert rest_referee.problems(called) == []
 
 
-async def test_what_others_broke_or_was_mended_meanwhile_is_not_laid_at_its_door(share_place):
+async def others_broke_something_and_it_was_mended(place, pull):
     """One test fails since a commit that came later, another one did and does no more."""
-    async with share_place() as place:
-        mended = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 2)\n"}
-        theirs = {"test_theirs.py": UNRELATED}
-        pull = await merge(place, before=OLD_WAY, after=mended | theirs)
-        said = len(pull.issue.comments)
+    mended = {"test_held.py": f"{HELD}        self.assertEqual(calc.add(1, 1), 2)\n"}
+    said = len(pull.issue.comments)
+    await commit(place, mended | {"test_theirs.py": UNRELATED})
+    await break_checks(place)
+    await place.all_over("done", "covered")
 
-        await break_checks(place)
-        await place.all_over("done", "covered")
-
-        assert await kinds(place) == [("suspect_merge", "covered")]
-        assert len(place.pulls()) == 1
-        assert len(pull.issue.comments) == said, "nobody needs to hear of it"
+    assert await kinds(place) == [("suspect_merge", "covered")]
+    assert len(place.pulls()) == 1
+    assert len(pull.issue.comments) == said, "nobody needs to hear of it"
 
 
 async def test_what_git_alone_cannot_take_back_is_told_with_the_files(share_place):
-    async with share_place() as place:
-        again = {"calc.py": "def add(a, b):\n    return b + a\n"}
-        pull = await merge(place, before=OLD_WAY, after=again)
+    """Once the policy has it watched: where that watches nothing, no check is run."""
+    async with share_place(OFF) as place:
+        pull = await merge(place, before=OLD_WAY)
         said = len(pull.issue.comments)
-
         await break_checks(place)
-        await place.all_done(2)
+        await place.all_over("done", "covered")
+        assert await kinds(place) == [("suspect_merge", "covered")]
+        assert len(place.pulls()) == 1
+        assert len(pull.issue.comments) == said
+
+        await commit(place, CHECKED | {"calc.py": "def add(a, b):\n    return b + a\n"})
+        await break_checks(place)
+        await place.all_over("done", "covered", "done")
 
         assert len(place.pulls()) == 1
         told = [each.body for each in pull.issue.comments[said:]]
@@ -163,17 +168,6 @@ async def test_an_issue_that_names_it_has_it_looked_into_if_an_owner_wrote_it(sh
         await place.all_done(2)
 
         assert len(place.pulls()) == 2
-
-
-async def test_where_the_policy_watches_nothing_no_check_is_run(share_place):
-    async with share_place(OFF) as place:
-        await merge(place, before=OLD_WAY)
-
-        await break_checks(place)
-        await place.all_over("done", "covered")
-
-        assert await kinds(place) == [("suspect_merge", "covered")]
-        assert len(place.pulls()) == 1
 
 
 async def test_a_branch_that_is_only_called_like_one_of_ours_is_not_watched(share_place):
