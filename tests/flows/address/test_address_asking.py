@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.flows.address.reviewed import (
     edit,
     make_changes,
@@ -27,7 +25,6 @@ ONE = script(sort(["t1"]), make_changes(CHANGE), word_update(("t1", "fixed", 1))
 
 TEST_ADD = "    def test_add(self):\n        self.assertEqual(calc.add(1, 1), 2)\n"
 TESTED = {
-    "calc.py": "def add(a, b):\n    return b + a\n\n\ndef sub(a, b):\n    return a - b\n",
     "test_calc.py": (
         "import unittest\n\nimport calc\n\n\nclass Sums(unittest.TestCase):\n"
         f"{TEST_ADD}\n    def test_sub(self):\n        self.assertEqual(calc.sub(1, 1), 0)\n"
@@ -40,39 +37,43 @@ async def faces(comment, at):
     return [face.content for face in comment.reactions]
 
 
-@pytest.mark.parametrize("way", ["command", "label"])
-async def test_people_have_reviews_of_their_own_work_addressed(share_place, way):
+async def test_people_have_reviews_of_their_own_work_addressed(share_place):
     async with open_reviewed(share_place, ONE) as at:
         at.repository.app_branches = "refs/heads/"
         await at.opens("ola")
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         assert await at.all_over() == [], "nobody has let Fettle in"
-
-        if way == "label":
-            await at.label()
-        else:
-            said = await at.place.say("ola", "/bot address")
-            assert await faces(said, at) == ["+1"]
+        await at.label()
         await at.place.ends("comment")
 
-        [commit] = await at.list_commits(before)
-        assert "Co-authored-by: " + {"label": "mara", "command": "ola"}[way] in commit.message
+        await the_change_is_credited(at, before, "mara")
         assert at.verdicts() == {"calc.py:11": (["fixed"], True)}
         assert "1 thread: 1 fixed; 100 % answered" in at.ledgers()[0]
         assert [each.login for each in at.pull.requested] == ["mara"]
 
 
+async def the_change_is_credited(at, before, who):
+    """See that the first commit of Fettle's names whoever let it in."""
+    made = await at.list_commits(before)
+    assert f"Co-authored-by: {who}" in made[0].message
+
+
 async def test_a_test_is_taken_away_only_with_a_yes(share_place):
-    gone = edit(TEST_ADD, "", path="test_calc.py")
-    every = script(
-        sort(["t1"]),
-        make_changes(gone),
-        word_update(("t1", "fixed", 1), commits=[("Test the difference alone", ("test_calc.py",))]),
-    )
-    async with open_reviewed(share_place, every, head=TESTED) as at:
-        before = at.pull.head_sha
-        await at.review("mara", "", ("calc.py", 2, "Delete the test of add."))
+    """In a pull request of somebody else's, who let Fettle in by a command."""
+    changes = make_changes([CHANGE, edit(TEST_ADD, "", path="test_calc.py")])
+    replies = ("t1", "fixed", 2), ("t2", "fixed", 1)
+    made = ("Do as asked", ("calc.py",)), ("Test the difference alone", ("test_calc.py",))
+    every = script(sort(["t1", "t2"]), changes, word_update(*replies, commits=made))
+    async with open_reviewed(share_place, every) as at:
+        at.repository.app_branches = "refs/heads/"
+        await at.opens("ola")
+        before = await at.commit(TESTED, by="ola")
+        asked = ("calc.py", 11, "Begin at nought."), ("calc.py", 2, "Delete the test of add.")
+        await at.review("mara", "", *asked)
+        assert await at.all_over() == [], "nobody has let Fettle in"
+        let_in = await at.place.say("ola", "/bot address")
+        assert await faces(let_in, at) == ["+1"]
         body = await at.place.wait_for_comment("loosen tests or checks")
         await at.place.wait_for_parked()
         assert "test_add" in body
@@ -82,9 +83,13 @@ async def test_a_test_is_taken_away_only_with_a_yes(share_place):
 
         assert await faces(said, at) == ["+1"]
         assert "test_add" not in await at.file("test_calc.py")
-        [answer] = at.answers(at.pull.threads[0])
+        await the_change_is_credited(at, before, "ola")
+        assert at.verdicts() == {"calc.py:11": (["fixed"], True), "calc.py:2": (["fixed"], False)}
+        [answer] = at.answers(at.thread("calc.py", 2))
         assert "**Fixed**" in answer
         assert "stays open" in answer, "its commit is about another file"
+        assert "2 threads: 2 fixed; 100 % answered" in at.ledgers()[0]
+        assert [each.login for each in at.pull.requested] == ["mara"]
 
 
 async def test_status_remarks_and_a_cancel_on_the_pull_request(share_place):

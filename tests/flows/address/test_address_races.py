@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.github.transport.idempotent_comments import make_marker
 from tests.flows.address.reviewed import (
     edit,
     make_changes,
@@ -20,11 +21,26 @@ ONE = script(
     word_update(("t1", "fixed", 1)),
 )
 NEXT = script(sort((), [("t1", "question")]))
+TWO = script(
+    sort(["t1", "t2"]),
+    make_changes(
+        [
+            edit("range(len(prices))", "range(0, len(prices))"),
+            edit("'euro', 'cent'", "'euro', 'cents'", path="words.py"),
+        ]
+    ),
+    word_update(
+        ("t1", "fixed", 1),
+        ("t2", "fixed", 1),
+        commits=[("Do as asked", ("calc.py", "words.py"))],
+    ),
+)
+NEXT_TWO = script(sort((), [("t1", "question"), ("t2", "question")]))
 THEIRS = "UNITS = ['euro', 'ct']\n"
 
 
-async def act_meanwhile(at, act):
-    """Have somebody act while the engineer is at work on the one thread there is."""
+async def act_meanwhile(at, act, *more):
+    """Have somebody act while the engineer is at work on the one thread there is, or on more."""
     done = []
 
     async def act_once(asked):
@@ -33,23 +49,7 @@ async def act_meanwhile(at, act):
             await act()
 
     at.place.model.on_answered(act_once)
-    await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
-
-
-async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(share_place):
-    async with open_reviewed(share_place, ONE) as at:
-        before = at.pull.head_sha
-        await act_meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
-        await at.place.ends("comment")
-
-        titles = [(c.title, c.parents) for c in await at.list_commits(before)]
-        assert [title for title, _ in titles] == ["By ola", "Do as asked"]
-        assert await at.file("words.py") == THEIRS
-        assert "range(0, len(prices))" in await at.file("calc.py")
-        assert at.verdicts()["calc.py:11"] == (["fixed"], True)
-        assert at.pull.head_sha[:10] in at.answers(at.thread("calc.py", 11))[0]
-        assert "this was put on top of theirs and checked anew" in at.ledgers()[0]
-        assert not any(push.forced for push in at.repository.pushes)
+    await at.review("mara", "", ("calc.py", 11, "Begin at nought."), *more)
 
 
 async def test_what_contradicts_theirs_is_kept_back_and_said(share_place):
@@ -104,44 +104,73 @@ async def test_a_pull_request_that_ends_ends_the_run(share_place):
 
 
 async def test_what_somebody_says_meanwhile_in_a_thread_begins_the_next_run(share_place):
-    """Until then Fettle had said nothing there, and replies between people are passed over."""
-    async with open_reviewed(share_place, ONE) as at:
+    """Until then Fettle had said nothing there, and replies between people are passed over.
+
+    A review during a run is in that one, too; what the runs cost is counted together.
+    """
+    async with open_reviewed(share_place, TWO) as at:
+        at.pull.issue.body += f"\n\n{make_marker('a-run-before', 'pull-request')}"
 
         async def say_more():
             thread = at.thread("calc.py", 11)
             await at.github.reply(thread, at.people["mara"], "And call it price.")
+            await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
 
         async def play_next(asked):
             if asked.part == "# Write the update":
-                at.place.model.play(NEXT)
+                at.place.model.play(NEXT_TWO)
 
         at.place.model.on_answered(play_next)
-        await act_meanwhile(at, say_more)
-        assert await at.all_over() == ["comment", "comment"]
+        await act_meanwhile(at, say_more, ("words.py", 1, "They are cents."))
+        assert await at.all_over() == ["comment", "comment", "covered"]
 
-        assert at.verdicts()["calc.py:11"] == (["later", "answered"], False)
+        assert at.verdicts() == {
+            "calc.py:11": (["later", "answered"], False),
+            "words.py:1": (["fixed"], True),
+            "calc.py:17": (["answered"], False),
+        }
         first, _ = at.answers(at.thread("calc.py", 11))
         assert f"**Fixed** in [`{at.pull.head_sha[:10]}`]" in first
         assert "stays open: somebody has written here since it was read" in first
         one, two = at.ledgers()
-        assert "1 thread: 1 has newer words; 0 % answered." in one
-        assert "1 thread: 1 answered; 100 % answered." in two
+        assert "2 threads: 1 fixed, 1 has newer words; 50 % answered." in one
+        assert "2 threads: 2 answered; 100 % answered." in two
+        assert at.pushes() == 1
+        assert "6 model answers, in 2 runs" in at.pull.issue.body
 
 
-async def test_thanks_keep_no_thread_open_and_want_no_answer(share_place):
+async def test_thanks_keep_no_thread_open_and_what_was_pushed_meanwhile_has_ours_on_top(
+    share_place,
+):
+    """Thanks want no answer either."""
     async with open_reviewed(share_place, ONE) as at:
-        mara = at.people["mara"]
-        await act_meanwhile(
-            at, lambda: at.github.reply(at.thread("calc.py", 11), mara, "Thanks, great!")
-        )
+        mara, before = at.people["mara"], at.pull.head_sha
+
+        async def push_and_thank():
+            await at.commit({"words.py": THEIRS}, by="ola")
+            await at.github.reply(at.thread("calc.py", 11), mara, "Thanks, great!")
+
+        await act_meanwhile(at, push_and_thank)
         assert await at.all_over() == ["comment", "covered"]
         assert at.verdicts()["calc.py:11"] == (["fixed"], True)
+        await ours_is_on_top(at, before)
 
         at.place.model.play(NEXT)
         await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
         assert (await at.all_over())[-1] == "comment"
         await at.github.reply(at.thread("calc.py", 17), mara, "I see.")
         at.place.model.play(NEXT)
-        await at.review("ola", "", ("words.py", 2, "Any other currency?"))
+        await at.review("ola", "", ("words.py", 1, "Any other currency?"))
         assert (await at.all_over())[-1] == "comment", "one thing was to be sorted"
         assert at.verdicts()["calc.py:17"] == (["answered"], False)
+
+
+async def ours_is_on_top(at, before):
+    """See that what somebody pushed stays, and ours comes after it."""
+    titles = [(c.title, c.parents) for c in await at.list_commits(before)]
+    assert [title for title, _ in titles] == ["By ola", "Do as asked"]
+    assert await at.file("words.py") == THEIRS
+    assert "range(0, len(prices))" in await at.file("calc.py")
+    assert at.pull.head_sha[:10] in at.answers(at.thread("calc.py", 11))[0]
+    assert "this was put on top of theirs and checked anew" in at.ledgers()[0]
+    assert not any(push.forced for push in at.repository.pushes)
