@@ -59,8 +59,6 @@ async def test_the_run_is_in_the_image_that_is_named_and_stays_in_it_or_ends(
     named = FILES | {".github/fettle.yml": policy, ".devcontainer/devcontainer.json": DEVCONTAINER}
     first = have_id(engine)
     async with make_place(named, **settings(engine)) as place:
-        await a_devcontainer_counts_from_the_default_branch_alone(place)
-        await place.move(FILES)
         await a_run_stays_in_it_when_its_tag_moves(place, engine, tmp_path)
         assert images_used(engine) == {first}
         await place.move(FILES)
@@ -72,17 +70,8 @@ async def test_the_run_is_in_the_image_that_is_named_and_stays_in_it_or_ends(
         assert engine.calls("pull") == []
 
 
-async def a_devcontainer_counts_from_the_default_branch_alone(place):
-    await place.label()
-    await place.ends("pull_request")
-    [pull] = place.pulls()
-    assert not pull.draft, pull.issue.body
-    assert "which `.devcontainer/devcontainer.json` names" in pull.issue.body
-    assert "`postCreateCommand`, `runArgs` had no effect" in pull.issue.body
-    assert "created" not in await place.show(pull.head_sha, "")
-
-
 async def a_run_stays_in_it_when_its_tag_moves(place, engine, folder):
+    """In the one that a devcontainer of the default branch names, of which nothing else counts."""
     first = have_id(engine)
     await place.label_and_kill(2)
     have_image(engine, folder, "two", "#!/bin/sh\nexit 1\n")
@@ -91,7 +80,9 @@ async def a_run_stays_in_it_when_its_tag_moves(place, engine, folder):
     [pull] = place.pulls()
     assert not pull.draft, pull.issue.body
     assert f"ran in the image `{NAME}` (its id is `{first[:12]}`)" in pull.issue.body
-    assert "which `.github/fettle.yml` names" in pull.issue.body
+    assert "which `.devcontainer/devcontainer.json` names" in pull.issue.body
+    assert "`postCreateCommand`, `runArgs` had no effect" in pull.issue.body
+    assert "created" not in await place.show(pull.head_sha, "")
 
 
 async def an_image_that_is_gone_ends_the_run_and_says_so(place, engine):

@@ -11,7 +11,7 @@ import yaml
 
 from tests.flows.conftest import CALC
 from tests.flows.keeping import ONE_LOOP
-from tests.flows.scripted import part, plan, step, triage, usual
+from tests.flows.scripted import part, plan, pull_request, step, triage, usual
 
 pytestmark = ONE_LOOP
 
@@ -55,9 +55,19 @@ async def test_one_more_failure_is_mended_and_the_same_failures_pass(share_place
         assert subjects == ["Add", "Fix failing checks"]
 
 
-async def test_one_more_failure_that_stays_makes_a_draft(share_place):
+CHECKS = [
+    {"name": "tests", "run": "python3 -B -m unittest -q"},
+    {"name": "sums", "run": "python3 -B -c 'import calc; assert calc.add(1, 1) == 3'"},
+]
+
+
+async def test_one_more_failure_that_stays_makes_a_draft_and_so_does_a_check_that_passed_before(
+    share_place,
+):
     nothing = part("# Fix the checks", {"submit_fix": {"summary": "I do not know how."}})
-    async with share_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), nothing)) as place:
+    files = RED | {".github/fettle.yml": yaml.safe_dump({"quality": CHECKS})}
+    script = usual(*BEGIN, step([CURE, BREAK]), nothing, pull_request(draft=True))
+    async with share_place(files, script=script) as place:
         await place.label()
         await place.ends("pull_request")
 
@@ -66,6 +76,9 @@ async def test_one_more_failure_that_stays_makes_a_draft(share_place):
         assert "failed (1; exit 1, " in shown
         assert "failed (2, 1 new: `test_calc.Sums.test_twice`; exit 1, " in shown
         assert "### Still failing" in pull.issue.body
+        [sums] = [line for line in pull.issue.body.splitlines() if line.startswith("| sums |")]
+        assert "passed (exit 0" in sums
+        assert "failed (exit 1" in sums
 
 
 SECONDS = f"61.{secrets.randbelow(10**9):09}"

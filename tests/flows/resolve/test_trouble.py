@@ -1,10 +1,8 @@
 """What goes wrong outside, and what hostile text makes a model try: the run stays in hand."""
 
-import yaml
-
 from tests.flows.conftest import CALC
 from tests.flows.keeping import ONE_LOOP
-from tests.flows.scripted import pull_request, usual
+from tests.flows.scripted import usual
 
 pytestmark = ONE_LOOP
 
@@ -80,26 +78,6 @@ async def test_a_policy_that_cannot_be_read_is_said_before_anything_is_paid(shar
         assert "Did you mean `quality`?" in said
         assert not place.model.requests
         assert not [each for each in place.github.requests if ".git/" in each.path]
-
-
-async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(share_place):
-    check = "python3 -B -c 'import calc; assert calc.add(1, 1) == 3'"
-    policy = yaml.safe_dump({"quality": [{"name": "sums", "run": check}]})
-    giving_up = {
-        "when": "# Fix the checks",
-        "turns": [{"call": [{"submit_fix": {"summary": "The check is wrong."}}]}],
-    }
-    script = usual(giving_up, pull_request(draft=True))
-    async with share_place(files=CALC | {".github/fettle.yml": policy}, script=script) as place:
-        await place.label()
-        await place.ends("pull_request")
-
-        [pull] = place.pulls()
-        assert pull.draft
-        assert "| sums |" in pull.issue.body
-        assert "passed (exit 0" in pull.issue.body
-        assert "failed (exit 1" in pull.issue.body
-        assert "### Still failing" in pull.issue.body
 
 
 SNEAK = "mkdir -p .github/workflows; echo on: push >.github/workflows/x"
