@@ -36,21 +36,6 @@ def fettle(bench, monkeypatch, capsys):
     return run
 
 
-def test_checks_that_say_the_same_twice_can_tell(bench, fettle):
-    files = {"test_it.py": TEST, POLICY: SETUP + GREEN, ".python-version": "3\n"}
-    clone = make_clone(bench.place / "r", files)
-
-    code, out, err = fettle("doctor", "repository", clone)
-
-    assert code == 0, err
-    assert "\nToolchains: python 3." in f"\n{out}"
-    assert "python3 -m unittest -q" in out
-    assert "changes can be called ready here, where these checks look." in " ".join(out.split())
-    assert bench.list_folders() == [], "nothing is left behind"
-    left = {path.name for path in clone.iterdir()}
-    assert left == {".git", ".github", ".python-version", "test_it.py"}
-
-
 FLAKES = """
 from pathlib import Path
 import calc
@@ -172,12 +157,6 @@ def test_projects_and_tests_that_no_check_looks_at_are_named(bench, fettle):
     assert parse_policy(written.encode()).quality
 
 
-def test_nothing_is_unseen_where_every_project_is_checked_or_people_named_the_checks(bench, fettle):
-    clone = make_clone(bench.place / "r", {**UNSEEN, POLICY: SETUP + GREEN})
-    _, out, _ = fettle("doctor", "repository", clone, "--json")
-    assert json.loads(out)["unchecked"] == {"folders": [], "tests": []}
-
-
 def test_init_leaves_a_policy_that_is_there(bench, fettle):
     clone = make_clone(bench.place / "r", {POLICY: GREEN})
 
@@ -198,19 +177,26 @@ def test_init_without_a_check_that_can_tell_writes_nothing(bench, fettle):
     assert not (clone / POLICY).exists()
 
 
-def test_the_image_that_the_checks_ran_in_is_named_and_written_down(
+def test_checks_that_say_the_same_twice_can_tell_and_the_image_that_they_ran_in_is_named(
     bench, fettle, monkeypatch, tmp_path
 ):
+    """It is written down, too; where people named the checks, no project is unseen."""
     engine = FakeContainerEngine(tmp_path / "engine")
     engine.hold()
     engine.add_image("ghcr.io/acme/ci:1")
     monkeypatch.setenv("FETTLE_CONTAINER_ENGINE", str(engine.folder / "podman"))
     wants = '{"image": "ghcr.io/acme/ci:1", "postCreateCommand": "make"}'
-    files = {"test_it.py": TEST, ".devcontainer.json": wants, POLICY: SETUP + GREEN}
-    clone = make_clone(bench.place / "r", files)
+    files = {**UNSEEN, ".python-version": "3\n", ".devcontainer.json": wants}
+    clone = make_clone(bench.place / "r", files | {POLICY: SETUP + GREEN})
+    there = {path.name for path in clone.iterdir()}
 
-    code, out, _ = fettle("doctor", "repository", clone)
-    assert code == 0
+    code, out, err = fettle("doctor", "repository", clone)
+    assert code == 0, err
+    assert "\nToolchains: python 3." in f"\n{out}"
+    assert "python3 -m unittest -q" in out
+    assert "changes can be called ready here, where these checks look." in " ".join(out.split())
+    assert bench.list_folders() == [], "nothing is left behind"
+    assert {path.name for path in clone.iterdir()} == there
     assert "The image `ghcr.io/acme/ci:1`, which `.devcontainer.json` names, was not used" in out
     assert "FETTLE_ENVIRONMENT_IMAGES" in out
     assert not engine.has_made_any()
@@ -218,6 +204,7 @@ def test_the_image_that_the_checks_ran_in_is_named_and_written_down(
     monkeypatch.setenv("FETTLE_ENVIRONMENT_IMAGES", "ghcr.io/acme/ci:1")
     code, out, err = fettle("doctor", "repository", clone, "--json")
     assert code == 0, err
+    assert json.loads(out)["unchecked"] == {"folders": [], "tests": []}
     image = json.loads(out)["setup"]["image"]
     assert (image["image"], image["left_out"]) == ("ghcr.io/acme/ci:1", ["postCreateCommand"])
     assert image["id"]

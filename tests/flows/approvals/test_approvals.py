@@ -38,19 +38,19 @@ class ServerDatabase:
         self.database = place.database()
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
+        self.asked = ""
 
     async def wait_until_parked(self, place):
         """Wait until the run is parked and its files are gone; return its id."""
         async with asyncio.timeout(PATIENCE):
             run_id = await place.wait_for_parked()
         await place.wait_until(lambda: not (place.server.data / "runs" / run_id).exists())
+        self.asked = f"WHERE session = 'implement/1' AND run_id = '{run_id}'"
         return run_id
 
     async def turns(self):
         """Return the turns of the session that asked, as they are stored, byte for byte."""
-        query = text(
-            "SELECT number, kind, content FROM turns WHERE session = 'implement/1' ORDER BY number"
-        )
+        query = text(f"SELECT number, kind, content FROM turns {self.asked} ORDER BY number")
         return await self.database.read(lambda c: [tuple(row) for row in c.execute(query)])
 
     async def sql(self, statement):
@@ -114,7 +114,7 @@ async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(shar
         _, [ident] = await questions(place)
         store = ServerDatabase(place)
         await store.wait_until_parked(place)
-        await store.sql("UPDATE turns SET content = '[{' WHERE session = 'implement/1'")
+        await store.sql(f"UPDATE turns SET content = '[{{' {store.asked}")
         await say(place, "mara", f"/bot approve {ident}")
         outcome = await place.wait_for_end()
         assert outcome.kind == "failed"
