@@ -23,6 +23,7 @@ FettleError
    └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
 ├─ Cancelled                 somebody or a shutdown stopped the run between two calls
+│  └─ Unneeded               nobody needs what it makes any more
 ├─ NotYet                    the stage waits for a while, and holds nothing meanwhile
 └─ Parked                    the stage waits for a person's decisions, and holds nothing meanwhile
 """
@@ -142,6 +143,10 @@ class RunStopped(BaseException):
 
 class Cancelled(RunStopped):
     """The run was asked to stop; what it has done so far is kept."""
+
+
+class Unneeded(Cancelled):
+    """Nobody needs what the run makes any more: nothing of it is kept."""
 
 
 class NotYet(RunStopped):

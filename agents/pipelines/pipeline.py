@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.errors import BaitTaken, BudgetExceeded, Cancelled, DayOver, RunError
+from agents.errors import BaitTaken, BudgetExceeded, Cancelled, DayOver, RunError, Unneeded
 from agents.loop import AnyConversation
 from agents.pipelines.stages.save_unfinished import DAY_OVER, EarlyEnd, keep_work
 from agents.requests import Request
@@ -26,7 +26,8 @@ class Pipeline:
         try:
             return await self.function(run, request)
         except Cancelled as cancelled:
-            stopped = EarlyEnd(kind="cancelled", text=str(cancelled))
+            unneeded = isinstance(cancelled, Unneeded)
+            stopped = EarlyEnd(kind="cancelled", text=str(cancelled), unneeded=unneeded)
         except BaitTaken as error:  # nothing of such a run is published; its commits are evidence
             run.stop()
             return Outcome(kind="failed", text=str(error))

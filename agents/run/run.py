@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
-from agents.errors import BaitTaken, Cancelled, ConfigError, RunError
+from agents.errors import BaitTaken, Cancelled, ConfigError, RunError, Unneeded
 from agents.ports import Json, Steer
 from agents.requests import Request
 from agents.run.stage import PartResult, Stage
@@ -192,7 +192,7 @@ class Run:
         if steering is None or self.context.past_recall:
             return await work()
         if (steer := await self._find_cancel()) is not None:
-            raise Cancelled(_describe(steer))
+            raise _cancelled_by(steer)
         working, calling = (
             asyncio.ensure_future(work()),
             asyncio.ensure_future(steering.wait_for_cancel()),
@@ -200,12 +200,16 @@ class Run:
         try:
             await asyncio.wait({working, calling}, return_when=asyncio.FIRST_COMPLETED)
             if not (working.done() or self.context.shown) and calling.exception() is None:
-                raise Cancelled(_describe(calling.result()))
+                raise _cancelled_by(calling.result())
             return await working
         finally:
             working.cancel()  # a command at work is killed with all that it started
             calling.cancel()
             await asyncio.gather(working, calling, return_exceptions=True)
+
+
+def _cancelled_by(steer: Steer) -> Cancelled:
+    return (Unneeded if steer.via == "alert" else Cancelled)(_describe(steer))
 
 
 def _describe(steer: Steer) -> str:
@@ -234,5 +238,5 @@ def _list_kinds(kind: type[BaseException]) -> list[type[BaseException]]:
     return [kind, *(each for below in kind.__subclasses__() for each in _list_kinds(below))]
 
 
-_KINDS: list[type[BaseException]] = [Cancelled, *_list_kinds(RunError)]
+_KINDS: list[type[BaseException]] = [*_list_kinds(Cancelled), *_list_kinds(RunError)]
 _ERRORS = {kind.__name__: kind for kind in _KINDS}

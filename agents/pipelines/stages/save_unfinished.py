@@ -43,6 +43,8 @@ class EarlyEnd(Frozen):
     text: str
     over_budget: bool = False
     """What it may use up was used up, and nothing else went wrong."""
+    unneeded: bool = False
+    """Nobody needs what it was to make any more."""
     rule: str | None = None
     """By which rule, where somebody has to tell it from others."""
 
@@ -62,8 +64,8 @@ async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
     if run.pushed:
         run.summarize("it is pushed already")
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_THERE}")
-    if getattr(run.request, "no_pr", False):
-        run.summarize("nothing is published, as asked")
+    if stopped.unneeded or getattr(run.request, "no_pr", False):
+        run.summarize("nobody needs it any more" if stopped.unneeded else "not published, as asked")
         return Outcome(kind=stopped.kind, text=stopped.text)
     if run.foreign:
         run.summarize("nothing may be pushed")

@@ -9,6 +9,7 @@ from agents.pipelines.remediate.ladder import Unfit
 from agents.remediation import result_of
 from agents.requests import RemediateAlert
 from tests.agents.pipelines.remediate.conftest import GHSA, URL, alert, lock
+from tests.fakes.people import MemorySteering
 
 
 async def test_a_small_move_is_made_and_published_without_a_token(scene):
@@ -264,6 +265,24 @@ async def test_alerts_that_were_closed_meanwhile_need_no_pull_request(scene):
 
     assert result_of(outcome.rule) == "nothing_to_do"
     assert not place.pushed
+
+
+@pytest.mark.parametrize(("via", "kept"), [("alert", 0), ("page", 1)])
+async def test_a_fix_that_nobody_needs_any_more_is_not_kept(scene, via, kept):
+    place = scene()
+    place.world.steering = MemorySteering()
+    step = place.world.steps.step
+
+    async def cancel_then(name, *work):
+        if name.startswith("stage/verify/"):  # the fix is made and committed
+            place.world.steering.say("cancel", via=via)
+        return await step(name, *work)
+
+    place.world.steps.step = cancel_then
+    outcome = await place.run()
+
+    assert outcome.kind == "cancelled"
+    assert len(place.pushed) == kept
 
 
 async def test_the_branch_and_its_base_are_as_asked(scene):
