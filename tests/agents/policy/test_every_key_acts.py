@@ -83,14 +83,14 @@ ACTS = {
     "decisions.record": f"{RECORD}"
     "::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
     "address.quiet_seconds": "tests/flows/address/test_address_batches.py"
-    "::test_reviews_in_quick_succession_are_one_batch",
+    "::test_reviews_in_quick_succession_are_one_batch_of_what_was_submitted",
     "address.outsiders": "tests/agents/pipelines/address/test_material.py"
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
     "dashboard": "tests/app/board/test_dashboard.py"
     "::test_without_a_wish_there_is_none_and_taken_back_it_is_closed",
     "guidance": f"{ACCESS}::test_owners_can_do_without_proposals",
     "watch.hours": "tests/flows/resolve/test_watch_flow.py"
-    "::test_where_the_policy_watches_nothing_no_check_is_run",
+    "::test_what_git_alone_cannot_take_back_is_told_with_the_files",
     "checks.fix": "tests/agents/pipelines/checks/test_left_alone.py"
     "::test_what_is_not_fettles_to_mend_is_left_alone",
     "remediation.severities": "tests/app/alerts/test_admission.py"
