@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 from aiohttp import web
 from graphql import (
+    DocumentNode,
     ExecutionResult,
     GraphQLError,
     GraphQLSchema,
@@ -133,15 +134,22 @@ def _ref(repository: Repository, ref: str, sha: str | None) -> Json:
 def _run(text: str, variables: dict[str, Json], root: _Root) -> ExecutionResult:
     """Run a document, unless it is none or asks for too much."""
     try:
-        document = parse(text)
+        document, wrong = _read_document(text)
     except GraphQLSyntaxError as error:
         return ExecutionResult(None, [error])
-    wrong = validate(schema(), document) or DocumentLimits(document, variables).errors()
+    wrong = wrong or DocumentLimits(document, variables).errors()
     if wrong:
         return ExecutionResult(None, wrong)
     result = execute(schema(), document, root, variable_values=variables)
     assert isinstance(result, ExecutionResult)
     return result
+
+
+@lru_cache(maxsize=256)
+def _read_document(text: str) -> tuple[DocumentNode, list[GraphQLError]]:
+    """Return a document and what is wrong with it; clients send the same few again and again."""
+    document = parse(text)
+    return document, validate(schema(), document)
 
 
 def _read(body: bytes) -> tuple[str, dict[str, Json]]:
