@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add, plain_hosts
@@ -12,6 +13,25 @@ from app.dependencies.indexes.result import Configured
 _LINE = re.compile(r"^(?P<section>[a-z]+|:env:)\.(?P<key>[a-z-]+)=(?P<value>.*)$")
 _DEFAULT = re.compile(r"--index-url <url>.*?\(default\s+(https?://[^\s)]+)\)", re.DOTALL)
 _UV_DEFAULT = re.compile(r"--default-index <.*?by\s+default:\s+<(https?://[^\s>]+)>", re.DOTALL)
+
+_OF_PIP = re.compile(
+    r"(?:#.*|import (?:re|sys)|from pip\._internal\.cli\.main import main|if .*:"
+    r"|sys\.argv\[0\] = .*|sys\.exit\(main\(\)\)|)"
+)
+_PYTHON = re.compile(r"#!\s*(/\S*/python[\d.]*)")
+_TELL = """\
+from pip._internal.configuration import Configuration
+from pip._internal.models.index import PyPI
+found = Configuration(isolated=False)
+found.load()
+for key, value in found.items():
+    for name, text in value.items() if isinstance(value, dict) else [(key, value)]:
+        print(f"{name}={text!r}")
+print(f"born:{PyPI.simple_url}")
+"""
+"""What `pip config list` prints, and the default index: loading all of pip to print it takes five
+times as long."""
+_BORN = re.compile(r"^born:(https?://\S+)$", re.MULTILINE)
 
 _PASSED_ON = ("no-index", "default-timeout", "timeout", "retries", "prefer-binary", "only-binary")
 _UNUSED = ("proxy", "client-cert", "keyring-provider")
@@ -55,7 +75,7 @@ async def pip_indexes(operator: Operator) -> Configured:
 
 async def pip_options(operator: Operator) -> dict[str, str]:
     """Return the options of `pip install` that its variables and files set."""
-    printed = await _ask_pip(operator, "config", "list")
+    printed = await _ask_code(operator) or await _ask_pip(operator, "config", "list")
     if printed is None:
         names = [name for name in operator.environ if name.startswith("PIP_")]
         return {name[4:].lower().replace("_", "-"): operator.environ[name] for name in names}
@@ -68,10 +88,33 @@ async def pip_options(operator: Operator) -> dict[str, str]:
 
 async def default_index(operator: Operator) -> str | None:
     """Return the default index of Python's tools, which only the tools themselves know."""
-    found = _DEFAULT.search(await _ask_pip(operator, "--isolated", "install", "--help") or "")
+    found = _BORN.search(await _ask_code(operator))
+    if not found:
+        printed = await _ask_pip(operator, "--isolated", "install", "--help")
+        found = _DEFAULT.search(printed or "")
     if not found:
         found = _UV_DEFAULT.search(await operator.ask("uv", "help", "pip", "install") or "")
     return found[1] if found else None
+
+
+async def _ask_code(operator: Operator) -> str:
+    """Return what pip's own code tells; empty where pip has to be asked.
+
+    That is where `pip` is something else than the few lines with which pip starts itself.
+    """
+    names = filter(None, map(operator.find_program, ("pip", "pip3")))
+    python = _find_python(Path(next(names, "")))
+    return (await operator.ask(python, "-c", _TELL) or "") if python else ""
+
+
+def _find_python(script: Path) -> str:
+    """Return the Python that a script of pip's own names; empty: it is none."""
+    try:
+        lines = script.read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return ""
+    named = _PYTHON.fullmatch(lines[0]) if lines else None
+    return named[1] if named and all(_OF_PIP.fullmatch(line.strip()) for line in lines) else ""
 
 
 async def _ask_pip(operator: Operator, *arguments: str) -> str | None:

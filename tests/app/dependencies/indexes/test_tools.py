@@ -1,13 +1,16 @@
 """What each tool is configured for, out of its own mouth or its own files."""
 
 import json
+import subprocess
+import venv
 
 import pytest
 
+from agents.analysis.languages.python import _FIND_PIP
 from app.dependencies.indexes.cargo import cargo_indexes
 from app.dependencies.indexes.go import go_indexes
 from app.dependencies.indexes.npm import RC, npm_indexes, yarn_indexes
-from app.dependencies.indexes.pip import default_index, pip_indexes
+from app.dependencies.indexes.pip import default_index, pip_indexes, pip_options
 from app.dependencies.indexes.result import key_path
 from app.dependencies.indexes.uv import uv_indexes
 from app.dependencies.loopback_bridge import CARGO
@@ -28,6 +31,17 @@ def urls(made):
 
 def headers(made):
     return [key.header.get_secret_value() for index in made.indexes for key in index.keys]
+
+
+def install_pip(folder):
+    """Install the pip that Python brings along; return the script that pip writes for itself."""
+    venv.create(folder)
+    python = folder / "bin/python"
+    found = subprocess.run([python, "-c", _FIND_PIP], capture_output=True, text=True, check=True)
+    wheel = found.stdout.strip()
+    more = ["--quiet", "--no-compile", "--no-index", "--no-deps", wheel]
+    subprocess.run([python, f"{wheel}/pip", "--isolated", "install", *more], check=True)
+    return folder / "bin/pip"
 
 
 # --- pip ------------------------------------------------------------------------------------------
@@ -59,6 +73,32 @@ async def test_pips_variables_win_over_its_files(machine):
 async def test_an_unconfigured_pip_says_where_it_was_born_to_go(machine):
     machine.prints("pip", config="", install=PIP_HELP)
     assert urls(await pip_indexes(machine.operator())) == ["https://born.example/simple"]
+
+
+async def test_pips_own_code_tells_what_pip_prints(machine, tmp_path):
+    pip = install_pip(tmp_path / "env")
+    file = "[global]\nindex-url = https://file.example/simple\n[install]\nfind-links = /a\n"
+    machine.write(".config/pip/pip.conf", file)
+    machine.environ["PIP_EXTRA_INDEX_URL"] = "https://one.example/s https://two.example/s"
+    machine.program("pip", f'exec {pip} "$@"')
+    printed = await pip_options(machine.operator()), await default_index(machine.operator())
+    (machine.programs / "pip").write_bytes(pip.read_bytes())
+    operator = machine.operator()
+    assert (await pip_options(operator), await default_index(operator)) == printed
+    assert {question[1] for question in operator._answers} == {"-c"}, "pip itself was not asked"
+    assert printed[0]["index-url"] == "https://file.example/simple"
+    assert printed[0]["extra-index-url"].endswith("https://two.example/s")
+    assert printed[1].startswith("https://")
+
+
+async def test_a_pip_with_something_of_its_own_is_asked_itself(machine):
+    """Such as one by which a company sets variables for everybody."""
+    machine.prints("pip", config="global.index-url='https://corp.example/simple'")
+    made = (
+        "#!/usr/bin/python3\nimport os\nprint(\"global.index-url='https://corp.example/simple'\")\n"
+    )
+    (machine.programs / "pip").write_text(made)
+    assert urls(await pip_indexes(machine.operator())) == ["https://corp.example/simple"]
 
 
 async def test_uv_knows_the_same_where_there_is_no_pip(machine):
