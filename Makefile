@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick attack check gates format style types layers read bench soak charts pictures lock sbom audit clean setup-runtime setup-dev
+.PHONY: help demo test quick attack check gates format style types layers read suite bench soak charts pictures lock sbom audit clean setup-runtime setup-dev
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
@@ -26,8 +26,7 @@ quick: setup-dev ## Run the tests that take no servers, sandboxes and databases
 	@$(BIN)/pytest -q -n 2 --dist worksteal --quick $(ARGS)
 
 test: setup-dev ## Run every check and every test
-	@$(MAKE) --jobs=3 --output-sync gates read
-	@$(PYTEST) $(ARGS)
+	@$(MAKE) --jobs=5 gates suite
 
 attack: setup-dev ## Attack all of it with a model that obeys, and print what was blocked
 	@$(PYTEST) -q tests/attacks $(ARGS)
@@ -85,7 +84,11 @@ style: ; @$(BIN)/ruff check .
 types: ; @$(BIN)/mypy
 layers: ; @$(BIN)/lint-imports
 
-# Types take one processor. The other compiles the tests meanwhile, which each of five would do.
+# Types take one processor. The other compiles the tests meanwhile, which each of five would do,
+# and begins with them.
+suite: read format style layers
+	@MAKEFLAGS= $(PYTEST) $(ARGS)
+
 read: setup-dev
 	@$(BIN)/pytest -q -n 0 --collect-only >/dev/null 2>&1 || true  # what fails here fails again below
 
