@@ -20,6 +20,8 @@ _OF_PIP = re.compile(
 )
 _PYTHON = re.compile(r"#!\s*(/\S*/python[\d.]*)")
 _TELL = """\
+import sys
+sys.path[:] = filter(None, sys.path)  # nothing from where it happens to run
 from pip._internal.configuration import Configuration
 from pip._internal.models.index import PyPI
 found = Configuration(isolated=False)

@@ -75,8 +75,12 @@ async def test_an_unconfigured_pip_says_where_it_was_born_to_go(machine):
     assert urls(await pip_indexes(machine.operator())) == ["https://born.example/simple"]
 
 
-async def test_pips_own_code_tells_what_pip_prints(machine, tmp_path):
+async def test_pips_own_code_tells_what_pip_prints(machine, tmp_path, monkeypatch):
     pip = install_pip(tmp_path / "env")
+    trap = tmp_path / "repository/pip/__init__.py"
+    trap.parent.mkdir(parents=True)
+    trap.write_text("raise SystemExit('a repository had its own pip loaded')")
+    monkeypatch.chdir(trap.parents[1])
     file = "[global]\nindex-url = https://file.example/simple\n[install]\nfind-links = /a\n"
     machine.write(".config/pip/pip.conf", file)
     machine.environ["PIP_EXTRA_INDEX_URL"] = "https://one.example/s https://two.example/s"
