@@ -108,10 +108,12 @@ async def test_descriptors_are_closed_again():
 
 
 async def test_the_watch_ends_the_group_and_says_so():
-    async def watch():
-        await asyncio.sleep(0.2)
-
     out = FullBuffer(1000)
+
+    async def watch():
+        while not out.data():
+            await asyncio.sleep(0.01)
+
     ended = await run_group(
         ["sh", "-c", "sleep 60 & echo $!; wait"],
         environment=PATH,

@@ -59,11 +59,15 @@ def change(url, statement, **values):
 
 
 class Recorder:
-    """Conducts runs of some steps, and remembers what began when."""
+    """Conducts runs of some steps, and remembers what began when.
 
-    def __init__(self, *steps, seconds=0.0):
+    Steps that are `held` do not end before they are let go.
+    """
+
+    def __init__(self, *steps, seconds=0.0, held=()):
         self.steps = steps or ("stage/work/1",)
         self.seconds = seconds
+        self.held = set(held)
         self.began = []
         self.now = Counter()
         self.most = Counter()
@@ -81,6 +85,8 @@ class Recorder:
         self.most[lane] = max(self.most[lane], self.now[lane])
         self.together = max(self.together, self.now.total())
         await asyncio.sleep(self.seconds)
+        while name in self.held:
+            await asyncio.sleep(0.01)
         self.now[lane] -= 1
         return name
 
