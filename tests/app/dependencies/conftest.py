@@ -38,7 +38,8 @@ class KnownOperator(Operator):
     """An operator whose tools are asked once by all tests of this process that agree on them."""
 
     async def _ask(self, program, *arguments):
-        mine = (f"{program.upper()}_", "HOME", "XDG_", "NETRC")
+        tool = "pip" if "/" in program else program  # whose Python is asked for it
+        mine = (f"{tool.upper()}_", "HOME", "XDG_", "NETRC")
         told = {name: value for name, value in self.environ.items() if name.startswith(mine)}
         key = (program, arguments, self.toolchains, self.environ.get("PATH"), *sorted(told.items()))
         if key not in _ANSWERS:
