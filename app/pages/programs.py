@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import orjson
 from aiohttp import web
@@ -26,8 +27,7 @@ class Programs:
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens, self._logins = ApiTokens(database), PageLogins(database)
-        self._clock = clock
-        self._asked: TTLCache[tuple[str, int], int] = TTLCache(MOST_TOKENS, MINUTE, timer=clock)
+        self._asked: TTLCache[str, Iterator[int]] = TTLCache(MOST_TOKENS, MINUTE, timer=clock)
 
     async def identify(self, request: web.Request) -> PageLogin | web.Response:
         """Return whose token came with the request, or why it goes no further."""
@@ -37,11 +37,9 @@ class Programs:
             refused = refuse(request, 401, "Not let in", _UNKNOWN)
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
-        minute = int(self._clock() // MINUTE)
-        who = f"{login.name} {login.token is None}"
-        asked = self._asked.get((who, minute), 0) + 1
-        self._asked[who, minute] = asked
-        if asked > PER_MINUTE:
+        # The minute is the token's own: it begins when the token first asks.
+        asked = self._asked.setdefault(f"{login.name} {login.token is None}", itertools.count(1))
+        if next(asked) > PER_MINUTE:
             refused = refuse(request, 429, "Too often", _TOO_OFTEN)
             refused.headers["Retry-After"] = str(MINUTE)
             return refused

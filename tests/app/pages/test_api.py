@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 import schemathesis
+from aiohttp.test_utils import make_mocked_request
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from schemathesis import Case
 
 from app.pages.openapi import describe_api
-from app.pages.programs import PER_MINUTE
+from app.pages.programs import PER_MINUTE, Programs
+from app.store.pages.logins import PageLogin
 from app.store.pages.tokens import ApiTokens
 from app.store.runs import StoredSteers
 from tests.app.cli.runs.runs_scene import answer
@@ -209,6 +211,22 @@ async def test_a_token_may_ask_so_often(pages):
     assert {got.status for got in told[:-1]} == {200}
     assert told[-1].status == 429
     assert told[-1].headers["Retry-After"] == "60"
+
+
+async def test_a_minute_of_a_token_begins_when_it_first_asks(pages):
+    secret = await ApiTokens(pages.database).make("nightly", {"read"}, None, days=1, by="ada")
+    request = make_mocked_request("GET", "/runs", {"Authorization": f"Bearer {secret}"})
+    now = 50.0
+    programs = Programs(pages.database, clock=lambda: now)
+    first = [await programs.identify(request) for _ in range(PER_MINUTE // 2)]
+    now = 70.0
+    then = [await programs.identify(request) for _ in range(PER_MINUTE // 2)]
+    refused = await programs.identify(request)
+    now = 111.0
+    later = await programs.identify(request)
+
+    assert {type(each) for each in (*first, *then, later)} == {PageLogin}
+    assert refused.status == 429
 
 
 async def test_what_is_kept_of_a_token_lets_nobody_in(pages):
