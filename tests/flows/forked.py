@@ -10,6 +10,7 @@ import signal
 import sys
 from contextlib import asynccontextmanager, chdir
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +37,11 @@ class ForkedServer(ServerProcess):
 
 @dataclass
 class Forked:
-    """A process, with the names that asyncio gives to what it starts."""
+    """A process, with the names that asyncio gives to what it starts.
+
+    Its exit code can be read once: of two threads that read, one would be told 255. So the thread
+    that waits reads nothing.
+    """
 
     process: ForkServerProcess
 
@@ -56,7 +61,7 @@ class Forked:
         self.process.kill()
 
     async def wait(self):
-        await asyncio.to_thread(self.process.join)
+        await asyncio.to_thread(wait, [self.process.sentinel])
         return self.returncode
 
 
