@@ -13,6 +13,7 @@ import structlog
 from app.dependencies.origins import Key, Origin, OriginKey
 from app.dependencies.tunnel import Caps
 from tests.app.dependencies.scene import REFUSED, Names, open_client, origin
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("few_authorities")
 
@@ -346,7 +347,7 @@ async def test_a_connection_on_which_nothing_moves(simple, index):
     caps = Caps(idle=0.3)
     async with open_client(origin(simple), certificates=[index.authority.pem], caps=caps) as client:
         reader, writer = await client.tunnel(simple.host, simple.port)
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionError, ssl.SSLError):
                 assert not await reader.read()
         writer.close()

@@ -184,7 +184,7 @@ async def test_an_answer_without_end_is_left():
         asked = http._OneHost(url, session, http.system_resolver)
         answer = await asked.handle_async_request(http.httpx2.Request("GET", url))
         with pytest.raises(http.httpx2.ReadError, match="too long"):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await answer.aread()
         await answer.aclose()
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from app.registration.manifest import AppManifest, app_manifest
 from tests.deploy.conftest import ROOT
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_slip_of_the_pen_is_refused(plain, change):
 def test_the_package_brings_it_along(tmp_path):
     """Built without isolation, as the image does; then read where there is no checkout."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=60)
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
@@ -62,6 +63,6 @@ def test_the_package_brings_it_along(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout) == (0, "fettle\n"), done.stderr

@@ -59,7 +59,7 @@ async def test_environment_is_exactly_what_was_given():
 async def test_time_out_ends_the_whole_group():
     out = FullBuffer(1000)
     ended = await run_group(
-        ["sh", "-c", "sleep 60 & echo $!; wait"], environment=PATH, timeout=0.3, out=out
+        ["sh", "-c", "sleep 60 & echo $!; wait"], environment=PATH, timeout=3, out=out
     )
     assert ended.why == "timeout"
     assert await wait_until_gone(int(out.data()))
@@ -69,7 +69,7 @@ async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_
     started = time.monotonic()
     out = FullBuffer(1000)
     ended = await run_group(
-        ["sh", "-c", "sleep 600 & echo $!"], environment=PATH, timeout=0.5, out=out
+        ["sh", "-c", "sleep 600 & echo $!"], environment=PATH, timeout=3, out=out
     )
     assert ended.why == "timeout"
     assert time.monotonic() - started < 600

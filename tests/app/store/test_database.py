@@ -33,6 +33,7 @@ from app.store.database import (
 )
 from app.store.process_lock import Claim
 from app.store.tables import deliveries, metadata
+from tests.patience import PATIENCE
 
 ROW = {
     "id": "one",
@@ -189,10 +190,10 @@ async def test_a_reader_is_not_held_up_by_a_writer(database):
     def slow(connection):
         connection.execute(insert(deliveries), ROW)
         inside.set()
-        assert go_on.wait(5)
+        assert go_on.wait(PATIENCE)
 
     writing = asyncio.create_task(database.write(slow))
-    await asyncio.to_thread(inside.wait, 5)
+    assert await asyncio.to_thread(inside.wait, PATIENCE)
     assert await database.read(count) == 0
     go_on.set()
     await writing

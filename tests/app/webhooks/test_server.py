@@ -172,7 +172,7 @@ async def test_a_body_that_never_ends_is_given_up(serve, sender, monkeypatch):
     monkeypatch.setattr(module, "BODY_SECONDS", 0.1)
     async with serve() as served:
         headers, body = sender.make()
-        answer = await raw(served, request(headers, body, length=len(body) + 1), patience=5)
+        answer = await raw(served, request(headers, body, length=len(body) + 1), patience=PATIENCE)
         assert answer.startswith(b"HTTP/1.1 408 ")
 
 

@@ -20,6 +20,7 @@ from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, make_asking
 from tests.app.github.approvals.test_action_text import REQUEST
+from tests.patience import PATIENCE
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ASKED = {"command": "git reset --hard HEAD~1\nrm \u202ex", "timeout": 60}
@@ -216,14 +217,14 @@ def test_it_waits_for_the_server_to_finish_its_write(fettle, store, tmp_path):
         connection = sqlite3.connect(tmp_path / "fettle.db", isolation_level=None)
         connection.execute("BEGIN IMMEDIATE")
         held.set()
-        free.wait(5)
+        free.wait(PATIENCE)
         time.sleep(0.5)
         connection.execute("COMMIT")
         connection.close()
 
     serving = threading.Thread(target=server)
     serving.start()
-    held.wait(5)
+    assert held.wait(PATIENCE)
     free.set()
     assert fettle("approve", ident, "--yes")[0] == 0
     serving.join()

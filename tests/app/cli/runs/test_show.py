@@ -19,6 +19,7 @@ from agents.ports import Ruling
 from app.cli.runs.find import shorten
 from tests.app.cli.runs.runs_scene import RunStore, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[4]
 RUN, OTHER = "000660d62102a15a-bfb0ec9f", "000660d62102b15a-77b0aa01"
@@ -327,7 +328,7 @@ def test_a_terminal_gets_only_the_escapes_that_are_ours(store, tmp_path):
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=30,
+        timeout=PATIENCE,
         check=True,
     )
     colours = re.compile(r"\x1b\[[0-9;]*m")

@@ -204,7 +204,7 @@ async def test_the_next_command_and_what_was_left_running_have_no_network(ground
 async def test_what_did_not_end_by_itself_is_not_kept(ground, served):
     _, tree = await ground.run(policy=MODULES)
 
-    done = await add(tree, "echo half >node_modules/a/x; sleep 60", timeout=1)
+    done = await add(tree, "echo half >node_modules/a/x; sleep 60", timeout=3)
 
     assert done.why == "timeout"
     assert "nothing of what it installed is kept" in done.output

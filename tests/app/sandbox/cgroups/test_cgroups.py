@@ -17,6 +17,7 @@ from app.sandbox.cgroups.delegation import (
     find_trees,
     vacate,
 )
+from tests.patience import PATIENCE
 
 QUOTA = CgroupLimits(memory=64 * 1024**2, processes=20, processors=1.75)
 
@@ -78,7 +79,7 @@ def test_a_process_is_put_in_and_what_is_left_ends_with_the_group(place, sleeper
     assert not group.ran_out_of_memory()
     group.remove()
     assert not folder.exists()
-    assert sleeper.wait(5) == -9
+    assert sleeper.wait(PATIENCE) == -9
 
 
 def test_groups_of_dead_processes_are_swept_and_others_stay(place):
