@@ -217,8 +217,9 @@ def type_answers(command, data, answers, **variables):
     with suppress(OSError):  # what Linux says once nobody is at the other end
         while time.monotonic() < end and (piece := os.read(master, 4096)):
             shown += piece.decode("utf-8", "replace")
-            if answers and answers[0][0] in shown.rpartition("\n")[2]:
-                time.sleep(0.2)  # getpass throws away what was typed before it began
+            asked = shown.rpartition("\n")[2]
+            # The blank comes last, from who reads; getpass drops what was typed before.
+            if answers and answers[0][0] in asked and asked.endswith(": "):
                 os.write(master, f"{answers.pop(0)[1]}\n".encode())
     os.close(master)
     return process.wait(PATIENCE), shown
