@@ -1,5 +1,5 @@
 # The commands of this checkout. Each sets up what it needs by itself (deploy/setup.sh).
-# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x". Tests run in five
+# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k inbox -x". Tests run in five
 # processes, most of which wait: make test ARGS="-n 0 -s" runs them in one.
 
 SHELL := /bin/bash
