@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from agents.requests import Verb
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from agents.text.markdown import HtmlReader, parse_markdown
 from agents.text.rendered import find_plain_lines
 from handlers.mail_replies import find_quoted_mail

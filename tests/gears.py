@@ -24,7 +24,7 @@ MARKS = {
 FOLDERS = {  # and files; the longer of two that hold a test says what it is; None: nothing of this
     "tests/agents/pipelines/remediate/ladder": "slow",
     "tests/agents/pipelines/stages/quality/test_run_check.py": "slow",
-    "tests/agents/text/test_apart.py": "slow",
+    "tests/agents/text/test_child_process.py": "slow",
     "tests/app": "slow",
     "tests/app/config": None,
     "tests/app/evaluation/test_verdict.py": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.policy.additions import add_setup, add_to_policy
 from agents.policy.changes import describe_changes
 from agents.policy.document import PolicyFault
-from agents.policy.found import (
+from agents.policy.lookup import (
     FolderEntry,
     Found,
     InvalidPolicy,
@@ -17,7 +17,15 @@ from agents.policy.found import (
     listed_policy,
 )
 from agents.policy.parse import examine, list_faults, parse_policy, rule_lines
-from agents.policy.parts import (
+from agents.policy.policy import (
+    NEVER,
+    POLICY_PATH,
+    PROTECTED_PATHS,
+    Policy,
+    is_for_people_alone,
+    matches_path,
+)
+from agents.policy.sections import (
     Budget,
     Check,
     Effort,
@@ -31,14 +39,6 @@ from agents.policy.parts import (
     Web,
     Who,
     WorkPath,
-)
-from agents.policy.whole import (
-    NEVER,
-    POLICY_PATH,
-    PROTECTED_PATHS,
-    Policy,
-    is_for_people_alone,
-    matches_path,
 )
 
 __all__ = [

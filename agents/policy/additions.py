@@ -9,8 +9,8 @@ import yaml
 
 from agents.policy.document import pairs, read_document
 from agents.policy.parse import examine
-from agents.policy.parts import Rule
-from agents.policy.whole import Policy
+from agents.policy.policy import Policy
+from agents.policy.sections import Rule
 
 
 def add_to_policy(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.policy.document import quote_word
-from agents.policy.parts import Strict
-from agents.policy.whole import Policy
+from agents.policy.policy import Policy
+from agents.policy.sections import Strict
 
 MOST = 40
 """Lines; who changes more reads the file."""

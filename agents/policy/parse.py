@@ -19,7 +19,7 @@ from agents.policy.document import (
     quote_word,
     read_document,
 )
-from agents.policy.whole import POLICY_PATH, Policy
+from agents.policy.policy import POLICY_PATH, Policy
 
 FAULTS_SHOWN = 5
 MOST_FAULTS = 200

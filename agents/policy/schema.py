@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from agents.policy.whole import POLICY_PATH, Policy
+from agents.policy.policy import POLICY_PATH, Policy
 
 VERSION = 1
 """Raised when a key comes to mean something else, or is taken away; new ones do not count."""

@@ -6,7 +6,7 @@ from agents.analysis.devcontainer import DEVCONTAINERS, Devcontainer, read_devco
 from agents.policy import POLICY_PATH, Policy
 from agents.policy.images import parse_image
 from agents.ports import RunImage, RunRepository
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 
 _READ = 64_000  # bytes; a longer file is not read, whatever it says
 _TOO_LONG = Devcontainer(fault="it cannot be read: that takes too long")

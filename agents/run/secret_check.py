@@ -11,7 +11,7 @@ from agents.analysis.weakening import Finding, make_finding
 from agents.loop import Submission
 from agents.loop.session import Objection
 from agents.ports import Json, WorkTree
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 
 S = TypeVar("S", bound=Submission)
 ListSecrets = Callable[[], Awaitable[Sequence[Finding]]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.text.actions import ADVISORIES, is_advisory
-from agents.text.apart import clean_apart, publish_apart
 from agents.text.characters import plain_output, printable, without_hidden
+from agents.text.child_process import clean_apart, publish_apart
 from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span, command_span
 from agents.text.lines import commit_text, one_line, split_title, truncate

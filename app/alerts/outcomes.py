@@ -18,7 +18,7 @@ from app.store.alerts import Overrides, Remediations
 from app.store.runs import History, KeptStep
 
 if TYPE_CHECKING:
-    from agents.pipelines.remediate.findings.found import AlertGroup
+    from agents.pipelines.remediate.findings.alert_group import AlertGroup
     from agents.pipelines.remediate.work import Work
 
 # ruff: noqa: PLC0415 - the pipeline takes megabytes, and only what follows a run needs it
@@ -94,7 +94,7 @@ class AlertOutcomes:
 
 
 def _find_scanned_group(steps: Sequence[KeptStep]) -> AlertGroup | None:
-    from agents.pipelines.remediate.findings.found import AlertGroup
+    from agents.pipelines.remediate.findings.alert_group import AlertGroup
 
     for output in _outputs(steps, SCAN):
         try:

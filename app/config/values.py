@@ -287,14 +287,14 @@ def known_tiers(tiers: dict[str, Tier]) -> dict[str, Tier]:
     """
     if not tiers:
         return tiers
-    from agents.policy.parts import no_fast_judge
+    from agents.policy.sections import no_fast_judge
 
     _require_known(tiers)
     return no_fast_judge(tiers)
 
 
 def _require_known(names: Iterable[str], *more: str) -> None:
-    from agents.policy.parts import SessionName
+    from agents.policy.sections import SessionName
 
     known = (*more, *get_args(SessionName))
     if unknown := sorted(set(names) - set(known)):

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.remediation import Result, result_of
 from agents.requests import Frozen, Severity

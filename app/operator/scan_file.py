@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from agents.errors import ConfigError
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.ladder import Advisory, Group
 from agents.text import one_line
 from app.github.alerts.schema import is_package, same_package

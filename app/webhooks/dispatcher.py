@@ -18,7 +18,7 @@ import structlog
 import handlers
 from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts import AlertRuns, Remediations

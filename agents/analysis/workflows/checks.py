@@ -12,7 +12,6 @@ from agents.analysis.languages.ci_tools import MOST_WORKFLOWS, WORKFLOWS
 from agents.analysis.languages.recipe import suggest
 from agents.analysis.languages.workspaces import read_yaml
 from agents.analysis.repository_files import RepositoryFiles
-from agents.analysis.workflows.parts import is_more, is_part
 from agents.analysis.workflows.programs import JudgedCommand, judge_command
 from agents.analysis.workflows.steps import (
     ACTIONS,
@@ -21,6 +20,7 @@ from agents.analysis.workflows.steps import (
     list_commands,
     read_mapping,
 )
+from agents.analysis.workflows.suite_scope import is_more, is_part
 from agents.policy import Check
 
 HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.analysis.workflows.parts import runs_nothing
+from agents.analysis.workflows.suite_scope import runs_nothing
 
 SUBJECTS = {
     "tests": """

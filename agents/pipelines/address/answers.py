@@ -12,7 +12,7 @@ from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import STILL_WAITING, Thread
 from agents.run import StageContext
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 
 _LATER = "somebody has written there since it was read; the next run reads that"
 

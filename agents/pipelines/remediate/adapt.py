@@ -7,7 +7,7 @@ from pydantic import Field
 from agents.analysis.lock_files import is_dependency_file
 from agents.errors import BudgetExceeded, ContextFull, DayOver, ModelRefused, NotAsked
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.shown import moves_shown, name_shown
+from agents.pipelines.remediate.prompt_text import moves_shown, name_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.onboarding import describe_setup, read_instructions
 from agents.pipelines.stages.quality import CheckResult, format_output, some_names, to_code

@@ -10,6 +10,7 @@ from pydantic import Field
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.clean_climb import describe_advisories, find_objection, learn
+from agents.pipelines.remediate.commit_text import format_message, format_subject
 from agents.pipelines.remediate.dependency_files import (
     explain_unreadable_version,
     find_strange,
@@ -19,8 +20,7 @@ from agents.pipelines.remediate.dependency_files import (
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.frozen_locks import explain_recipe, find_locks
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
-from agents.pipelines.remediate.shown import alerts_shown, name_shown
-from agents.pipelines.remediate.words import format_message, format_subject
+from agents.pipelines.remediate.prompt_text import alerts_shown, name_shown
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.onboarding import describe_setup as told_of
 from agents.pipelines.stages.onboarding import read_instructions

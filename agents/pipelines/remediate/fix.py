@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.along import commit_bump, take_along
 from agents.pipelines.remediate.clean_climb import climb_clean
+from agents.pipelines.remediate.commit_text import format_message, format_subject, format_title
 from agents.pipelines.remediate.findings import known_ecosystem, make_terms
 from agents.pipelines.remediate.frozen_locks import explain_by_hand, explain_unmended
 from agents.pipelines.remediate.ladder import (
@@ -14,7 +14,7 @@ from agents.pipelines.remediate.ladder import (
     Refusal,
 )
 from agents.pipelines.remediate.report import WAYS
-from agents.pipelines.remediate.words import format_message, format_subject, format_title
+from agents.pipelines.remediate.same_lock_file import commit_bump, take_along
 from agents.pipelines.remediate.work import Bump, Failed, VerifyResult, Work
 from agents.ports import WorkTree
 from agents.run import StageContext, stage

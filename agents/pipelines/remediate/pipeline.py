@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from agents.pipelines.remediate.adapt import ADAPT, adapt
 from agents.pipelines.remediate.engineer import ENGINEER, engineer
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.findings.assess import ASSESS, assess
-from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.scan import scan
 from agents.pipelines.remediate.fix import fix, start_over
 from agents.pipelines.remediate.ladder import Refusal
 from agents.pipelines.remediate.majors.agree import agree
 from agents.pipelines.remediate.majors.hand_over import hand_over
-from agents.pipelines.remediate.others import leave_it, look_for_others, take_up
+from agents.pipelines.remediate.other_pulls import leave_it, look_for_others, take_up
 from agents.pipelines.remediate.publish import (
     keep_override,
     nothing_to_do,

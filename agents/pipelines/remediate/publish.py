@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.findings.found import AlertGroup
-from agents.pipelines.remediate.others import Others
+from agents.pipelines.remediate.commit_text import format_title
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
+from agents.pipelines.remediate.other_pulls import Others
 from agents.pipelines.remediate.release_notes import read_release_notes
 from agents.pipelines.remediate.report import (
     comment_body,
@@ -12,7 +13,6 @@ from agents.pipelines.remediate.report import (
     pull_request_body,
     scan_report,
 )
-from agents.pipelines.remediate.words import format_title
 from agents.pipelines.remediate.work import Work, failure_of
 from agents.pipelines.stages.pull_template import put_into_template
 from agents.pipelines.stages.quality import headline

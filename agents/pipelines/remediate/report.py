@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
+from agents.pipelines.remediate.findings.alert_group import AlertGroup, TriageResult
 from agents.pipelines.remediate.findings.reach import IMPORTED
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
-from agents.pipelines.remediate.majors.broken import describe_broken, say_next
+from agents.pipelines.remediate.majors.breakage import describe_broken, say_next
 from agents.pipelines.remediate.risk import explain_untried, tell_risk
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import (

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agents.errors import WORDLESS
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.shown import moves_shown, results_shown
+from agents.pipelines.remediate.prompt_text import moves_shown, results_shown
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext, stage
 

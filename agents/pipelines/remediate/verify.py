@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.errors import ModelRefused, RunError
 from agents.loop import Capability, Conversation, Submission, prompt_path
 from agents.pipelines.remediate.frozen_locks import list_refused, list_unproved
-from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
+from agents.pipelines.remediate.prompt_text import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
 from agents.pipelines.stages.quality import CheckResult, some_names

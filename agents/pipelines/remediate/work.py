@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from agents.pipelines.remediate.clean_climb import UNASKED
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.frozen_locks import list_accepted
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection

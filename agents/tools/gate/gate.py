@@ -22,7 +22,7 @@ from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, ApprovalRequest, Network
 from agents.text import printable, truncate
-from agents.text.apart import SHORT, Exhausted, run_apart, weigh
+from agents.text.child_process import SHORT, Exhausted, run_apart, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.gate.objections import Circumstances, list_objections
 from agents.tools.gate.policy_rules import owners_word

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.errors import Cancelled, ConfigError, FettleError
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.requests import Repository
 from app.cli.progress import TerminalProgress
 from app.cli.remediate.terminal_session import LONG, TerminalSession

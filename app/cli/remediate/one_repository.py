@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.errors import ConfigError, FettleError
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from app.cli.remediate.group_run import GroupRuns
 from app.cli.remediate.terminal_session import LONG, Interrupted, TerminalSession

@@ -9,7 +9,7 @@ from typing import Any
 from agents.ports import LinkedIssue
 from agents.requests import Repository
 from agents.text import truncate
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
 from app.github.transport import BODY, NotFound

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports import NeighbourPull
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.issues.linked import LONGEST_TITLE, find_references
 from app.github.pulls.earlier_pull_request import is_named_for

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.pipelines.remediate.work import Bump, CompanionFix, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from agents.errors import ConfigError
-from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy, TriageResult
+from agents.pipelines.remediate.findings.alert_group import AlertGroup, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Group
 from app.operator.remediation_report import GroupReport, Report, RepositoryReport, group_fields
 from app.operator.repository_reference import RepositoryName

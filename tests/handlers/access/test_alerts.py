@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.policy.parts import Remediation
+from agents.policy.sections import Remediation
 from agents.requests import AlertSummary
 from handlers.access import alerts as access_alerts
 from handlers.access.alerts import AlertFacts

@@ -13,7 +13,7 @@ from agents.pipelines.address.suggestions.replaced import lines_of
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text import without_hidden
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.findings.companions import with_companions
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.eligibility import make_terms
 from agents.pipelines.remediate.findings.locate import known_ecosystem
-from agents.pipelines.remediate.findings.wanted import make_terms
 
 __all__ = ["AlertGroup", "known_ecosystem", "make_terms", "with_companions"]

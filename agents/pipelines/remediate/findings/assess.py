@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
-from agents.pipelines.remediate.shown import alerts_shown
+from agents.pipelines.remediate.findings.alert_group import Affected, AlertGroup, TriageResult
+from agents.pipelines.remediate.prompt_text import alerts_shown
 from agents.requests import Severity
 from agents.run import StageContext, stage
 

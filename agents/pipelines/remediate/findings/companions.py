@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.findings.dependabot_config import read_groups
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.eligibility import explain_unwanted
 from agents.pipelines.remediate.findings.locate import (
     keep_to_one_tool,
     known_ecosystem,
@@ -14,7 +15,6 @@ from agents.pipelines.remediate.findings.locate import (
     read_copies,
     with_reach,
 )
-from agents.pipelines.remediate.findings.wanted import explain_unwanted
 from agents.pipelines.remediate.ladder import Advisory, Ecosystem, Group
 from agents.requests import RemediateAlert
 from agents.run import StageContext

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 from agents.errors import FettleError, ModelRefused
 from agents.pipelines.remediate.accepted.tools import LOCKS
+from agents.pipelines.remediate.findings.alert_group import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.committed import Committed
-from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, list_source_files, triage
 from agents.pipelines.remediate.frozen_locks import explain_unmended
 from agents.pipelines.remediate.ladder import (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.findings.found import Affected, FoundCopy, TriageResult
+from agents.pipelines.remediate.findings.alert_group import Affected, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Advisory
 from agents.requests import ACTIONS, Severity
 

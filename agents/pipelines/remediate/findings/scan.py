@@ -5,9 +5,10 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from agents.errors import RunError
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.companions import gather_companions, keep_companions
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.eligibility import explain_unwanted
 from agents.pipelines.remediate.findings.locate import (
     NOT_KNOWN,
     keep_to_one_tool,
@@ -15,7 +16,6 @@ from agents.pipelines.remediate.findings.locate import (
     locate_copies,
     read_copies,
 )
-from agents.pipelines.remediate.findings.wanted import explain_unwanted
 from agents.pipelines.remediate.ladder import (
     Ecosystem,
     Group,

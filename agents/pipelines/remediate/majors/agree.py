@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.ladder import Refusal
-from agents.pipelines.remediate.majors.broken import list_broken, name_broken
+from agents.pipelines.remediate.majors.breakage import list_broken, name_broken
 from agents.pipelines.remediate.report import HOW, describe_threat
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.quality import headline

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from agents.analysis.exposure import holds_secret
 from agents.analysis.known_packages import KnownPackages
-from agents.text.apart import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_apart
 from agents.tools.shell.command import Command
 from agents.tools.shell.known_install import find_known_install
 from agents.tools.shell.options import word_set

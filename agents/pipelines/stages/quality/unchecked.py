@@ -24,7 +24,7 @@ from agents.analysis.languages import (
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.test_runners import list_step_files
 from agents.analysis.which_are_tests import find_language, is_test
-from agents.analysis.workflows.parts import is_own_test
+from agents.analysis.workflows.suite_scope import is_own_test
 from agents.pipelines.stages.quality.documentation import find_reader, is_document
 from agents.pipelines.stages.quality.results import Baseline, UnseenFiles
 from agents.run import StageContext

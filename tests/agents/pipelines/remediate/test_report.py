@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.alert_group import AlertGroup, FoundCopy
 from agents.pipelines.remediate.findings.reach import Reach, triage
 from agents.pipelines.remediate.ladder import Group, Level, Move, Refusal, Step
 from agents.pipelines.remediate.report import (

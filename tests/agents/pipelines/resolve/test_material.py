@@ -9,7 +9,7 @@ import pytest
 
 from agents.pipelines.registry import PIPELINES
 from agents.policy import POLICY_PATH
-from agents.policy.parts import SessionName
+from agents.policy.sections import SessionName
 from agents.ports import EarlierPull, LinkedIssue, SetupResult
 from agents.ports.issues import Picture, Pictures
 from tests.agents.pipelines.resolve.conftest import FILES, messages_of

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import ToolError
 from agents.ports import Approval, ApprovalRequest
-from agents.text import apart
+from agents.text import child_process
 from agents.tools.gate.gate import call, judge, judge_apart
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 from tests.fakes.external import MemoryToolsets, MemoryWeb
@@ -188,7 +188,7 @@ async def test_a_refused_call_is_not_announced(reading):
 
 
 async def test_a_script_that_takes_too_long_to_be_read_is_a_persons_to_read(bench, monkeypatch):
-    monkeypatch.setattr(apart, "CLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(child_process, "CLOCK_SECONDS", 0.0)
     verdict = await judge_apart("bash", {"command": "`a`" * 10_000}, bench=bench)
     assert (verdict.decision, verdict.rule) == ("ask", "shell/unreadable")
 

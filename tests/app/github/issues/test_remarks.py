@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agents.policy import PolicyOrigin
-from agents.policy.found import found_in
+from agents.policy.lookup import found_in
 from agents.requests import Person
 from app.github.access.discussion import MOST_COMMENTS
 from app.github.issues.adapter import GitHubIssues

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from agents.errors import TransientError
-from agents.text import apart
+from agents.text import child_process
 from app.webhooks import dispatcher as module
 from app.webhooks.dispatcher import UNREADABLE, Dispatcher
 from app.webhooks.inbox import Inbox
@@ -228,7 +228,7 @@ async def test_rows_of_another_process_are_found_by_polling(
 async def test_a_comment_that_takes_too_long_to_be_read_asks_for_nothing(
     dispatcher, inbox, sender, states, monkeypatch
 ):
-    monkeypatch.setattr(apart, "CLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(child_process, "CLOCK_SECONDS", 0.0)
     user = {"login": "mara", "id": 8, "type": "User"}
     comment = {"id": 5, "body": "/bot go\n" * 1000, "user": user, "html_url": "https://a.example"}
     payload = {**sender.payload(), "action": "created", "comment": comment}

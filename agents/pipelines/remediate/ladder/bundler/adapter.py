@@ -14,8 +14,8 @@ from agents.pipelines.remediate.ladder.bundler import requirements
 from agents.pipelines.remediate.ladder.ecosystem import DatedReleases, WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked, Own
+from agents.pipelines.remediate.ladder.manifest_copy import Program
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Immovable, Stuck, tail_output
 from agents.ports import WorkTree
 

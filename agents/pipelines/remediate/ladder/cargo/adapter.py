@@ -23,8 +23,8 @@ from agents.pipelines.remediate.ladder.cargo.sources import (
 from agents.pipelines.remediate.ladder.ecosystem import DatedReleases, WithoutOverrides
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, read_toml
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.manifest_copy import Program
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import (
     Accepted,
     Group,

@@ -22,10 +22,10 @@ from agents.pipelines.remediate.ladder.files import (
     tables,
 )
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.manifest_copy import Program
 from agents.pipelines.remediate.ladder.npm.files import pairs, parse_json, table
 from agents.pipelines.remediate.ladder.npm.manifest import replace_value
 from agents.pipelines.remediate.ladder.ranges import Scheme
-from agents.pipelines.remediate.ladder.staged import Program
 from agents.pipelines.remediate.ladder.values import (
     Accepted,
     Group,

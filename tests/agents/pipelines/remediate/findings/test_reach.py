@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.pipelines.remediate.findings.found import FoundCopy
+from agents.pipelines.remediate.findings.alert_group import FoundCopy
 from agents.pipelines.remediate.findings.reach import (
     Reach,
     find_imports,

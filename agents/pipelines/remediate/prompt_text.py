@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.findings.found import AlertGroup
+from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext
 from agents.text import clean_apart, one_line

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.clean_climb import climb_clean
+from agents.pipelines.remediate.commit_text import format_message, format_subject
 from agents.pipelines.remediate.findings import AlertGroup, known_ecosystem, make_terms
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Group, Ranges, Refusal
-from agents.pipelines.remediate.words import format_message, format_subject
 from agents.pipelines.remediate.work import Bump, CompanionFix, Work
 from agents.ports import WorkTree
 from agents.requests import ACTIONS

@@ -3,12 +3,12 @@
 import pytest
 
 from agents.analysis.lock_files import is_dependency_file
+from agents.pipelines.remediate.commit_text import format_message, format_subject
 from agents.pipelines.remediate.dependency_files import (
     find_strange,
     find_version_objection,
 )
 from agents.pipelines.remediate.ladder import Group, Move
-from agents.pipelines.remediate.words import format_message, format_subject
 from agents.remediation import branch_words
 from agents.run.naming import branch_name
 from tests.agents.pipelines.remediate.conftest import GHSA, alert

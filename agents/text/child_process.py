@@ -54,7 +54,7 @@ _cleaned: dict[str, Cleaned] = {}
 _WORDS = str.maketrans("", "", string.ascii_letters + string.digits + " \t.,:'/")
 _SERVE = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer);"
-    "from agents.text.apart import serve; serve()"
+    "from agents.text.child_process import serve; serve()"
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.text import apart, clean, clean_apart, publish, publish_apart
-from agents.text.apart import SHORT, Exhausted, run_apart, weigh
+from agents.text import child_process, clean, clean_apart, publish, publish_apart
+from agents.text.child_process import SHORT, Exhausted, run_apart, weigh
 
 LONG = 65_000
 MUCH = "a" * (SHORT + 1)
@@ -83,7 +83,7 @@ async def test_the_loop_turns_while_a_long_text_is_read():
 
 
 async def test_a_short_text_needs_no_process(monkeypatch):
-    monkeypatch.setattr(apart, "_pool", None)
+    monkeypatch.setattr(child_process, "_pool", None)
     assert (await clean_apart("<!-- x -->a")).text == "a"
     assert (await clean_apart("word, word. " * 300)).removed == {}
 
@@ -97,7 +97,7 @@ async def test_a_short_text_of_signs_is_no_short_text():
 
 async def test_a_process_is_given_nothing_of_ours(monkeypatch):
     """An operator's variables hold the App's key and the model's."""
-    apart._pool.trim(0)
+    child_process._pool.trim(0)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
     began, now = await run_apart(MUCH, show_environment)
     assert "canary" not in began
@@ -127,9 +127,9 @@ async def test_a_process_that_goes_away_is_told_and_replaced():
 
 async def test_a_process_at_rest_ends_after_its_time():
     pid = await run_apart(MUCH, os.getpid)
-    apart._pool.trim(3600)
+    child_process._pool.trim(3600)
     assert Path(f"/proc/{pid}").exists()
-    apart._pool.trim(0)
+    child_process._pool.trim(0)
     assert not Path(f"/proc/{pid}").exists()
 
 
@@ -145,7 +145,7 @@ async def test_who_waits_no_longer_has_nobody_work_on():
 @pytest.mark.parametrize("cap", ["CPU_SECONDS", "CLOCK_SECONDS"])
 async def test_work_without_an_end_is_ended(monkeypatch, cap):
     """By the kernel when it has worked too long, and by the clock when it does not even work."""
-    monkeypatch.setattr(apart, cap, 0)
+    monkeypatch.setattr(child_process, cap, 0)
     with pytest.raises(Exhausted):
         await run_apart(MUCH, spin, 600)
     monkeypatch.undo()
@@ -154,15 +154,15 @@ async def test_work_without_an_end_is_ended(monkeypatch, cap):
 
 async def test_memory_has_a_bound():
     with pytest.raises(Exhausted):
-        await run_apart(MUCH, fill, 2 * apart.MEMORY)
+        await run_apart(MUCH, fill, 2 * child_process.MEMORY)
 
 
 async def test_what_took_too_much_is_one_block_of_code(monkeypatch):
-    monkeypatch.setattr(apart, "CLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(child_process, "CLOCK_SECONDS", 0.0)
     text = "![x](http://a.example/b) `````` " * SHORT
     cleaned = await clean_apart(text)
     assert cleaned.text.startswith("```````text\n!")
-    assert cleaned.removed == {apart.UNREAD: 1}
+    assert cleaned.removed == {child_process.UNREAD: 1}
     said = await publish_apart(text, limit=9_000)
     assert said.startswith("```````text\n!")
     assert said.endswith("\n```````")

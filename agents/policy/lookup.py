@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agents.policy.document import LONGEST, PolicyFault
 from agents.policy.parse import examine, parse_policy
-from agents.policy.whole import POLICY_PATH, Policy
+from agents.policy.policy import POLICY_PATH, Policy
 
 FOLDER, NAME = POLICY_PATH.split("/")
 _STEM = PurePosixPath(NAME).stem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from agents.policy.parts import (
+from agents.policy.sections import (
     Address,
     Answers,
     ApprovalTerms,
