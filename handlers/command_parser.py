@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from agents.requests import Verb
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from agents.text.markdown import HtmlReader, parse_markdown
 from agents.text.rendered import find_plain_lines
 from handlers.mail_replies import find_quoted_mail
@@ -93,18 +93,18 @@ def strip_commands(body: str) -> str:
     return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
 
 
-async def strip_apart(body: str) -> str:
+async def strip_commands_in_child(body: str) -> str:
     """Return the same, read beside the event loop; nothing of a comment that takes too much."""
     try:
-        return await run_apart(body, strip_commands, body)
+        return await run_in_child(body, strip_commands, body)
     except Exhausted:
         return ""
 
 
-async def parse_apart(body: str) -> tuple[ParsedCommand, ...]:
+async def parse_commands_in_child(body: str) -> tuple[ParsedCommand, ...]:
     """Return the commands, read beside the event loop; none of a comment that takes too much."""
     try:
-        return await run_apart(body, parse_commands, body)
+        return await run_in_child(body, parse_commands, body)
     except Exhausted:
         return ()
 

@@ -21,7 +21,7 @@ from agents.errors import (
 from agents.loop.access import UnknownModel, hide, import_beside_loop, import_extra, names_model
 from agents.loop.chat_messages import STOP_REASONS, to_blocks, to_request, to_usage
 from agents.loop.compaction import CHARACTERS, measure_block
-from agents.loop.model_names import CORE, declare
+from agents.loop.model_names import CORE, apply_declared
 from agents.loop.prices import PriceList
 from agents.loop.retries import Retries
 from agents.ports import Answer, Block, Capabilities, Query, Usage
@@ -89,7 +89,7 @@ class ChatModel:
         self._prices.require(f"{PREFIX}{model}")
         if model not in self._known:
             await self._look_up(client, model)
-        found = declare(CORE, self._declared, model)
+        found = apply_declared(CORE, self._declared, model)
         return replace(found, adaptive_thinking=False, cache_markers=False)
 
     async def _look_up(self, client: AsyncOpenAI, model: str) -> None:

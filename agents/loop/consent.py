@@ -12,7 +12,7 @@ from agents.ports import Approval, ApprovalRequest, Approvals, Block, Ruling, Tu
 from agents.text import one_line, printable
 from agents.tools.base import Bench, Effect
 from agents.tools.gate import gate
-from agents.tools.mcp import PREFIX, find_manner
+from agents.tools.mcp import PREFIX, find_effects
 
 Word = Approval | ToolError | None
 """What people decided on a call, or why they cannot be asked; None where nobody needs to."""
@@ -55,7 +55,7 @@ class ClearedCall:
         """Return whether it may reach beyond the sandbox, where nothing is ever put back."""
         name: str = self.call["name"]
         if name.startswith(PREFIX):
-            return find_manner(name, self.bench).outside
+            return find_effects(name, self.bench).outside
         return name.startswith(OUTSIDE)
 
     @property
@@ -168,7 +168,7 @@ class Consent:
         if submits(call):
             return None
         try:
-            verdict = await gate.judge_apart(call["name"], call["input"], bench=bench)
+            verdict = await gate.judge_in_child(call["name"], call["input"], bench=bench)
         except ToolError:
             return None  # told to the model when the call is made
         if verdict.decision != "ask":

@@ -28,7 +28,7 @@ from agents.errors import (
 )
 from agents.loop.access import ModelAccess, hide, import_beside_loop, said_in
 from agents.loop.cache_lifetime import MINUTES, CacheLifetimes
-from agents.loop.model_names import CORE, declare, find_known, read_capabilities
+from agents.loop.model_names import CORE, apply_declared, find_known, read_capabilities
 from agents.loop.prices import PriceList, usage_of
 from agents.loop.retries import Retries
 from agents.loop.turns import THOUGHTS
@@ -119,8 +119,10 @@ class ClaudeModel:
             except TransientError:
                 if known is None:
                     raise
-                return declare(known, self._declared, model)  # not kept: the next one asks again
-            self._capabilities[model] = declare(found, self._declared, model)
+                return apply_declared(
+                    known, self._declared, model
+                )  # not kept: the next one asks again
+            self._capabilities[model] = apply_declared(found, self._declared, model)
         return self._capabilities[model]
 
     async def _ask_about(self, model: str, otherwise: Capabilities) -> Capabilities:

@@ -16,7 +16,7 @@ from agents.ports import Capabilities, Json
 PROVIDERS = ("anthropic", "bedrock", "vertex", "openai")
 """Who can be asked; a name without `provider:` before it belongs to the first."""
 
-_DRESS = re.compile(r"(?:.*[./])?(?P<name>claude-[a-z0-9-]+?)(?:-v\d+)?(?:[:@][\w.:-]*)?\Z")
+_AFFIXES = re.compile(r"(?:.*[./])?(?P<name>claude-[a-z0-9-]+?)(?:-v\d+)?(?:[:@][\w.:-]*)?\Z")
 _CLAUDE = re.compile(r"claude-(?P<line>[a-z]+)-(?P<major>\d)(?:-(?P<minor>\d))?(?:-\d{8})?\Z")
 
 CORE = Capabilities(
@@ -38,7 +38,7 @@ def split_provider(model: str) -> tuple[str, str]:
     return PROVIDERS[0], model
 
 
-def declare(
+def apply_declared(
     found: Capabilities, declared: Mapping[str, Mapping[str, Any]], model: str
 ) -> Capabilities:
     """Return what was found of a model, with what the operator says of all and of this one."""
@@ -47,9 +47,9 @@ def declare(
     return found
 
 
-def undress(model: str) -> str:
+def strip_affixes(model: str) -> str:
     """Return the name without region, provider and version; another maker's name as it is."""
-    found = _DRESS.match(model[:300])
+    found = _AFFIXES.match(model[:300])
     return found["name"] if found else model
 
 
@@ -58,7 +58,7 @@ def find_known(model: str) -> Capabilities | None:
 
     https://docs.claude.com/en/docs/about-claude/models/overview
     """
-    found = _CLAUDE.match(undress(model))
+    found = _CLAUDE.match(strip_affixes(model))
     if found is None:
         return None
     line, version = found["line"], (int(found["major"]), int(found["minor"] or 0))

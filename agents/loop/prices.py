@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agents.errors import ConfigError
-from agents.loop.model_names import split_provider, undress
+from agents.loop.model_names import split_provider, strip_affixes
 from agents.ports import Usage
 from agents.requests import Frozen
 
@@ -57,10 +57,10 @@ class PriceList:
         A guess that is too high would stop runs early, and 0 would let them spend all they want.
         """
         provider, name = split_provider(model)
-        names = (model, name, undress(name))
+        names = (model, name, strip_affixes(name))
         own = next((self.own[each] for each in names if each in self.own), None)
         maker = "openai" if provider == "openai" else "anthropic"
-        listed = _find_listed(undress(name), usage, maker) if own is None else None
+        listed = _find_listed(strip_affixes(name), usage, maker) if own is None else None
         own = own or (self.own.get("*") if listed is None else None)
         return listed if own is None else own.cost_of(usage)
 

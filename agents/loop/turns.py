@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from agents.ports import Block, Json, Steer, Turn
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 OUTSIDE = ("webfetch", "gh", "mcp_")
 """Tools, and the beginning of their names, whose results anybody may have written."""
@@ -149,7 +149,7 @@ async def make_remarks(
 async def _block(steer: Steer, fenced: Callable[[str], str]) -> Block:
     role = f", whose role is {steer.role}," if steer.role else ""
     at = f"{datetime.fromtimestamp(steer.at, UTC):%Y-%m-%d %H:%M} UTC"
-    words = fenced((await clean_apart(steer.words)).text)
+    words = fenced((await clean_in_child(steer.words)).text)
     return {"type": "text", "text": _TOLD.format(who=f"{steer.by}{role}", at=at, words=words)}
 
 

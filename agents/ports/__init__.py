@@ -14,7 +14,7 @@ from agents.ports.alerts import (
 from agents.ports.approvals import Approval, ApprovalRequest, Approvals, ApprovalState
 from agents.ports.ci_checks import CiChecks, Ending, ForeignCheck
 from agents.ports.durable_steps import Steps
-from agents.ports.external import Manner, Page, RepositoryReads, Toolsets, Web
+from agents.ports.external import Page, RepositoryReads, ToolEffects, Toolsets, Web
 from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
 from agents.ports.guidance import (
     DeniedCall,
@@ -100,7 +100,6 @@ __all__ = [
     "Kit",
     "Knowledge",
     "LinkedIssue",
-    "Manner",
     "Merged",
     "Model",
     "NeighbourPull",
@@ -138,6 +137,7 @@ __all__ = [
     "Suggested",
     "Thread",
     "ThreadComment",
+    "ToolEffects",
     "Toolsets",
     "Turn",
     "Usage",

@@ -48,7 +48,7 @@ class RepositoryReads(Protocol):
 
 
 @dataclass(frozen=True)
-class Manner:
+class ToolEffects:
     """What a call of another server's tool may do."""
 
     only_reads: bool
@@ -60,7 +60,7 @@ class Manner:
 class Toolsets(Protocol):
     """Tools of other servers (MCP), as they were when the run began."""
 
-    async def learn(self, policy: Policy) -> Json:
+    async def fetch_tools(self, policy: Policy) -> Json:
         """Ask the servers that the policy names for their tools; return them as a JSON value.
 
         Of a server that does not answer there are none. The run keeps the value, and gives it back
@@ -69,14 +69,14 @@ class Toolsets(Protocol):
         ...
 
     def recall(self, learned: Json) -> None:
-        """Take the tools to be what `learn` returned, then or in an earlier process."""
+        """Take the tools to be what `fetch_tools` returned, then or in an earlier process."""
         ...
 
     def definitions(self) -> Sequence[Mapping[str, Json]]:
         """Return their Messages-API definitions, sorted by name."""
         ...
 
-    def manner(self, name: str) -> Manner | None:
+    def effects(self, name: str) -> ToolEffects | None:
         """Return what a call of this tool may do; None when there is no such tool."""
         ...
 

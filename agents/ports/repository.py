@@ -265,7 +265,7 @@ class RunRepository(Protocol):
         """
         ...
 
-    async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:
+    async def overlay(self, old: str, new: str, paths: Sequence[str]) -> str:
         """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
         ...
 

@@ -30,7 +30,7 @@ async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tupl
     )  # it was let through before
     commits: list[str] = []
     for group in groups:
-        files = await source.blend(commits[-1] if commits else onto, head, group.files)
+        files = await source.overlay(commits[-1] if commits else onto, head, group.files)
         subject = one_line(await run.format_subject(group.subject), 72)
         message = run.message(subject, commit_text(group.body))
         parent = commits[-1] if commits else onto

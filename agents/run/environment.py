@@ -6,7 +6,7 @@ from agents.analysis.devcontainer import DEVCONTAINERS, Devcontainer, read_devco
 from agents.policy import POLICY_PATH, Policy
 from agents.policy.images import parse_image
 from agents.ports import RunImage, RunRepository
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 
 _READ = 64_000  # bytes; a longer file is not read, whatever it says
 _TOO_LONG = Devcontainer(fault="it cannot be read: that takes too long")
@@ -34,7 +34,7 @@ async def find_image(source: RunRepository, trunk: str, policy: Policy) -> RunIm
 async def _read_wish(path: str, data: bytes) -> RunImage:
     text = data[:_READ].decode("utf-8", "replace")
     try:
-        said = await run_apart(text, read_devcontainer, text)
+        said = await run_in_child(text, read_devcontainer, text)
     except Exhausted:
         said = _TOO_LONG
     if said.fault:

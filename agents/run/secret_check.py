@@ -11,7 +11,7 @@ from agents.analysis.weakening import Finding, make_finding
 from agents.loop import Submission
 from agents.loop.session import Objection
 from agents.ports import Json, WorkTree
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 
 S = TypeVar("S", bound=Submission)
 ListSecrets = Callable[[], Awaitable[Sequence[Finding]]]
@@ -44,7 +44,7 @@ async def list_secrets(tree: WorkTree, old: str, new: str) -> tuple[Finding, ...
     """Return where the change between two commits or trees adds what looks like a secret."""
     diff = await tree.diff(old, new, context=0)
     try:
-        return await run_apart(diff, find_secrets, diff)
+        return await run_in_child(diff, find_secrets, diff)
     except Exhausted:
         return (make_finding("the whole change", 0, "secret", UNREAD),)
 

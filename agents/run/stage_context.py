@@ -86,7 +86,7 @@ class StageContext(RunWorkspace):
     async def learn_tools(self) -> None:
         """Ask other servers for their tools, the same ones for the whole run from here on."""
         if self.ports.toolsets is not None:
-            self.learned = await self.ports.toolsets.learn(await self.policy())
+            self.learned = await self.ports.toolsets.fetch_tools(await self.policy())
 
     # --- where the run is, as `Run` leads it ----------------------------------------------------
 

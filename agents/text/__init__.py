@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.text.actions import ADVISORIES, is_advisory
 from agents.text.characters import plain_output, printable, without_hidden
-from agents.text.child_process import clean_apart, publish_apart
+from agents.text.child_process import clean_in_child, publish_in_child
 from agents.text.incoming import Cleaned, clean, quote
 from agents.text.inline import code_span, command_span
 from agents.text.lines import commit_text, one_line, split_title, truncate
@@ -16,7 +16,7 @@ __all__ = [
     "CheckedFact",
     "Cleaned",
     "clean",
-    "clean_apart",
+    "clean_in_child",
     "code_span",
     "command_span",
     "commit_text",
@@ -27,7 +27,7 @@ __all__ = [
     "plain_output",
     "printable",
     "publish",
-    "publish_apart",
+    "publish_in_child",
     "put_into_template",
     "quote",
     "split_title",

@@ -63,7 +63,7 @@ class Exhausted(Exception):
     """The work took more time or memory than one text is worth."""
 
 
-async def run_apart(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_child(text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what the work on this text returns. Raises Exhausted.
 
     The work is a function of a module; what it takes and returns can be pickled.
@@ -93,7 +93,7 @@ def weigh(text: str) -> int:
     return len(text) if len(text) > SHORT else len(text) + SIGN * len(text.translate(_WORDS))
 
 
-async def clean_apart(text: str) -> Cleaned:
+async def clean_in_child(text: str) -> Cleaned:
     """Return the text without hidden parts; as one block of code where that takes too much.
 
     Each stage shows the same issue: what it took long to clean is kept for the next.
@@ -101,7 +101,7 @@ async def clean_apart(text: str) -> Cleaned:
     if (known := _cleaned.get(text)) is not None:
         return known
     try:
-        cleaned = await run_apart(text, clean, text)
+        cleaned = await run_in_child(text, clean, text)
     except Exhausted:
         return Cleaned(fence_all(without_hidden(text)[0]), {UNREAD: 1})
     if weigh(text) > SHORT:
@@ -111,7 +111,7 @@ async def clean_apart(text: str) -> Cleaned:
     return cleaned
 
 
-async def publish_apart(
+async def publish_in_child(
     text: str,
     *,
     repository_url: str = "",
@@ -121,7 +121,7 @@ async def publish_apart(
 ) -> str:
     """Return the Markdown fit to be published; as one block of code where that takes too much."""
     try:
-        return await run_apart(
+        return await run_in_child(
             text,
             publish,
             text,

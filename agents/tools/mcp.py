@@ -13,7 +13,7 @@ from pydantic import ConfigDict, model_validator
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.ports import Manner
+from agents.ports import ToolEffects
 from agents.text import printable, quote
 from agents.tools.base import Bench, Effect, Tool
 from agents.tools.schema import find_unusable
@@ -101,7 +101,7 @@ def is_permitted(policy: Policy, stage: str, name: str) -> bool:
     )
 
 
-def find_manner(name: str, bench: Bench) -> Manner:
+def find_effects(name: str, bench: Bench) -> ToolEffects:
     """Return what a call of the tool may do; of one that nobody knows, the worst."""
-    known = bench.toolsets.manner(name) if bench.toolsets else None
-    return known or Manner(only_reads=False, outside=True)
+    known = bench.toolsets.effects(name) if bench.toolsets else None
+    return known or ToolEffects(only_reads=False, outside=True)

@@ -16,7 +16,7 @@ from handlers.access.approvals import AnsweredApproval, ApprovalFacts
 from handlers.access.issues import may_write
 from handlers.access.policy import WITHOUT_ASKER
 from handlers.check_run import VERDICT_CHECK
-from handlers.command_parser import ANSWERS, parse_apart
+from handlers.command_parser import ANSWERS, parse_commands_in_child
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
@@ -158,7 +158,7 @@ async def _describe_comment(command: Command, comment: Comment) -> dict[str, Any
         and comment["created_at"] == comment["updated_at"]
         and author.get("id") == command.asked_by.id
     )
-    answers = (said for said in await parse_apart(body) if said.verb in ANSWERS)
+    answers = (said for said in await parse_commands_in_child(body) if said.verb in ANSWERS)
     verbs = {said.verb for said in answers if said.approval == command.approval}
     through = comment.get("performed_via_github_app") or {}
     return {

@@ -35,7 +35,7 @@ class AllowedOwners:
         login = _plain(login)
         return login if login in self._logins and login not in self._known else ""
 
-    def learn(self, known: Mapping[str, int]) -> None:
+    def load_accounts(self, known: Mapping[str, int]) -> None:
         """Load the accounts of listed logins; logins that are no longer listed are dropped."""
         for login, ident in known.items():
             if login in self._logins:

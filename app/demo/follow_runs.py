@@ -31,7 +31,7 @@ class DemoFollower:
             self.run_id = newest[0]
             self._follower = Follower(History(self._database), self.run_id, self._reporter)
         seen = await self._follower.look()
-        return seen.run.outcome if seen and seen.over else None
+        return seen.run.outcome if seen and seen.has_ended else None
 
 
 def store_of(scene: Scene) -> Database:

@@ -57,7 +57,7 @@ async def _github(settings: Settings) -> list[Diagnosis]:
         async with open_client(settings.github_url, credentials, settings.outbound) as github:
             books = await asyncio.to_thread(read_registry, settings)
             owners = AllowedOwners(settings.owners)
-            owners.learn(books.owners)
+            owners.load_accounts(books.owners)
             found = await app_findings(github, owners)
             found += policy_findings(books.problems)
             if any(

@@ -46,9 +46,9 @@ class InstallationLifecycle:
         self.labels = LabelMaker(github, stored, labels, PassLock(sweeps, LABELS))
         self.reconciliation = Reconciliation(asking, stored, self.followed, PassLock(sweeps, NAME))
 
-    async def learn(self) -> None:
+    async def load_owners(self) -> None:
         """Load the account ids of logins on the allowlist."""
-        self._owners.learn(await self._stored.owners())
+        self._owners.load_accounts(await self._stored.owners())
 
     @property
     def takers(self) -> Mapping[type[Any], Any]:
@@ -68,6 +68,6 @@ class InstallationLifecycle:
 
     async def reconcile(self) -> None:
         """Compare what is stored with GitHub's list now."""
-        await self.learn()  # what other processes have found out
+        await self.load_owners()  # what other processes have found out
         await self.reconciliation.run()
         self.labels.poke()

@@ -178,4 +178,4 @@ class InstallationSync:
         """Remember whose a listed login is, the first time that it is seen."""
         if login := self.owners.unknown(installation.account):
             await self.stored.keep_owner(login, installation.account_id)
-            self.owners.learn(await self.stored.owners())
+            self.owners.load_accounts(await self.stored.owners())

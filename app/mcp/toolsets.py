@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.ports import Json, Manner
+from agents.ports import Json, ToolEffects
 from agents.requests import Frozen
 from agents.text import printable
 from agents.tools.mcp import tool_name
@@ -68,7 +68,7 @@ class RunToolsets:
         self._lines: dict[str, ToolConnection] = {}
         self._tools: dict[str, LearnedTool] = {}
 
-    async def learn(self, policy: Policy) -> Json:
+    async def fetch_tools(self, policy: Policy) -> Json:
         """Ask the policy's servers for their tools, all at the same time."""
         named = dict.fromkeys(each.server for each in policy.mcp)
         for name in named:
@@ -108,13 +108,13 @@ class RunToolsets:
             for tool in self._tools.values()
         ]
 
-    def manner(self, name: str) -> Manner | None:
+    def effects(self, name: str) -> ToolEffects | None:
         """Return what a call may do; a server in the sandbox cannot send anything out."""
         tool = self._tools.get(name)
         if tool is None:
             return None
         outside = not isinstance(self._servers.get(tool.server), StdioServer)
-        return Manner(only_reads=tool.only_reads, outside=outside)
+        return ToolEffects(only_reads=tool.only_reads, outside=outside)
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> str:
         """Call the tool. Raises ToolError, so that the model goes on without it."""

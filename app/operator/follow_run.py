@@ -48,7 +48,7 @@ class Companion:
         while True:
             with suppress(TransientError):  # the next look may do
                 seen = await self.follower.look()
-                if seen is not None and (seen.over or await self._left_waiting(seen)):
+                if seen is not None and (seen.has_ended or await self._left_waiting(seen)):
                     return seen
                 await self._require_life(seen)
             await asyncio.sleep(self.look_seconds)

@@ -22,7 +22,7 @@ from agents.policy import (
     list_faults,
 )
 from agents.ports import Json
-from agents.text import publish_apart
+from agents.text import publish_in_child
 from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion
 from app.github.policy.file import OWNERS, REPOSITORY, PolicyFile
 from app.github.transport import GitHub, InstallationClient, Profile
@@ -109,7 +109,7 @@ class ProposedPolicies:
         """Take out secrets and what GitHub would act on: some of the words are the file's."""
         page = f"{self.github.urls.web}/{notice.repository.full_name}"
         told = await self.redactor.clean_beside("\n".join(lines))
-        safe = await publish_apart(told, repository_url=page, limit=20_000)
+        safe = await publish_in_child(told, repository_url=page, limit=20_000)
         return await self.redactor.clean_beside(safe)
 
 

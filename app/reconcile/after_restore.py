@@ -59,7 +59,7 @@ class RestoreRecovery:
             recovery = self._advance(recovery, page)
             await self._recoveries.note(recovery, [a for a in page.attempts if self._is_taken(a)])
 
-    async def learn(self, each: Missed) -> None:
+    async def record_run_id(self, each: Missed) -> None:
         """Look up the run id that the lost server gave a delivery; old answers have none."""
         said = _CALLED.match((await self._log.answer(each.delivery_id)).strip())
         if said and said[1].partition("-")[2] == each.guid:

@@ -136,7 +136,7 @@ class FailedDeliveries:
         await self._sweeps.record_redelivery(each, next_at=time.time() + pause * 0.9)
         try:
             if each.nameless and self._recovering is not None:
-                await self._recovering.learn(each)
+                await self._recovering.record_run_id(each)
             await self._log.redeliver(each.delivery_id)
         except RunError as error:
             log.warning("GitHub does not deliver again", delivery=each.guid, reason=str(error))

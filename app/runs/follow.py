@@ -38,7 +38,7 @@ class RunSnapshot:
     waits: WaitReason | None = None
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether it has ended."""
         return self.run.state in OVER
 

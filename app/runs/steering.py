@@ -31,7 +31,7 @@ class SteerSignals:
             bell.set()
 
     @contextmanager
-    def bell(self, run_id: str) -> Iterator[asyncio.Event]:
+    def subscribe(self, run_id: str) -> Iterator[asyncio.Event]:
         """Hang up a bell for as long as somebody waits."""
         bell = asyncio.Event()
         self._waiting.setdefault(run_id, set()).add(bell)
@@ -67,7 +67,7 @@ class RunSteering:
 
     async def wait_for_cancel(self) -> Steer:
         """Wait until somebody cancels the run, and return who; at once if somebody has."""
-        with self._signals.bell(self._run_id) as bell:
+        with self._signals.subscribe(self._run_id) as bell:
             while True:
                 bell.clear()
                 try:

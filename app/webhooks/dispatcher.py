@@ -18,7 +18,7 @@ import structlog
 import handlers
 from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from app.git import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts import AlertRuns, Remediations
@@ -287,7 +287,7 @@ async def _route(row: Waiting) -> DeliveryWork | Ignored:
     said = comment.get("body") if isinstance(comment, dict) else None
     try:
         text = said if isinstance(said, str) else ""
-        return await run_apart(text, handlers.route, row.event, payload)
+        return await run_in_child(text, handlers.route, row.event, payload)
     except Exhausted:
         return Ignored(UNREADABLE)
 

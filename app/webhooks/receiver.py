@@ -71,7 +71,7 @@ class OwnIdentity:
 
     bot_id: int | None = None
 
-    def learn(self, bot_id: int) -> None:
+    def record_bot(self, bot_id: int) -> None:
         """Note the user id of the App's bot."""
         self.bot_id = bot_id
 

@@ -352,5 +352,5 @@ class RunPortsFactory:
             request.installation_id, request.repository.id, Profile.READ
         )
         bot = (await self._github.identity(client)).bot
-        self._identity.learn(bot.id)
+        self._identity.record_bot(bot.id)
         return Author(bot.login, f"{bot.id}+{bot.login}@{self._github.urls.noreply}")

@@ -207,7 +207,7 @@ async def work(
     github = life.github
     await record_settings(parts.database, parts.settings)
     github.broker.record_with(TokenRecord(parts.database).add)
-    await life.learn()
+    await life.load_owners()
     measure(parts.metrics)
     runs = LateRunPorts(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)

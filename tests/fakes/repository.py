@@ -229,7 +229,7 @@ class MemorySource:
                 files[path] = chosen
         return Merged(tree=self.history.tree(files), conflicts=tuple(conflicts))
 
-    async def blend(self, old, new, paths):
+    async def overlay(self, old, new, paths):
         files, others = dict(self.history.files(old)), self.history.files(new)
         for path in paths:
             files.pop(path, None)

@@ -20,7 +20,7 @@ from agents.analysis.workflows.steps import (
     list_commands,
     read_mapping,
 )
-from agents.analysis.workflows.suite_scope import is_more, is_part
+from agents.analysis.workflows.suite_scope import may_run_more_tests, runs_subset
 from agents.policy import Check
 
 HOOKS, HOOKS_SUBJECT = ".pre-commit-config.yaml", "hooks"
@@ -70,13 +70,13 @@ def _choose_checks(
         number = names.get(judged.subject + place, 0) + 1
         made = _make_check(judged, each, number, go_to(each.folder, venvs))
         if not each.plain:
-            own = is_more(judged.command, judged.subject)
+            own = may_run_more_tests(judged.command, judged.subject)
             left[key] = replace(made, family=judged.command if own else made.family)
         elif number > MOST_OF_A_KIND or len(found) >= MOST_CHECKS:
             left[key] = made
         elif key not in found:
             names[judged.subject + place] = number
-            part = is_part(judged.command, judged.subject, each.folder, files.paths)
+            part = runs_subset(judged.command, judged.subject, each.folder, files.paths)
             found[key] = replace(made, partial=part)
     return list(found.values()), [left[key] for key in left if key not in found]
 

@@ -57,14 +57,14 @@ def runs_nothing(words: Sequence[str]) -> bool:
     return any(map(_RUNS_NOTHING.fullmatch, words))
 
 
-def is_more(command: str, subject: str) -> bool:
+def may_run_more_tests(command: str, subject: str) -> bool:
     """Return whether a command may run tests that are not among those of the plain one."""
     options = _MORE.get(subject.split(maxsplit=1)[0], "")
     more = options and re.search(rf"\s(?:{options})", f"{command} ")
     return bool(more) or _is_task_of_some(command)
 
 
-def is_part(command: str, subject: str, folder: str, paths: Collection[str]) -> bool:
+def runs_subset(command: str, subject: str, folder: str, paths: Collection[str]) -> bool:
     """Return whether a workflow's command of this subject runs some of the tests alone."""
     first = subject.split(maxsplit=1)[0]
     if not re.search(r"\btests\b", subject):

@@ -17,7 +17,7 @@ from agents.pipelines.stages.onboarding import describe_ground, read_instruction
 from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 BODY_LIMIT = 8_000  # characters of the pull request's description
 DIFF_LIMIT = 40_000  # and of its changes
@@ -130,8 +130,8 @@ async def analyze_feedback(
         objection=partial(_objection, left, applied),
         setup=await describe_ground(run, setup),
         instructions=await read_instructions(run),
-        title=run.fence((await clean_apart(pull.title)).text),
-        body=run.fence((await clean_apart(pull.body)).text, limit=BODY_LIMIT),
+        title=run.fence((await clean_in_child(pull.title)).text),
+        body=run.fence((await clean_in_child(pull.body)).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),
         reference=run.request.reference,
         points=[await point.to_prompt(run, len(left)) for point in left],

@@ -76,7 +76,7 @@ async def post_summary(
     run: StageContext, work: FeedbackWork, ledger: Ledger, notes: Sequence[str] = ()
 ) -> str:
     """Post the table of all that was said; return its URL."""
-    missing = ledger.covers(work.feedback)
+    missing = ledger.list_gaps(work.feedback)
     assert not missing, f"the ledger is not whole: {missing}"
     loosened, found = work.inspection.section, format_findings(work.findings)
     body = ledger.markdown(

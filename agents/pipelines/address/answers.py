@@ -12,7 +12,7 @@ from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import STILL_WAITING, Thread
 from agents.run import StageContext
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 
 _LATER = "somebody has written there since it was read; the next run reads that"
 
@@ -49,7 +49,7 @@ async def _look_at_threads(run: StageContext) -> dict[str, Thread]:
 async def _word(entry: LedgerEntry, repository_url: str, wording: Wording) -> str:
     """Return the answer; the words of it that take too much to be made harmless are code."""
     try:
-        return await run_apart(
+        return await run_in_child(
             entry.words, reply, entry, repository_url=repository_url, wording=wording
         )
     except Exhausted:

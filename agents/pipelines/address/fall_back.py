@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from agents.errors import RunError
 from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
-from agents.pipelines.stages.save_unfinished import commit_what_is_left, keep_apart
+from agents.pipelines.stages.save_unfinished import commit_what_is_left, keep_on_own_branch
 from agents.run import StageContext, stage
 
 
@@ -26,7 +26,7 @@ async def fall_back(
     run.lets_out()
     with suppress(RunError):  # such as protected files half-way changed: what is committed stays
         await commit_what_is_left(run, failed)
-    kept = await keep_apart(run, then="write `/bot address`") if run.head != before else ""
+    kept = await keep_on_own_branch(run, then="write `/bot address`") if run.head != before else ""
     run.let_go()
     run.update_state(head=before)
     run.summarize("the model failed: what needs none is done")

@@ -8,7 +8,7 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.wording.wording import load_english
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.push_update import PushResult
-from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.save_unfinished import keep_on_own_branch
 from agents.run import Outcome, StageContext, stage
 
 _NOT_TRIED = PushResult()
@@ -22,7 +22,7 @@ async def keep_back(
     run.lets_out()
     work = work.with_landing(landing)
     assert work.verified is not None, "what was changed is checked before it is let out"
-    kept = await keep_apart(run, then="write `/bot address`")
+    kept = await keep_on_own_branch(run, then="write `/bot address`")
     reason = f"{work.verified.why_not(landing)} {kept}"
     why = load_english().not_pushed.format(why=reason)
     shown = {"verdict": "kept_back", **({"commit": ""} if run.foreign else {})}

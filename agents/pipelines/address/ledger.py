@@ -94,7 +94,7 @@ class Ledger(Frozen):
         """Return the verdict on this."""
         return next((entry for entry in self.entries if entry.about == about), None)
 
-    def covers(self, feedback: Feedback) -> list[str]:
+    def list_gaps(self, feedback: Feedback) -> list[str]:
         """Return what is missing, there twice or about nothing; nothing of it is 100 %."""
         named = Counter(entry.about for entry in self.entries)
         known = list(_list_subjects(feedback))

@@ -7,7 +7,7 @@ from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.run import StageContext
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 TOTAL_LIMIT = 120_000  # characters of all points in a prompt
 POINT_LIMIT = 6_000  # and of each
@@ -54,7 +54,7 @@ class FeedbackPoint(Frozen):
             "where": self.where,
             "author": self.author,
             "code": run.fence(code) if code else "",
-            "words": run.fence((await clean_apart(_ends(self.words))).text, limit=limit),
+            "words": run.fence((await clean_in_child(_ends(self.words))).text, limit=limit),
             "argued": "yes" if self.argued else "",
             "unshown": str(self.unshown or ""),
             "applied": run.fence(self.applied) if self.applied else "",

@@ -42,7 +42,7 @@ class ChecksDue(Frozen):
     """The pull requests in which it did, where that was on top of a bot's update."""
 
     @property
-    def over(self) -> bool:
+    def nothing_to_do(self) -> bool:
         """Return whether there is nothing to be done."""
         return bool(self.covered) or self.stops
 

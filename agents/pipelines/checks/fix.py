@@ -16,7 +16,7 @@ from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.onboarding import describe_ground, read_instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 MOST = 20  # checks that the model looks into
 LOGS_LIMIT = 60_000  # characters of all logs together
@@ -152,7 +152,7 @@ async def _describe_update(run: StageContext, failures: Failures) -> str:
     if not failures.updater:
         return ""
     pull = await reviewing_port(run).pull()
-    body = (await clean_apart(pull.body)).text
+    body = (await clean_in_child(pull.body)).text
     return run.fence(f"{one_line(pull.title, 200)}\n\n{body}", limit=UPDATE_LIMIT)
 
 
@@ -177,7 +177,7 @@ async def _describe_failure(run: StageContext, failure: Failure) -> str:
         f"Of: {one_line(check.app, 100)}",
         f"Ended: {check.ended}",
         BOTH_WAYS if failure.both_ways else "",
-        f"What it says of itself:\n{(await clean_apart(check.summary)).text}"
+        f"What it says of itself:\n{(await clean_in_child(check.summary)).text}"
         if check.summary.strip()
         else "",
     )
@@ -186,7 +186,7 @@ async def _describe_failure(run: StageContext, failure: Failure) -> str:
 
 async def _log(run: StageContext, failure: Failure, limit: int) -> str:
     text = await checks_port(run).log(failure.check, limit=limit)
-    return run.fence((await clean_apart(text)).text, limit=limit)
+    return run.fence((await clean_in_child(text)).text, limit=limit)
 
 
 async def _diff(run: StageContext, failures: Failures) -> str:

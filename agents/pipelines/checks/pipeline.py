@@ -26,7 +26,7 @@ MOVED = "Somebody pushed before the work began."
 async def fix_checks(run: Run, request: FixChecks) -> Outcome:
     """Mend what other programs' checks find wrong with what Fettle pushed."""
     due = await run.stage(consider, request)
-    if due.over:
+    if due.nothing_to_do:
         return await run.stage(leave, request, due)
     failures = await run.stage(sort_checks, request)
     if failures.covered:

@@ -6,7 +6,7 @@ from agents.pipelines.checks.consider import MOST, ChecksDue, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import VerifiedChange, checks_table, headline, to_code
-from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.save_unfinished import keep_on_own_branch
 from agents.requests import FixChecks
 from agents.run import Outcome, StageContext, stage
 from agents.text import publish
@@ -104,7 +104,7 @@ async def keep_back(
     """Keep the change back."""
     run.lets_out()
     verified = verified.with_landing(landing) if landing else verified
-    kept = await keep_apart(run, then="push what is right")
+    kept = await keep_on_own_branch(run, then="push what is right")
     why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
     body = f"{_body(run, failures, '', why)}\n\n{format_measurements(verified)}"
     url = await run.ports.publisher.comment(KEY, body)

@@ -14,7 +14,7 @@ from agents.pipelines.stages.onboarding import read_instructions
 from agents.ports import GatheredEvidence, GuidanceEvidence
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 WORDS_LIMIT = 1_500  # characters of each thing that was said
 WHAT = {
@@ -110,7 +110,7 @@ async def _describe(run: StageContext, key: str, said: GuidanceEvidence) -> dict
     return {
         "key": key,
         "what": WHAT[said.kind].format(by=said.said_by, number=said.number),
-        "words": run.fence((await clean_apart(said.words)).text, limit=WORDS_LIMIT),
+        "words": run.fence((await clean_in_child(said.words)).text, limit=WORDS_LIMIT),
     }
 
 

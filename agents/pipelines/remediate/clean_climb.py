@@ -42,7 +42,7 @@ async def climb_clean(
         result = await climb(tree, ecosystem, group, allowed)
         if isinstance(result, Refusal):
             return result
-        learnt = await learn(run, ecosystem, group, result.moves)
+        learnt = await find_new_advisories(run, ecosystem, group, result.moves)
         if not learnt.about:
             evidence, notes = describe_advisories(learnt)
             more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
@@ -59,7 +59,7 @@ async def climb_clean(
     return Refusal(cause="no_rung", reason=find_objection(learnt), steps=result.steps)
 
 
-async def learn(
+async def find_new_advisories(
     run: StageContext, ecosystem: Ecosystem, group: Group, moves: tuple[Move, ...]
 ) -> Learnt:
     """Return which advisories affect what these moves bring in, and did not before."""

@@ -9,7 +9,11 @@ from pydantic import Field
 
 from agents.errors import ModelRefused
 from agents.loop import Capability, Conversation, Submission, prompt_path
-from agents.pipelines.remediate.clean_climb import describe_advisories, find_objection, learn
+from agents.pipelines.remediate.clean_climb import (
+    describe_advisories,
+    find_new_advisories,
+    find_objection,
+)
 from agents.pipelines.remediate.commit_text import format_message, format_subject
 from agents.pipelines.remediate.dependency_files import (
     explain_unreadable_version,
@@ -141,7 +145,7 @@ class _Checking:
         # A new one: an ecosystem remembers the files that it was shown first.
         ecosystem = await known_ecosystem(self.run, group) or self.ecosystem
         proof = await judge(tree, ecosystem, group, allowed, (self.run.base, result))
-        learnt = await learn(self.run, ecosystem, group, proof.moves)
+        learnt = await find_new_advisories(self.run, ecosystem, group, proof.moves)
         if fault := find_objection(learnt):
             raise Stuck(fault)
         evidence, notes = describe_advisories(learnt)

@@ -127,7 +127,7 @@ async def converge(run: Run, request: RemediateAlert, work: Work, baseline: Base
         work = await hold(run, request, work, baseline)
         if work.passed:
             break
-        if work.ends_bare:
+        if work.fails_by_checks_alone:
             return await run.stage(hand_over, work)
         work = await run.stage(start_over, work)
         if work.unfollowed:
@@ -150,9 +150,9 @@ async def deliver(run: Run, request: RemediateAlert, work: Work) -> Outcome:
     """Publish what stands, or say why nothing does."""
     if work.is_there:
         return await run.stage(tell_another, request, work)
-    if work.stands and work.bump is not None and work.bump.major:
+    if work.is_published and work.bump is not None and work.bump.major:
         work = await run.stage(agree, work)
-    if not work.stands:
+    if not work.is_published:
         return await run.stage(report_failure, work)
     if not (work.untouched or work.handed_over):
         work = await run.stage(summarize, work)

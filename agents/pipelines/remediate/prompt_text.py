@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.remediate.findings.alert_group import AlertGroup
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 TEXT_LIMIT = 4_000  # characters of one advisory's own words
 ALERTS_LIMIT = 24_000  # and of all alerts
@@ -22,8 +22,8 @@ async def alerts_shown(run: StageContext, *groups: AlertGroup) -> str:
             f"{advisory.package}: {advisory.ghsa_id} {advisory.cve_id} ({advisory.severity})",
             f"vulnerable: {one_line(advisory.vulnerable, 200)}",
             f"first patched: {one_line(advisory.first_patched, 60) or 'unknown'}",
-            one_line((await clean_apart(advisory.summary)).text, 300),
-            (await clean_apart(advisory.description)).text[:TEXT_LIMIT],
+            one_line((await clean_in_child(advisory.summary)).text, 300),
+            (await clean_in_child(advisory.description)).text[:TEXT_LIMIT],
         ]
         if triaged is not None:
             lines += [f"reach: {triaged.affected}. {triaged.why}", *triaged.evidence]

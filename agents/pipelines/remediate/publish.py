@@ -151,7 +151,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     if await _all_closed(run, work):
         run.summarize("its alerts were closed meanwhile")
         return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
-    draft = not work.verified or work.unasked or await _is_draft_by_policy(run, work)
+    draft = not work.verified or work.advisories_unknown or await _is_draft_by_policy(run, work)
     if draft:  # beside it, what may be merged as it is stays
         drafts = tuple(each for each in work.earlier if each.draft)
         work = work.model_copy(update={"earlier": drafts})

@@ -133,7 +133,7 @@ def evidence(work: Work, repository_url: str) -> str:
     return fit_sections(
         *_format_verification(work, repository_url),
         notes,
-        tried if work.stands else "",
+        tried if work.is_published else "",
         spare=(tried, notes),
     )
 
@@ -412,7 +412,7 @@ def _next(work: Work) -> str:
         unseen = work.verdict is not None and work.verdict.unseen
         major = work.bump is not None and work.bump.major
         due = _LOOK if unseen else _READ if major else _MERGE
-        due = _ASK if work.unasked else due
+        due = _ASK if work.advisories_unknown else due
         return f"{_TRY if explain_untried(work) else due}; {closes}"
     return (
         "Nothing was published. Somebody has to decide: wait for a release, permit more in"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agents.pipelines.remediate.clean_climb import describe_advisories, find_objection, learn
+from agents.pipelines.remediate.clean_climb import (
+    describe_advisories,
+    find_new_advisories,
+    find_objection,
+)
 from agents.pipelines.remediate.findings import make_terms
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work
@@ -29,7 +33,7 @@ async def retire(run: StageContext, work: Work) -> Work:
     tree = await run.tree(run.base, changing=True)
     result = await do_without(tree, find_ecosystem, group, await make_terms(run), wish)
     if isinstance(result, Fix):
-        learnt = await learn(run, find_ecosystem(()), group, result.moves)
+        learnt = await find_new_advisories(run, find_ecosystem(()), group, result.moves)
         if learnt.about:
             await tree.restore(run.base)
             reason = _NEEDED.format(why=find_objection(learnt))

@@ -214,7 +214,7 @@ class Work(Frozen):
         return self.bump is None and refusal is not None and refusal.cause in BY_ENGINEER
 
     @property
-    def unasked(self) -> bool:
+    def advisories_unknown(self) -> bool:
         """Return whether nobody could say if new advisories affect what comes in."""
         return any(UNASKED in each.notes for each in self.bumps)
 
@@ -224,7 +224,7 @@ class Work(Frozen):
         return self.bump is not None and self.verdict is not None and self.verdict.passed
 
     @property
-    def stands(self) -> bool:
+    def is_published(self) -> bool:
         """Return whether it is published: it passed, or it is for people to go on with."""
         return self.passed or self.handed_over
 
@@ -244,7 +244,7 @@ class Work(Frozen):
         return self.handed_over and bool(bump and left and bump.major == left.major)
 
     @property
-    def ends_bare(self) -> bool:
+    def fails_by_checks_alone(self) -> bool:
         """Return whether that is so, nothing else speaks against it, and no code will follow."""
         of_checks = self.verdict is not None and self.verdict.of_checks
         return self.breaks and of_checks and bool(self.unfollowed)

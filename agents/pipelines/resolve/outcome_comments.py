@@ -14,7 +14,7 @@ from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
 from agents.run import Outcome, StageContext, stage
-from agents.text import publish_apart
+from agents.text import publish_in_child
 
 WORDS_LIMIT = 10_000  # characters of each text of the model
 _COMMENT = """### I found nothing to change
@@ -71,7 +71,7 @@ async def infeasible_comment(run: StageContext, made: Sequence[StepResult]) -> O
         )
     texts = {
         # Each text by itself: what it leaves open must not swallow what follows.
-        name: await publish_apart(
+        name: await publish_in_child(
             text, repository_url=run.request.repository_url, limit=WORDS_LIMIT
         )
         for name, text in drafted.model_dump().items()
@@ -129,7 +129,7 @@ async def eval_comment(
     if aside is None:
         branch = await unfinished_branch(run)
         aside = SetAsideWork(branch=branch, url=await run.push(branch))
-    words = await publish_apart(
+    words = await publish_in_child(
         drafted.comment, repository_url=request.repository_url, limit=REASONS_LIMIT
     )
     comment = _UNSETTLED.format(words=words, branch=aside.branch, url=aside.url)

@@ -115,8 +115,8 @@ async def change(
         work = await make_parts(run, request, finding, facts, order)
     else:
         work = await make_steps(run, request, finding, facts)
-    if work.stuck:
-        return await run.stage(eval_comment, request, work.stuck, work.aside)
+    if work.blocking_verdict:
+        return await run.stage(eval_comment, request, work.blocking_verdict, work.aside)
     if run.unchanged:
         return await run.stage(infeasible_comment, work.tried)
     return await open_pull_request(run, request, facts.baseline, work)
@@ -167,7 +167,7 @@ async def make_parts(
             aside = await run.stage(set_aside, part, before)
             break
     work = ResolveWork(finding=finding, parts=parts, order=order, aside=aside, path=facts.path)
-    if run.unchanged or work.stuck or not facts.baseline.documents_first:
+    if run.unchanged or work.blocking_verdict or not facts.baseline.documents_first:
         return work
     before = run.head
     await run.stage(docs_review)

@@ -112,7 +112,7 @@ class ResolveWork(Frozen):
         return self.judged.verdict if self.judged else None
 
     @property
-    def documented(self) -> EvaluationFindings | None:
+    def documentation_verdict(self) -> EvaluationFindings | None:
         """Return the verdict on the documentation of sub-issues."""
         return self.documents.verdict if self.documents else None
 
@@ -136,7 +136,7 @@ class ResolveWork(Frozen):
         return self.judged or self.documents
 
     @property
-    def stuck(self) -> EvaluationFindings | None:
+    def blocking_verdict(self) -> EvaluationFindings | None:
         """Return the verdict that leaves the whole work to people, if one does."""
         if self.verdict is not None:
             return self.verdict if self.verdict.stuck else None
@@ -152,7 +152,7 @@ class ResolveWork(Frozen):
         """Return whether all that was asked for is made and found good."""
         if self.verdict is not None:
             return self.verdict.passed
-        if self.documented is not None and not self.documented.passed:
+        if self.documentation_verdict is not None and not self.documentation_verdict.passed:
             return False
         order = self.order
         left = len(order.work) - len(self.done)
@@ -171,7 +171,7 @@ class ResolveWork(Frozen):
     @property
     def flaws(self) -> tuple[str, ...]:
         """Return what the judges of the whole change or its texts still find wrong: untrusted."""
-        judged = self.verdict or self.documented
+        judged = self.verdict or self.documentation_verdict
         return judged.flaws if judged and not judged.passed else ()
 
     @property

@@ -16,7 +16,7 @@ from agents.pipelines.stages.measurement import Measurement, describe_measuremen
 from agents.pipelines.stages.onboarding import DIFF_LIMIT, read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 
 class _Judgement(BaseModel):
@@ -137,7 +137,7 @@ async def evaluation(
         detail=run.fence(aim.detail),
         criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",
         commits=run.fence("\n".join(numbered)),
-        wish=run.fence((await clean_apart(aim.wish)).text, limit=WISH_LIMIT),
+        wish=run.fence((await clean_in_child(aim.wish)).text, limit=WISH_LIMIT),
         diff=run.fence(diff, limit=DIFF_LIMIT),
     )
     run.summarize(evaluated.verdict.replace("_", " "))

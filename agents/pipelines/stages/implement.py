@@ -11,7 +11,7 @@ from agents.pipelines.stages.known_facts import KnownFacts, describe_facts, read
 from agents.pipelines.stages.onboarding import describe_ground, find_paths, read_instructions
 from agents.requests import Frozen
 from agents.run import StageContext, stage
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 
 class ChangeGoal(Frozen):
@@ -169,7 +169,7 @@ async def _begin(run: StageContext, assignment: Assignment, facts: KnownFacts) -
         setup=await describe_ground(run, facts.baseline.setup),
         facts=await describe_facts(run, facts),
         instructions=await read_instructions(run, find_paths(assignment.brief)),
-        wish=run.fence((await clean_apart(assignment.wish)).text, limit=WISH_LIMIT),
+        wish=run.fence((await clean_in_child(assignment.wish)).text, limit=WISH_LIMIT),
     )
 
 

@@ -15,7 +15,7 @@ from agents.policy import WorkPath
 from agents.ports import Block, LinkedIssue
 from agents.requests import Frozen, ResolveIssue
 from agents.run import StageContext
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 CHECKS_LIMIT = 4_000  # characters of the checks
 DISCUSSION_LIMIT = 20_000  # and of what people said
@@ -63,7 +63,7 @@ async def describe_facts(run: StageContext, facts: KnownFacts, *, measured: bool
     before are told there.
     """
     parts = [] if measured and facts.baseline.is_green else [_describe_checks(run, facts.baseline)]
-    said = (await clean_apart(facts.discussion)).text
+    said = (await clean_in_child(facts.discussion)).text
     if said.strip():
         parts.append(_SAID.format(said=run.fence(said, limit=DISCUSSION_LIMIT)))
     parts += await describe_linked(run, facts.linked)

@@ -24,7 +24,7 @@ from agents.pipelines.stages.quality import (
 )
 from agents.ports import LinkedIssue, SetupCommand, SetupResult
 from agents.run import StageContext, stage
-from agents.text import clean_apart, one_line, printable
+from agents.text import clean_in_child, one_line, printable
 
 DIFF_LIMIT = 40_000  # characters of the whole change that a prompt shows
 COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
@@ -128,7 +128,7 @@ async def describe_linked(run: StageContext, linked: Sequence[LinkedIssue]) -> l
     """Return what the issue refers to, each for a prompt, in fences."""
     told = []
     for issue in linked:
-        text = (await clean_apart(f"{issue.title}\n\n{issue.body}")).text
+        text = (await clean_in_child(f"{issue.title}\n\n{issue.body}")).text
         author = issue.author or "somebody whose account is gone"
         about = _LINKED.format(**issue.model_dump(include={"kind", "number", "state"}), by=author)
         told.append(f"{about}\n\n{run.fence(text, limit=LINKED_LIMIT)}")
@@ -242,4 +242,4 @@ async def read_text(run: StageContext, path: str) -> str:
     """Return the begin of a file of the default branch, without what is hidden in it."""
     data = await run.ports.source.show(run.trunk, path)
     text = (data or b"")[:READ].decode("utf-8", "replace")
-    return (await clean_apart(text)).text.strip()
+    return (await clean_in_child(text)).text.strip()

@@ -259,7 +259,7 @@ async def _find_command_objection(run: StageContext, command: str) -> str:
         tainted=run.standing.tainted,
     )
     try:
-        verdict = await gate.judge_apart(
+        verdict = await gate.judge_in_child(
             "bash", {"command": command, "timeout": TIMEOUT}, bench=bench
         )
     except ToolError as error:

@@ -128,7 +128,7 @@ async def _open_draft(run: StageContext, stopped: EarlyEnd, branch: str) -> Pull
     )
 
 
-async def keep_apart(run: StageContext, *, then: str) -> str:
+async def keep_on_own_branch(run: StageContext, *, then: str) -> str:
     """Put what must not be pushed where it belongs on a branch of its own; say so, for people.
 
     `then`: what they can do besides going on from there.

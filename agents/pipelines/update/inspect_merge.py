@@ -49,7 +49,7 @@ async def _versions(run: StageContext, merge: BaseMerge, path: str) -> Versions:
 
 async def _lost_of(run: StageContext, merge: BaseMerge, side: str, other: str) -> list[Finding]:
     """Return what is weaker than on this side, and not because the other side had made it so."""
-    blended = run.ports.source.blend
+    blended = run.ports.source.overlay
     before = await blended(merge.tree, side, merge.conflicts)
     theirs = await blended(merge.fork, other, merge.conflicts)
     taken = await find_weakened(run, merge.fork, theirs)

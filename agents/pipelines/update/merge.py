@@ -42,7 +42,7 @@ class BaseMerge(Frozen):
     """Why nothing is merged, for people, safe to publish; empty where it is."""
 
     @property
-    def over(self) -> bool:
+    def nothing_to_do(self) -> bool:
         """Return whether there is nothing to be done."""
         return bool(self.why_not)
 

@@ -30,12 +30,12 @@ async def update(run: Run, request: UpdateBranch) -> Outcome:
     """Merge the base branch into a pull request, and see that it still works."""
     pull = await run.stage(check_out)
     merge = await run.stage(merge_base, request, pull)
-    if merge.over:
+    if merge.nothing_to_do:
         return await run.stage(say_why_not, merge)
     setup = await run.stage(set_up)
     if merge.conflicts:
         merge = await run.stage(resolve_conflicts, merge, setup)
-        if merge.over:
+        if merge.nothing_to_do:
             return await run.stage(say_why_not, merge)
         setup = await run.stage(set_up)
     baseline = await run.stage(measure_base, setup)

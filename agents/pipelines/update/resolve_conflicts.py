@@ -14,7 +14,7 @@ from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
-from agents.text import clean_apart, publish
+from agents.text import clean_in_child, publish
 
 SIDE_LIMIT = 20_000  # characters of what each branch did to the files in conflict
 SUBJECTS_LIMIT = 6_000  # and of the subjects of what the base branch brings
@@ -81,7 +81,7 @@ async def _settle(
         setup=describe_setup(run, setup),
         instructions=await read_instructions(run),
         names={"ours": merge.ours[:12], "theirs": merge.theirs[:12], "fork": merge.fork[:12]},
-        branches=run.fence((await clean_apart(_BRANCHES.format(merge=merge))).text),
+        branches=run.fence((await clean_in_child(_BRANCHES.format(merge=merge))).text),
         remarks=await _remarks(run),
         subjects=await _subjects(run, merge),
         conflicts=run.fence("\n".join(merge.conflicts)) if merge.conflicts else "",
@@ -130,7 +130,7 @@ class _Conflicts:
         tree = await self.run.tree(self.begin)
         found = {}
         for name, side in (("ours", merge.ours), ("theirs", merge.theirs)):
-            files = await source.blend(merge.fork, side, merge.conflicts)
+            files = await source.overlay(merge.fork, side, merge.conflicts)
             diff = await tree.diff(merge.fork, files)
             found[name] = self.run.fence(diff, limit=SIDE_LIMIT)
         return found
@@ -143,7 +143,7 @@ async def _remarks(run: StageContext) -> str:
     """Return what people with write access said lately, fenced; they may have been asked."""
     said = (await reviewing_port(run).feedback()).remarks
     words = [
-        f"{each.author} ({each.role}):\n{(await clean_apart(each.body)).text}" for each in said
+        f"{each.author} ({each.role}):\n{(await clean_in_child(each.body)).text}" for each in said
     ]
     return run.fence("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
 
@@ -151,7 +151,7 @@ async def _remarks(run: StageContext) -> str:
 async def _subjects(run: StageContext, merge: BaseMerge) -> str:
     commits = await run.ports.source.commits(merge.ours, merge.theirs)
     listed = "\n".join(f"{commit[:10]} {subject}" for commit, subject in reversed(commits))
-    return run.fence((await clean_apart(listed)).text, limit=SUBJECTS_LIMIT)
+    return run.fence((await clean_in_child(listed)).text, limit=SUBJECTS_LIMIT)
 
 
 def _questions(run: StageContext, merge: BaseMerge, done: Resolution) -> str:

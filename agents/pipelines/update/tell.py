@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import VerifiedChange, checks_table, headline, to_code
-from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.save_unfinished import keep_on_own_branch
 from agents.pipelines.update.merge import BaseMerge, FileStatement
 from agents.ports import Batch
 from agents.run import Outcome, StageContext, stage
@@ -78,7 +78,7 @@ async def _publish_attempt(run: StageContext, merge: BaseMerge) -> str:
     tree = await run.tree()
     if not await tree.list_changed_paths(merge.tree, run.head):
         return _NOT_KEPT
-    return await keep_apart(run, then="write `/bot update`")
+    return await keep_on_own_branch(run, then="write `/bot update`")
 
 
 def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange) -> Sequence[str]:

@@ -22,12 +22,12 @@ from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Approval, ApprovalRequest, Network
 from agents.text import printable, truncate
-from agents.text.child_process import SHORT, Exhausted, run_apart, weigh
+from agents.text.child_process import SHORT, Exhausted, run_in_child, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.gate.objections import Circumstances, list_objections
 from agents.tools.gate.policy_rules import owners_word
 from agents.tools.gate.rules import Decision, Finding
-from agents.tools.mcp import Mcp, find_manner, tool_class
+from agents.tools.mcp import Mcp, find_effects, tool_class
 from agents.tools.registry import TOOLS, tool_named
 from agents.tools.schema import describe_faults
 from agents.tools.shell.known_install import KnownInstall, find_known_install
@@ -39,7 +39,7 @@ __all__ = [
     "decide",
     "find_effect",
     "judge",
-    "judge_apart",
+    "judge_in_child",
     "require_grant",
 ]
 
@@ -129,7 +129,7 @@ def judge(name: str, arguments: Any, *, bench: Bench) -> Verdict:
     return decide(tool, bench.policy, _look(tool, bench))
 
 
-async def judge_apart(name: str, arguments: Any, *, bench: Bench) -> Verdict:
+async def judge_in_child(name: str, arguments: Any, *, bench: Bench) -> Verdict:
     """Return the same, with a long script read beside the event loop.
 
     One that takes too much to be read is a person's to read.
@@ -176,7 +176,9 @@ async def call(
 
 async def _decide(tool: Tool, bench: Bench) -> Verdict:
     try:
-        return await run_apart(tool.script() or "", decide, tool, bench.policy, _look(tool, bench))
+        return await run_in_child(
+            tool.script() or "", decide, tool, bench.policy, _look(tool, bench)
+        )
     except Exhausted:
         return Verdict("ask", UNREADABLE.rule, _reasons([UNREADABLE]))
 
@@ -186,7 +188,7 @@ def _look(tool: Tool, bench: Bench) -> Circumstances:
         capability=bench.capability,
         stage=bench.stage,
         tainted=bench.tainted,
-        manner=find_manner(tool.name, bench) if isinstance(tool, Mcp) else None,
+        effects=find_effects(tool.name, bench) if isinstance(tool, Mcp) else None,
         known=_find_rule_of_install(tool, bench),
         grants=bench.grant.covers if bench.grant else None,
     )
@@ -300,7 +302,7 @@ def _validate(name: str, arguments: Any, bench: Bench) -> Tool:
 
 
 def _find_on_servers(name: str, bench: Bench) -> type[Tool] | None:
-    offered = bench.toolsets is not None and bench.toolsets.manner(name) is not None
+    offered = bench.toolsets is not None and bench.toolsets.effects(name) is not None
     return tool_class(name) if offered else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agents.policy import Policy
-from agents.ports import Manner
+from agents.ports import ToolEffects
 from agents.tools.base import Capability, Effect, Tool
 from agents.tools.gate.rules import Finding
 from agents.tools.mcp import is_permitted
@@ -25,7 +25,7 @@ class Circumstances:
     """The stage's name, like `triage`."""
     tainted: bool = False
     """Somebody who may not write to the repository has a say in this session."""
-    manner: Manner | None = None
+    effects: ToolEffects | None = None
     """What a call of another server's tool may do; None for our own tools."""
     known: str = ""
     """By which rule the call installs what needs no yes, and does nothing else; empty: it does
@@ -45,8 +45,8 @@ def list_objections(call: Tool, policy: Policy, where: Circumstances) -> Iterato
         yield from judge(read(script), policy)
     for host in call.hosts():
         yield from _judge_web(host, call, policy, where)
-    if where.manner is not None:
-        yield from _judge_mcp(call, where.manner, policy, where)
+    if where.effects is not None:
+        yield from _judge_mcp(call, where.effects, policy, where)
 
 
 def _judge_place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
@@ -70,12 +70,12 @@ def _judge_web(host: str, call: Tool, policy: Policy, where: Circumstances) -> I
 
 
 def _judge_mcp(
-    call: Tool, manner: Manner, policy: Policy, where: Circumstances
+    call: Tool, effects: ToolEffects, policy: Policy, where: Circumstances
 ) -> Iterator[Finding]:
     """Judge a call of another server; one that runs in the sandbox is held by it like a command."""
     if not is_permitted(policy, where.stage, call.name):
         yield Finding("mcp/unlisted", call.name)
-    elif manner.outside and not manner.only_reads:
+    elif effects.outside and not effects.only_reads:
         yield Finding("mcp/acts", call.name)
-    elif manner.outside and where.tainted:
+    elif effects.outside and where.tainted:
         yield Finding("mcp/carries", call.name)

@@ -15,7 +15,7 @@ from agents.errors import ConfigError
 from agents.loop.turns import calls_of, heard_outsiders, submits
 from agents.pipelines.registry import PIPELINES
 from agents.policy import Policy, parse_policy, rule_lines
-from agents.ports import Manner, Turn
+from agents.ports import ToolEffects, Turn
 from agents.tools.base import Capability, Tool
 from agents.tools.gate import gate
 from agents.tools.gate.objections import Circumstances
@@ -27,7 +27,7 @@ Change = Literal["same", "weaker", "stricter", "other rule"]
 
 RULES_FILE = "agents/tools/gate/rules.py"
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
-_WORST = Manner(only_reads=False, outside=True)  # of other servers' tools nothing is recorded
+_WORST = ToolEffects(only_reads=False, outside=True)  # of other servers' tools nothing is recorded
 
 
 class RecordedCall(BaseModel):
@@ -134,7 +134,7 @@ def _judge(tool: Tool, call: RecordedCall, book: Rulebook) -> ReplayedVerdict:
         capability=call.capability,
         stage=call.stage.split("/")[0],
         tainted=call.tainted,
-        manner=_WORST if isinstance(tool, Mcp) else None,
+        effects=_WORST if isinstance(tool, Mcp) else None,
     )
     verdict = gate.decide(tool, book.policy, where)
     return ReplayedVerdict(verdict, *book.place(verdict.rule))

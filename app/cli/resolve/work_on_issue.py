@@ -163,7 +163,7 @@ class AtTheTerminal:
         finally:
             staying.cancel()
             stopping.cancel()
-        if seen.over:
+        if seen.has_ended:
             return self._tell_end(seen, request)
         return self._tell_wait(seen, request, await companion.list_waiting(run_id))
 

@@ -77,7 +77,7 @@ async def _graft(objects: GitObjects, base: str, *sides: str) -> list[str]:
     return [each.decode().strip() for each in made]
 
 
-async def blend(objects: GitObjects, old: str, new: str, paths: Collection[str]) -> str:
+async def overlay(objects: GitObjects, old: str, new: str, paths: Collection[str]) -> str:
     """Return the tree of `old` with these paths as in `new`, absent ones included."""
     wanted = set(paths)
     changes = [each for each in await objects.changes(old, new) if each.path in wanted]

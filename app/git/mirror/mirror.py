@@ -16,9 +16,9 @@ from app.git.environment import STRICT, CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.locks import file_lock, remove_git_locks
-from app.git.mirror.merge import blend, merge
+from app.git.mirror.merge import merge, overlay
 from app.git.mirror.notes import publish_note
-from app.git.mirror.push import drop_aside, push, push_aside, remote_id
+from app.git.mirror.push import delete_hidden_ref, push, push_hidden_ref, remote_id
 from app.git.objects import GitObjects
 from app.git.ref_names import (
     FETCHED,
@@ -202,13 +202,15 @@ class Mirror(GitObjects):
             expected=expected,
         )
 
-    async def push_aside(self, url: str, token: str | None, commit: str, ref: str) -> None:
+    async def push_hidden_ref(self, url: str, token: str | None, commit: str, ref: str) -> None:
         """Have the commit in the repository under a ref that is no branch."""
-        await push_aside(self.git, url, token, commit=object_id(commit), ref=require_revision(ref))
+        await push_hidden_ref(
+            self.git, url, token, commit=object_id(commit), ref=require_revision(ref)
+        )
 
-    async def drop_aside(self, url: str, token: str | None, ref: str) -> None:
+    async def delete_hidden_ref(self, url: str, token: str | None, ref: str) -> None:
         """Delete that ref again."""
-        await drop_aside(self.git, url, token, require_revision(ref))
+        await delete_hidden_ref(self.git, url, token, require_revision(ref))
 
     async def publish_note(
         self, url: str, token: str | None, commit: str, note: bytes, identity: CommitIdentity
@@ -266,10 +268,10 @@ class Mirror(GitObjects):
             await self.git.local("update-ref", require_revision(f"{folder}/{tree}"), tree)
         return Merged(tree=tree, conflicts=tuple(map(_readable, paths)))
 
-    async def blend(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
+    async def overlay(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
         """Return the tree of `old` with these paths as in `new`, kept under this folder of refs."""
         async with self.lock():
-            tree = await blend(self, old, new, paths)
+            tree = await overlay(self, old, new, paths)
             await self.git.local("update-ref", require_revision(f"{folder}/{tree}"), tree)
         return tree
 

@@ -36,7 +36,7 @@ async def push(
         raise _refusal(ref.removeprefix("refs/heads/"), str(error)) from error
 
 
-async def push_aside(git: Git, url: str, token: str | None, *, commit: str, ref: str) -> None:
+async def push_hidden_ref(git: Git, url: str, token: str | None, *, commit: str, ref: str) -> None:
     """Have the commit in the repository under a ref that is no branch, whatever it is at."""
     try:
         await _push(git, url, token, f"+{commit}:{ref}")
@@ -44,7 +44,7 @@ async def push_aside(git: Git, url: str, token: str | None, *, commit: str, ref:
         raise _refusal(ref, str(error)) from error
 
 
-async def drop_aside(git: Git, url: str, token: str | None, ref: str) -> None:
+async def delete_hidden_ref(git: Git, url: str, token: str | None, ref: str) -> None:
     """Delete a ref that is no branch, if it is there; where that is refused it stays."""
     if await remote_id(git, url, token, ref) is None:
         return

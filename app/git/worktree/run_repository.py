@@ -110,12 +110,12 @@ class GitSource:
         await self._objects.record(f"{folder}/{merged.tree}", merged.tree, beyond=(ours, theirs))
         return merged
 
-    async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:
+    async def overlay(self, old: str, new: str, paths: Sequence[str]) -> str:
         """Return the tree id of `old` with these paths as in `new`, absent ones included."""
         for each in (old, new):
             await self._hold(each)
         folder = tree_refs(self._run_id)
-        tree = await self._mirror.blend(old, new, paths, folder)
+        tree = await self._mirror.overlay(old, new, paths, folder)
         await self._objects.record(f"{folder}/{tree}", tree, beyond=(old, new))
         return tree
 

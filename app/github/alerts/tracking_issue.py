@@ -60,7 +60,7 @@ class IssueNumbers(Protocol):
     async def record_number(self, run_id: str, number: int) -> None:
         """Remember the issue on which the run speaks to people."""
 
-    async def place_of(self, request: Request) -> int:
+    async def find_last_issue(self, request: Request) -> int:
         """Return the issue on which the newest run of the lane spoke; 0: none did."""
 
 
@@ -99,7 +99,7 @@ class TrackingIssue(ConversationThread):
 
         Comments of people there are then for this run.
         """
-        number = self._about.number or await self._runs.place_of(self._about)
+        number = self._about.number or await self._runs.find_last_issue(self._about)
         if number:
             await self._set_number(number)
 

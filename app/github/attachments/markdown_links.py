@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from agents.text.markdown import HtmlReader, parse_markdown
 
 LONGEST = 70_000
@@ -46,7 +46,7 @@ def parse_links(text: str) -> MarkdownLinks:
 async def read_links(text: str) -> MarkdownLinks:
     """Return the same, read beside the event loop; nothing of a text that takes too much."""
     try:
-        return await run_apart(text, parse_links, text)
+        return await run_in_child(text, parse_links, text)
     except Exhausted:
         return MarkdownLinks()
 

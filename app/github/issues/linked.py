@@ -9,7 +9,7 @@ from typing import Any
 from agents.ports import LinkedIssue
 from agents.requests import Repository
 from agents.text import truncate
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import parse_links
 from app.github.transport import BODY, NotFound
@@ -44,7 +44,7 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
     """
     request, web = reading.request, reading.github.urls.web
     try:
-        found = await run_apart(text, find_references, text, request.repository, web)
+        found = await run_in_child(text, find_references, text, request.repository, web)
     except Exhausted:
         found = []
     numbers = (number for number in found if number != request.number)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports import NeighbourPull
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.issues.linked import LONGEST_TITLE, find_references
 from app.github.pulls.earlier_pull_request import is_named_for
@@ -67,7 +67,7 @@ async def _names_issue(reading: RunReader, pull: Mapping[str, Any]) -> bool:
     if str(request.number) not in text:  # spares a process for each
         return False
     try:
-        named = await run_apart(text, find_references, text, request.repository, web)
+        named = await run_in_child(text, find_references, text, request.repository, web)
     except Exhausted:
         return False
     return request.number in named

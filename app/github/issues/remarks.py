@@ -16,7 +16,7 @@ from app.github.access.roles import Role
 from app.github.access.run_reader import RunReader
 from app.github.transport import COMMENTS, InstallationClient
 from handlers.access.policy import is_among
-from handlers.command_parser import strip_apart
+from handlers.command_parser import strip_commands_in_child
 
 AUTHOR = "author"
 """The role shown for the issue's author without a role in the repository."""
@@ -106,7 +106,7 @@ async def _remark(comment: Mapping[str, Any], role: str) -> Remark:
         author=comment["user"]["login"],
         role=role,
         at=_moment(comment["created_at"]),
-        body=await strip_apart(comment["body"] or ""),
+        body=await strip_commands_in_child(comment["body"] or ""),
         edited=comment["updated_at"] != comment["created_at"],
     )
 

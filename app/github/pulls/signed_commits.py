@@ -99,13 +99,13 @@ class CommitSigner:
             await self._github.require_writable()
             if self._record is not None:
                 await self._record(aside, head)
-            await self._mirror.push_aside(url, token.value, head, aside)
+            await self._mirror.push_hidden_ref(url, token.value, head, aside)
             made = await self._post_all(client, missing, signed)
             if made:
                 newest = made[next(reversed(made))]
                 kept = f"{signed_ref(self._run_id, head)}-fetched"
                 await self._mirror.fetch_commit(url, token.value, newest, kept)
-            await self._mirror.drop_aside(url, token.value, aside)
+            await self._mirror.delete_hidden_ref(url, token.value, aside)
         for commit, found in made.items():
             if not await self._is_same(missing[commit], found, {**signed, **made}):
                 raise RunError(_OTHER.format(commit=commit[:12]))

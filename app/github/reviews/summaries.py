@@ -17,7 +17,7 @@ from app.github.access.edit_history import EditHistory, said_at
 from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import load_document
 from app.github.transport import InstallationClient
-from handlers.command_parser import strip_apart
+from handlers.command_parser import strip_commands_in_child
 from handlers.pull_request_review import is_praise
 
 MOST_REVIEWS = 2_000
@@ -120,7 +120,7 @@ class ReviewTextReader:
         if speaker is None:
             found.by_outsiders += 1
             return
-        body = await strip_apart(await self._texts.text(item))
+        body = await strip_commands_in_child(await self._texts.text(item))
         if not body:
             return
         remark = Remark(

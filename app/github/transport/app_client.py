@@ -72,7 +72,7 @@ class AppClient:
     def _wait(self, call: Call, refused: RequestFailed, tries: int, meaning: Meaning) -> float:
         """Return for how long to wait before the next try, or raise what the refusal means."""
         reply = refused.reply
-        if tries < TRIES and _blames_clock(reply) and self.jwt.learn(reply.headers.get("date")):
+        if tries < TRIES and _blames_clock(reply) and self.jwt.set_clock(reply.headers.get("date")):
             return 0
         if tries < TRIES and reply.status == 401 and self.jwt.renew():
             return 0

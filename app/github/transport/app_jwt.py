@@ -67,7 +67,7 @@ class AppJwt:
         self._made = (value, now + LIFETIME)
         return value
 
-    def learn(self, date: str | None) -> bool:
+    def set_clock(self, date: str | None) -> bool:
         """Set the clock by an answer's `Date` header; return whether that changed anything."""
         try:
             theirs = parsedate_to_datetime(date or "").timestamp()

@@ -191,7 +191,7 @@ class InstallationClient:
                     call, refused, token, tries, reminted=reminted, asked_at=asked_at
                 )
             else:
-                self._pace.calm(asked_at)
+                self._pace.record_success(asked_at)
                 return answer
             if remint:
                 self._tokens.reject_token(token)

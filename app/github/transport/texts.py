@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agents.requests import Command, Request
-from agents.text import clean, clean_apart, code_span, one_line, publish, publish_apart, truncate
+from agents.text import (
+    clean,
+    clean_in_child,
+    code_span,
+    one_line,
+    publish,
+    publish_in_child,
+    truncate,
+)
 from agents.text.literal import to_literal
 from agents.text.outgoing import LIMIT
 from app.github.transport.urls import Urls
@@ -22,7 +30,7 @@ LONGEST_LINE = 2_000
 
 async def clean_body(text: str | None, room: int = BODY) -> str:
     """Return a text from GitHub without hidden parts, cut to `room` characters."""
-    shown = (await clean_apart(text or "")).text
+    shown = (await clean_in_child(text or "")).text
     return truncate(shown, room, "the rest is on GitHub") or "(no text)"
 
 
@@ -71,7 +79,7 @@ class OutgoingText:
 
     async def publish(self, markdown: str, *, limit: int = LIMIT) -> str:
         """Return the same, made beside the event loop where the Markdown is long."""
-        safe = await publish_apart(
+        safe = await publish_in_child(
             await self._redactor.clean_beside(markdown),
             repository_url=self._repository_url,
             mention_ok=self._mention_ok,

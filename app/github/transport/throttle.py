@@ -105,7 +105,7 @@ class Throttle:
         self._struck_at = self._clock()
         self._held_until = max(self._held_until, self._struck_at + seconds)
 
-    def calm(self, asked_at: float) -> None:
+    def record_success(self, asked_at: float) -> None:
         """Note that GitHub answered a call of that time normally.
 
         A call that was under way before the last refusal proves nothing, and is ignored.

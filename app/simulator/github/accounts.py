@@ -13,7 +13,7 @@ GITHUB_EMAIL = "noreply@github.com"
 BASE_PERMISSION = {"maintain": "write", "triage": "read"}  # how GitHub folds `role_name`
 
 
-class Birth(TypedDict):
+class CreationFields(TypedDict):
     """What everything gets when it is made."""
 
     id: int

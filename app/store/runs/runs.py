@@ -178,7 +178,7 @@ class Runs:
         change = update(runs).where(runs.c.id == run_id, runs.c.number != number)
         await self._database.write(lambda c: c.execute(change.values(number=number)))
 
-    async def place_of(self, request: Request) -> int:
+    async def find_last_issue(self, request: Request) -> int:
         """Return the issue that the newest run of the lane spoke on; 0: no run had one."""
         mine = (runs.c.lane == request.lane, runs.c.repository_id == request.repository.id)
         newest = runs.c.created_at.desc()

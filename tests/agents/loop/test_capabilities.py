@@ -9,7 +9,7 @@ import pytest
 from agents.errors import ConfigError, TransientError
 from agents.loop.access import AnthropicAccess
 from agents.loop.model import ClaudeModel
-from agents.loop.model_names import CORE, find_known, undress
+from agents.loop.model_names import CORE, find_known, strip_affixes
 from agents.loop.prices import ModelPrice, PriceList
 from agents.loop.transcript import Transcript
 from agents.loop.turns import calls_of
@@ -211,7 +211,7 @@ async def test_thoughts_of_another_model_are_left_out_for_one_that_cannot_read_t
     ],
 )
 def test_names_of_regions_and_versions(name, plain):
-    assert undress(name) == plain
+    assert strip_affixes(name) == plain
     assert (find_known(name) is None) == ("claude" not in plain or plain.startswith("my-"))
 
 

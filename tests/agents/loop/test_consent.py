@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import ToolError, TransientError
 from agents.policy import POLICY_PATH
-from agents.ports import Manner, Ruling
+from agents.ports import Ruling, ToolEffects
 from tests.agents.loop.consent_scene import FILES, NO, YES, list_results, script
 from tests.fakes.external import MemoryToolsets
 
@@ -118,7 +118,7 @@ async def test_a_killed_call_runs_again_under_the_same_yes(make_world, request_,
 
 
 CLOSES = "mcp_tracker_close"
-ACTS = {CLOSES: Manner(only_reads=False, outside=True)}
+ACTS = {CLOSES: ToolEffects(only_reads=False, outside=True)}
 LISTS = {
     **FILES,
     POLICY_PATH: FILES[POLICY_PATH] + "mcp:\n  - {server: tracker, tools: [close]}\n",

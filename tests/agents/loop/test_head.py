@@ -28,7 +28,7 @@ class OtherServers:
 
     text = "Looks up words."
 
-    async def learn(self, policy):
+    async def fetch_tools(self, policy):
         return None
 
     def recall(self, learned):

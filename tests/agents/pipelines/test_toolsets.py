@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agents.pipelines.registry import PIPELINES
-from agents.ports import Manner
+from agents.ports import ToolEffects
 
 POLICY = """\
 mcp:
@@ -28,7 +28,7 @@ class ChangingToolsets:
         self.called = called
         self.tools = []
 
-    async def learn(self, policy):
+    async def fetch_tools(self, policy):
         self.asked.append([each.server for each in policy.mcp])
         self.recall([{"name": "mcp_far_look", "says": f"version {len(self.asked)}"}])
         return self.tools
@@ -42,9 +42,9 @@ class ChangingToolsets:
             for each in self.tools
         ]
 
-    def manner(self, name):
+    def effects(self, name):
         known = name in [each["name"] for each in self.tools]
-        return Manner(only_reads=True, outside=False) if known else None
+        return ToolEffects(only_reads=True, outside=False) if known else None
 
     async def call(self, name, arguments):
         self.called.append((name, arguments))

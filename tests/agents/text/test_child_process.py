@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.text import child_process, clean, clean_apart, publish, publish_apart
-from agents.text.child_process import SHORT, Exhausted, run_apart, weigh
+from agents.text import child_process, clean, clean_in_child, publish, publish_in_child
+from agents.text.child_process import SHORT, Exhausted, run_in_child, weigh
 
 LONG = 65_000
 MUCH = "a" * (SHORT + 1)
@@ -58,16 +58,16 @@ def try_what_no_text_needs(path):
 
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
 async def test_a_long_text_comes_out_as_if_read_here(text):
-    assert await clean_apart(text) == clean(text)
+    assert await clean_in_child(text) == clean(text)
 
 
 async def test_what_is_published_comes_out_as_if_made_here():
     text = "Fixes #2 by @somebody ![x](http://a.example/b) " * (2 * SHORT // 40)
-    assert await publish_apart(text, limit=9_000) == publish(text, limit=9_000)
+    assert await publish_in_child(text, limit=9_000) == publish(text, limit=9_000)
 
 
 async def test_the_loop_turns_while_a_long_text_is_read():
-    await run_apart(MUCH, spin, 0)  # a process has begun
+    await run_in_child(MUCH, spin, 0)  # a process has begun
     turned = 0
 
     async def turn():
@@ -77,56 +77,56 @@ async def test_the_loop_turns_while_a_long_text_is_read():
             await asyncio.sleep(0)
 
     turning = asyncio.create_task(turn())
-    assert await run_apart(MUCH, spin, 0.2) == "done"
+    assert await run_in_child(MUCH, spin, 0.2) == "done"
     turning.cancel()
     assert turned > 10
 
 
 async def test_a_short_text_needs_no_process(monkeypatch):
     monkeypatch.setattr(child_process, "_pool", None)
-    assert (await clean_apart("<!-- x -->a")).text == "a"
-    assert (await clean_apart("word, word. " * 300)).removed == {}
+    assert (await clean_in_child("<!-- x -->a")).text == "a"
+    assert (await clean_in_child("word, word. " * 300)).removed == {}
 
 
 async def test_a_short_text_of_signs_is_no_short_text():
     """A table of 4 kB with many columns took 0.6 seconds."""
     signs = "|" * (SHORT // 16)
     assert weigh(signs) > SHORT >= weigh("word " * (SHORT // 5))
-    assert await run_apart(signs, os.getpid) != os.getpid()
+    assert await run_in_child(signs, os.getpid) != os.getpid()
 
 
 async def test_a_process_is_given_nothing_of_ours(monkeypatch):
     """An operator's variables hold the App's key and the model's."""
     child_process._pool.trim(0)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
-    began, now = await run_apart(MUCH, show_environment)
+    began, now = await run_in_child(MUCH, show_environment)
     assert "canary" not in began
     assert set(now) <= {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE"}
 
 
 async def test_a_process_can_write_and_begin_nothing(tmp_path):
     tmp_path.chmod(0o777)
-    tried = await run_apart(MUCH, try_what_no_text_needs, tmp_path / "x")
+    tried = await run_in_child(MUCH, try_what_no_text_needs, tmp_path / "x")
     assert "OSError" in tried
     assert os.getuid() == 0 or "BlockingIOError" in tried  # root's processes are not counted
     assert not (tmp_path / "x").exists() or not (tmp_path / "x").read_text()
 
 
 async def test_what_the_work_raises_is_raised_here_and_the_process_stays():
-    before = await run_apart(MUCH, os.getpid)
+    before = await run_in_child(MUCH, os.getpid)
     with pytest.raises(ValueError, match="no such thing"):
-        await run_apart(MUCH, fail)
-    assert await run_apart(MUCH, os.getpid) == before
+        await run_in_child(MUCH, fail)
+    assert await run_in_child(MUCH, os.getpid) == before
 
 
 async def test_a_process_that_goes_away_is_told_and_replaced():
     with pytest.raises(Exhausted):
-        await run_apart(MUCH, leave)
-    assert await run_apart(MUCH, spin, 0) == "done"
+        await run_in_child(MUCH, leave)
+    assert await run_in_child(MUCH, spin, 0) == "done"
 
 
 async def test_a_process_at_rest_ends_after_its_time():
-    pid = await run_apart(MUCH, os.getpid)
+    pid = await run_in_child(MUCH, os.getpid)
     child_process._pool.trim(3600)
     assert Path(f"/proc/{pid}").exists()
     child_process._pool.trim(0)
@@ -134,12 +134,12 @@ async def test_a_process_at_rest_ends_after_its_time():
 
 
 async def test_who_waits_no_longer_has_nobody_work_on():
-    asking = asyncio.create_task(run_apart(MUCH, spin, 600))
-    await run_apart(MUCH, spin, 0)  # the other process: by now both have begun
+    asking = asyncio.create_task(run_in_child(MUCH, spin, 600))
+    await run_in_child(MUCH, spin, 0)  # the other process: by now both have begun
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert await asyncio.gather(*(run_apart(MUCH, spin, 0) for _ in range(3))) == ["done"] * 3
+    assert await asyncio.gather(*(run_in_child(MUCH, spin, 0) for _ in range(3))) == ["done"] * 3
 
 
 @pytest.mark.parametrize("cap", ["CPU_SECONDS", "CLOCK_SECONDS"])
@@ -147,23 +147,23 @@ async def test_work_without_an_end_is_ended(monkeypatch, cap):
     """By the kernel when it has worked too long, and by the clock when it does not even work."""
     monkeypatch.setattr(child_process, cap, 0)
     with pytest.raises(Exhausted):
-        await run_apart(MUCH, spin, 600)
+        await run_in_child(MUCH, spin, 600)
     monkeypatch.undo()
-    assert await run_apart(MUCH, spin, 0) == "done"
+    assert await run_in_child(MUCH, spin, 0) == "done"
 
 
 async def test_memory_has_a_bound():
     with pytest.raises(Exhausted):
-        await run_apart(MUCH, fill, 2 * child_process.MEMORY)
+        await run_in_child(MUCH, fill, 2 * child_process.MEMORY)
 
 
 async def test_what_took_too_much_is_one_block_of_code(monkeypatch):
     monkeypatch.setattr(child_process, "CLOCK_SECONDS", 0.0)
     text = "![x](http://a.example/b) `````` " * SHORT
-    cleaned = await clean_apart(text)
+    cleaned = await clean_in_child(text)
     assert cleaned.text.startswith("```````text\n!")
     assert cleaned.removed == {child_process.UNREAD: 1}
-    said = await publish_apart(text, limit=9_000)
+    said = await publish_in_child(text, limit=9_000)
     assert said.startswith("```````text\n!")
     assert said.endswith("\n```````")
     assert len(said) <= 9_000
@@ -176,6 +176,6 @@ def test_what_nests_without_end_takes_no_memory_and_is_code(deep):
 
 async def test_what_took_long_to_clean_is_cleaned_once():
     text = MUCH + "<!-- hidden -->"
-    first = await clean_apart(text)
+    first = await clean_in_child(text)
     assert "hidden" not in first.text
-    assert await clean_apart(text) is first
+    assert await clean_in_child(text) is first

@@ -12,10 +12,13 @@ import pytest
 
 from agents.errors import ToolError
 from agents.policy import Policy, Toolset, Web
-from agents.ports import CommandResult, Manner
+from agents.ports import CommandResult, ToolEffects
 from agents.tools.base import Bench, Capability
 
-READING, ACTING = Manner(only_reads=True, outside=True), Manner(only_reads=False, outside=True)
+READING, ACTING = (
+    ToolEffects(only_reads=True, outside=True),
+    ToolEffects(only_reads=False, outside=True),
+)
 ARGUMENTS = {
     "bash": {"command": "make"},
     "edit": {"path": "a.py", "old": "a", "new": "b"},

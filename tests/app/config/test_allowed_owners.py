@@ -47,7 +47,7 @@ def test_attack_a_letter_that_is_plain_only_when_small_is_another_one():
 
 def test_a_login_that_was_given_up_lets_nobody_else_in():
     owners = AllowedOwners(["octo-org"])
-    owners.learn({"octo-org": 3, "never-listed": 66})
+    owners.load_accounts({"octo-org": 3, "never-listed": 66})
     assert owners.allow(repository_of("called-otherwise-by-now", 3))
     assert not owners.allow(repository_of("octo-org", 66))
     assert not owners.allow(repository_of("never-listed", 66))
@@ -56,8 +56,8 @@ def test_a_login_that_was_given_up_lets_nobody_else_in():
 def test_the_first_account_counts():
     owners = AllowedOwners(["octo-org"])
     assert owners.unknown("Octo-Org") == "octo-org"
-    owners.learn({"octo-org": 3})
-    owners.learn({"octo-org": 66})
+    owners.load_accounts({"octo-org": 3})
+    owners.load_accounts({"octo-org": 66})
     assert owners.unknown("octo-org") == ""
     assert not owners.allow(repository_of("octo-org", 66))
 

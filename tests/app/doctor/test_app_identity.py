@@ -148,5 +148,5 @@ async def test_accounts_that_are_not_listed(scene):
         True,
     )
     assert "installations" not in by_subject(found)
-    owners.learn({"octo-org": scene.ada.id})  # that is what the account was called once
+    owners.load_accounts({"octo-org": scene.ada.id})  # that is what the account was called once
     assert "owners" not in by_subject(await examine_app(scene, owners=owners))

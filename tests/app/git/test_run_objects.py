@@ -119,7 +119,7 @@ async def test_merges_and_what_was_seen_of_branches_are_restored(machine, estate
     _, commit, last = await work(one)
     seen = await one.source.branch("bot/7")
     merged = await one.source.merge(commit, seen)
-    blended = await one.source.blend(commit, last, ["src/new.py"])
+    blended = await one.source.overlay(commit, last, ["src/new.py"])
     git(somebody, "reset", "-q", "--hard", estate.base)
     git(somebody, "push", "-qf", str(estate.upstream), "bot/7")
     shutil.rmtree(one.mirror.gitdir)

@@ -119,7 +119,7 @@ async def test_attack_a_login_that_its_owner_gave_up_opens_nothing_to_its_next_o
     evil = await kept.server.install(scene.app.app_id, [theirs])
     assert (await kept.life.followed.installation(evil.id))["refused"] == NOT_LISTED
     again = keep("ada")  # another process, which has learned nothing yet
-    await again.life.learn()
+    await again.life.load_owners()
     with pytest.raises(Exception, match="FETTLE_OWNERS"):
         await scene.github.broker.token(Scope.for_one(evil.id, theirs.id, Profile.READ))
 

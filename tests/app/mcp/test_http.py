@@ -81,7 +81,7 @@ async def test_a_real_server_is_asked_with_its_headers_and_none_of_ours(real, mo
     url, seen = real
     toolsets = toolsets_of(url, {"Authorization": TOKEN})
 
-    await toolsets.learn(POLICY)
+    await toolsets.fetch_tools(POLICY)
     text = await toolsets.call("mcp_far_greet", {"name": "ada"})
     await toolsets.close()
 
@@ -101,7 +101,7 @@ async def test_redirects_are_not_followed_to_anyone(real):
 
     async with open_server(redirect) as port:
         toolsets = toolsets_of(f"http://127.0.0.1:{port}/mcp", {"Authorization": TOKEN})
-        assert await toolsets.learn(POLICY) == []
+        assert await toolsets.fetch_tools(POLICY) == []
         await toolsets.close()
 
     assert len(seen) == before
@@ -116,7 +116,7 @@ async def test_some_addresses_are_never_asked(address, monkeypatch):
             return [address]
 
         toolsets = toolsets_of("http://mcp.internal/mcp", resolver=resolver)
-        assert await toolsets.learn(POLICY) == []
+        assert await toolsets.fetch_tools(POLICY) == []
         await toolsets.close()
     host = f"[{address}]" if ":" in address else address
     refused = http._OneHost(f"http://{host}/", None, http.system_resolver)
@@ -137,7 +137,7 @@ async def test_a_name_that_changes_its_mind_is_checked_where_it_is_connected_to(
 
     async with open_server(refuse) as port:
         toolsets = toolsets_of(f"http://mcp.internal:{port}/mcp", resolver=resolver)
-        assert await toolsets.learn(POLICY) == []
+        assert await toolsets.fetch_tools(POLICY) == []
         await toolsets.close()
 
     assert bool(seen) is comes
@@ -174,7 +174,7 @@ async def test_what_is_no_server_gives_no_tools(kind, monkeypatch):
     async with open_server(await answers(kind)) as port:
         toolsets = toolsets_of(f"http://127.0.0.1:{port}/mcp")
         async with asyncio.timeout(PATIENCE):
-            assert await toolsets.learn(POLICY) == []
+            assert await toolsets.fetch_tools(POLICY) == []
             await toolsets.close()
 
 

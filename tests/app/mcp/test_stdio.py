@@ -38,7 +38,7 @@ async def test_its_tools_are_learnt_and_called_and_it_is_held_like_any_command(
     listener = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
     toolsets = served(CANARY=str(listener.sockets[0].getsockname()[1]))
 
-    await toolsets.learn(policy)
+    await toolsets.fetch_tools(policy)
 
     names = [each["name"] for each in toolsets.definitions()]
     assert names == sorted(names)
@@ -98,7 +98,7 @@ async def _close(toolsets):
 
 async def test_the_same_tools_for_the_whole_run_whatever_the_server_does(served, policy):
     toolsets = served()
-    learned = await toolsets.learn(policy)
+    learned = await toolsets.fetch_tools(policy)
     before = json.dumps(toolsets.definitions())
 
     assert await toolsets.call(f"{NAME}change", {}) == "changed"
@@ -117,7 +117,7 @@ async def test_only_what_the_policy_names_is_learnt(served):
     wanted = (Toolset(server="test_server", tools=("a*", "bash")), Toolset(server="unknown"))
     toolsets = served()
 
-    await toolsets.learn(Policy(mcp=wanted))
+    await toolsets.fetch_tools(Policy(mcp=wanted))
 
     assert [each["name"] for each in toolsets.definitions()] == [f"{NAME}add", f"{NAME}bash"]
 
@@ -125,7 +125,7 @@ async def test_only_what_the_policy_names_is_learnt(served):
 async def test_without_a_word_in_the_policy_nothing_is_started(served):
     toolsets = served()
 
-    assert await toolsets.learn(Policy()) == []
+    assert await toolsets.fetch_tools(Policy()) == []
     assert list_processes() == []
 
 
@@ -136,7 +136,7 @@ async def test_one_that_dies_or_never_answers_or_is_done_ends_and_is_started_aga
     served, policy, monkeypatch
 ):
     toolsets = served()
-    await toolsets.learn(policy)
+    await toolsets.fetch_tools(policy)
     assert list_processes() == []
 
     with pytest.raises(ToolError, match="failed"):
@@ -165,7 +165,7 @@ async def test_one_that_dies_or_never_answers_or_is_done_ends_and_is_started_aga
 
 async def test_words_of_a_server_are_bounded_cleaned_and_told_as_its_own(served, policy):
     toolsets = served("injecting")
-    await toolsets.learn(policy)
+    await toolsets.fetch_tools(policy)
 
     [add] = [each for each in toolsets.definitions() if each["name"] == f"{NAME}add"]
 
@@ -183,6 +183,6 @@ async def test_a_server_that_does_not_speak_gives_no_tools_and_holds_nothing_up(
     toolsets = served(mode)
 
     async with asyncio.timeout(PATIENCE):
-        assert await toolsets.learn(policy) == []
+        assert await toolsets.fetch_tools(policy) == []
 
     assert list_processes() == []

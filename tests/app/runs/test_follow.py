@@ -66,7 +66,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
     await scene.answer("implement/2", 0, Usage(output=7), {"type": "text", "text": "Hm."}, *calls)
     await scene.answer("implement/2", 1, Usage(), call("read", path="kept.py"))
     for _ in range(3):
-        assert not (await scene.follower.look()).over
+        assert not (await scene.follower.look()).has_ended
     titles = stage_titles()
     assert scene.heard.calls_of("stage_started") == [
         ("prepare/1", titles["prepare"]),

@@ -12,7 +12,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     find_place,
     find_trouble,
     is_alone,
-    read_apart,
+    read_suggestions_in_child,
 )
 from agents.ports import STILL_WAITING, Thread, ThreadComment
 from agents.requests import Person
@@ -67,7 +67,7 @@ class ChosenSuggestion:
 
 
 @dataclass(frozen=True)
-class Offers:
+class SuggestionsByUse:
     """What the newest words of writers suggest, who began first before the others."""
 
     single: tuple[ChosenSuggestion, ...]
@@ -78,7 +78,7 @@ class Offers:
     """Why nothing is applied of what is in no place any more, and of `several`, by thread id."""
 
 
-async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> Offers:
+async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> SuggestionsByUse:
     """Return what the newest words of writers suggest.
 
     Older words do not count: what was said after them may take them back, unless it is praise.
@@ -95,14 +95,14 @@ async def select_suggestions(threads: Iterable[Thread], *, strangers: bool) -> O
             left[thread.id] = find_trouble("", thread, offered[0].suggestion)
         else:
             single += offered
-    return Offers(tuple(single), tuple(several), left)
+    return SuggestionsByUse(tuple(single), tuple(several), left)
 
 
 async def read_offers(
     thread: Thread, said: ThreadComment, *, gone: int = 0
 ) -> list[ChosenSuggestion]:
     """Return the different texts that a comment suggests, at the line `gone` if it is no more."""
-    offered = dict.fromkeys(await read_apart(said.body))
+    offered = dict.fromkeys(await read_suggestions_in_child(said.body))
     at, alone = find_place(thread) or (gone, gone), bool(offered) and await is_alone(said.body)
     return [
         ChosenSuggestion(

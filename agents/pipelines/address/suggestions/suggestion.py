@@ -13,7 +13,7 @@ from agents.pipelines.address.suggestions.replaced import lines_of
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text import without_hidden
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")
@@ -43,10 +43,10 @@ def read_suggestions(body: str) -> tuple[Suggestion, ...]:
     return tuple(_suggestion(body, token) for token in parse_blocks(body) if _suggests(token))
 
 
-async def read_apart(body: str) -> tuple[Suggestion, ...]:
+async def read_suggestions_in_child(body: str) -> tuple[Suggestion, ...]:
     """Return the same, read beside the event loop; none of a comment that takes too much."""
     try:
-        return await run_apart(body, read_suggestions, body)
+        return await run_in_child(body, read_suggestions, body)
     except Exhausted:
         return ()
 
@@ -54,7 +54,7 @@ async def read_apart(body: str) -> tuple[Suggestion, ...]:
 async def is_alone(body: str) -> bool:
     """Return whether the comment surely says nothing beside its suggestions."""
     try:
-        return await run_apart(body, has_no_other_text, body)
+        return await run_in_child(body, has_no_other_text, body)
     except Exhausted:
         return False
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agents.pipelines.remediate.ladder.climb_context import ClimbContext
-from agents.pipelines.remediate.ladder.ecosystem import Proving
+from agents.pipelines.remediate.ladder.ecosystem import HasOwnProof
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
 from agents.pipelines.remediate.ladder.values import Delta, Move
@@ -151,7 +151,7 @@ def _evidence(
     within = _WITHIN if locks and after.own == context.before.own else ""
     alerts = f"{len(context.ranges.ranges)} alert{'s' * (len(context.ranges.ranges) != 1)}"
     held = "manifests and lock files" if context.ecosystem.locks else "manifests"
-    if isinstance(context.ecosystem, Proving):
+    if isinstance(context.ecosystem, HasOwnProof):
         held = context.ecosystem.held
     return (
         f"Every copy of {context.name} ({versions}) is outside of the ranges of {alerts}.",

@@ -144,7 +144,7 @@ class DatedReleases:
 
 
 @runtime_checkable
-class Aimed(Protocol):
+class AimsCopies(Protocol):
     """An Ecosystem whose lock files hold several copies of one package, each to go its own way."""
 
     def aim(self, targets: Sequence[Target]) -> None:
@@ -153,7 +153,7 @@ class Aimed(Protocol):
 
 
 @runtime_checkable
-class Proving(Protocol):
+class HasOwnProof(Protocol):
     """An Ecosystem whose proof is no command of a package manager."""
 
     proof: str
@@ -163,7 +163,7 @@ class Proving(Protocol):
 
 
 @runtime_checkable
-class Indexed(Protocol):
+class ReadsIndexSettings(Protocol):
     """An Ecosystem whose repositories may name the index that they take packages from."""
 
     index_setting: str
@@ -185,11 +185,11 @@ _OTHER_INDEX = (
 )
 
 
-async def find_other_index(
+async def explain_other_index(
     tree: WorkTree, ecosystem: Ecosystem, locked: Locked, package: str
 ) -> str:
     """Return why no index may be asked for a package, for people; empty: the one here may be."""
-    if not isinstance(ecosystem, Indexed):
+    if not isinstance(ecosystem, ReadsIndexSettings):
         return ""
     host = await ecosystem.find_other_index(tree, locked, package)
     about = {"tool": ecosystem.tool, "setting": ecosystem.index_setting}
@@ -197,7 +197,7 @@ async def find_other_index(
 
 
 @runtime_checkable
-class Informed(Protocol):
+class ListsRequirements(Protocol):
     """An Ecosystem whose index says what each release of a package asks for."""
 
     async def list_admitting(
@@ -208,7 +208,7 @@ class Informed(Protocol):
 
 
 @runtime_checkable
-class Dated(Protocol):
+class DatesReleases(Protocol):
     """An Ecosystem whose index says when a release was published."""
 
     async def find_young(
@@ -244,6 +244,6 @@ async def find_young(
     """
     if newest is None or not releases:
         return ()
-    if not isinstance(ecosystem, Dated):
+    if not isinstance(ecosystem, DatesReleases):
         raise Unfit("no_tool", _UNDATED.format(tool=ecosystem.tool))
     return await ecosystem.find_young(tree, releases, newest)

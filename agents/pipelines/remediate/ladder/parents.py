@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.pipelines.remediate.ladder.climb_context import REJECTED, ClimbContext, TrialMove
-from agents.pipelines.remediate.ladder.ecosystem import Informed, find_other_index
+from agents.pipelines.remediate.ladder.ecosystem import ListsRequirements, explain_other_index
 from agents.pipelines.remediate.ladder.values import Stuck
 
 MOST_PARENTS = 6
@@ -60,7 +60,7 @@ async def _require_configured_indexes(context: ClimbContext, parents: Collection
     """
     above = [name for parent in parents for name in context.before.ancestors(parent)]
     for name in dict.fromkeys((*parents, *above)):
-        other = await find_other_index(context.tree, context.ecosystem, context.before, name)
+        other = await explain_other_index(context.tree, context.ecosystem, context.before, name)
         if other:
             raise Stuck(other)
 
@@ -71,7 +71,7 @@ async def _list_admitting(context: ClimbContext, name: str) -> Collection[str] |
     None where the index does not tell: the resolver is asked about each then.
     """
     [version] = context.pins.values()
-    if not isinstance(context.ecosystem, Informed):
+    if not isinstance(context.ecosystem, ListsRequirements):
         return None
     try:
         return await context.ecosystem.list_admitting(context.tree, name, context.name, version)

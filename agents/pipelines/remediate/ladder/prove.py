@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from agents.pipelines.remediate.ladder.checked import LISTED, check
 from agents.pipelines.remediate.ladder.climb_context import ClimbContext
-from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Proving, find_young
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, HasOwnProof, find_young
 from agents.pipelines.remediate.ladder.ranges import Ranges
 from agents.pipelines.remediate.ladder.values import Accepted, Group, Move, Stuck, Terms
 from agents.ports import WorkTree
@@ -58,7 +58,7 @@ async def prove(context: ClimbContext, named: Collection[str]) -> Proof:
 
 def _list_proofs(ecosystem: Ecosystem, accepted: Accepted) -> Iterator[str]:
     """Yield what ran and what it showed. Raises Stuck where nothing did: that is no proof."""
-    if isinstance(ecosystem, Proving):
+    if isinstance(ecosystem, HasOwnProof):
         yield ecosystem.proof
     elif not accepted.commands:
         raise Stuck(_UNPROVED.format(tool=ecosystem.tool))

@@ -8,9 +8,9 @@ from datetime import date
 
 from agents.pipelines.remediate.ladder.climb_context import REJECTED, ClimbContext
 from agents.pipelines.remediate.ladder.ecosystem import (
-    Aimed,
+    AimsCopies,
     Ecosystem,
-    find_other_index,
+    explain_other_index,
     find_young,
 )
 from agents.pipelines.remediate.ladder.files import read_text
@@ -49,7 +49,7 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
     if not before.copies(name):
         await _require_unnamed(tree, ecosystem, name)
     copies = vulnerable(ecosystem, before, name, ranges)
-    if other := await find_other_index(tree, ecosystem, before, name):
+    if other := await explain_other_index(tree, ecosystem, before, name):
         raise Unfit("other_index", other)
     offered = await ecosystem.available(tree, name)
     versions = dict.fromkeys(copy.version for copy in copies)
@@ -58,7 +58,7 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
         possible = _possible(name, old, offered, ranges, terms)
         new = await _target(tree, ecosystem, name, possible, terms.newest)
         targets.append(Target(name=name, old=old, new=new))
-    if isinstance(ecosystem, Aimed):
+    if isinstance(ecosystem, AimsCopies):
         ecosystem.aim(targets)
     await tree.restore(start)
     return ClimbContext(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)

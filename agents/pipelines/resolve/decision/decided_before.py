@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import PolicyInvalid
 from agents.pipelines.resolve.decision.log import ADR_DIR, find_log, list_records
 from agents.run import StageContext
-from agents.text import clean_apart, one_line
+from agents.text import clean_in_child, one_line
 
 LIMIT = 8_000  # characters of a log in one file: its newest ones, wherever they stand
 READ = 4 * LIMIT  # of each end, before what is hidden in it goes
@@ -45,4 +45,4 @@ async def _text(run: StageContext, path: str) -> str:
     data = await run.ports.source.show(run.trunk, path)
     text = (data or b"").decode("utf-8", "replace")
     ends = text if len(text) <= 2 * READ else f"{text[:READ]}{_CUT}{text[-READ:]}"
-    return (await clean_apart(ends)).text.strip()
+    return (await clean_in_child(ends)).text.strip()

@@ -13,7 +13,7 @@ from agents.pipelines.resolve.triage.triage import Triage, format_decision
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Outcome, StageContext, stage
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 DAY = 86_400.0
 
@@ -177,7 +177,7 @@ async def _format_remarks(run: StageContext, remarks: Sequence[Remark]) -> str:
     """Return what the author wrote, fenced; empty when there is nothing."""
     said = [
         f"{remark.at:%Y-%m-%d %H:%M} UTC{', changed since' if remark.edited else ''}:\n"
-        f"{(await clean_apart(remark.body)).text}"
+        f"{(await clean_in_child(remark.body)).text}"
         for remark in remarks
     ]
     return run.fence("\n\n".join(said), limit=AUTHOR_LIMIT) if said else ""

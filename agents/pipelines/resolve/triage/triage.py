@@ -19,7 +19,7 @@ from agents.pipelines.stages.onboarding import (
 from agents.ports import Block, EarlierPull, NeighbourPull, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
-from agents.text import clean_apart
+from agents.text import clean_in_child
 
 DISCUSSION_LIMIT = 20_000  # characters of the comments
 LINKED_LIMIT = 3_000  # characters of the titles of its parts, and of what names it
@@ -127,7 +127,7 @@ async def triage(
         left_out=run.fence("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
         reference=request.reference,
         author=request.author.login,
-        issue=run.fence((await clean_apart(request.text)).text, limit=WISH_LIMIT),
+        issue=run.fence((await clean_in_child(request.text)).text, limit=WISH_LIMIT),
     )
     run.update_state(about=finding.kind, confidence=finding.sure)
     run.summarize(format_decision(finding))
@@ -156,14 +156,14 @@ async def _pictures(
 
 
 async def _discussion(run: StageContext, material: Material) -> str:
-    said = (await clean_apart(material.discussion)).text
+    said = (await clean_in_child(material.discussion)).text
     return run.fence(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
 
 
 async def _titles(parts: Order) -> str:
     known = sorted((*parts.work, *parts.done, *parts.elsewhere), key=lambda part: part.number)
     titles = "\n".join(f"{part.reference} {part.title}" for part in known)
-    return (await clean_apart(titles)).text
+    return (await clean_in_child(titles)).text
 
 
 async def _describe_rival(run: StageContext, pull: NeighbourPull) -> dict[str, object]:
@@ -172,7 +172,7 @@ async def _describe_rival(run: StageContext, pull: NeighbourPull) -> dict[str, o
     if not pull.by_writer:
         return about
     words = "\n".join([pull.title, "", *pull.files[:RIVAL_FILES]])
-    text = run.fence((await clean_apart(words)).text, limit=LINKED_LIMIT)
+    text = run.fence((await clean_in_child(words)).text, limit=LINKED_LIMIT)
     return about | {"author": pull.author or "somebody whose account is gone", "text": text}
 
 

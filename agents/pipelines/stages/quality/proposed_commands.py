@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from agents.analysis.exposure import holds_secret
 from agents.analysis.known_packages import KnownPackages
-from agents.text.child_process import Exhausted, run_apart
+from agents.text.child_process import Exhausted, run_in_child
 from agents.tools.shell.command import Command
 from agents.tools.shell.known_install import find_known_install
 from agents.tools.shell.options import word_set
@@ -79,7 +79,7 @@ async def find_fault(commands: Sequence[str], known: KnownPackages) -> str:
     if not all(_PLAIN.fullmatch(each) for each in commands):
         return _ODD
     try:
-        return await run_apart("\n".join(commands), _look_through, tuple(commands), known)
+        return await run_in_child("\n".join(commands), _look_through, tuple(commands), known)
     except Exhausted:
         return _HARD.format(command="\n".join(commands)[:LONGEST])
 

@@ -62,7 +62,7 @@ class Assignees(Input):
     assignees: list[str] = Field(default_factory=list)
 
 
-class Face(Input):
+class ReactionBody(Input):
     """Body of a reaction."""
 
     content: str
@@ -223,7 +223,7 @@ async def list_comment_reactions(call: Call) -> Answer:
 
 def react(call: Call, written: AuthoredText) -> Answer:
     """React: 201, or 200 when it stood already; 422 for an unknown face."""
-    content = call.parse_body(Face).content
+    content = call.parse_body(ReactionBody).content
     if content not in FACES:
         raise invalid("Reaction", "content")
     reaction, new = call.parts.issues.react(written, call.actor, content)

@@ -9,7 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from app.simulator.github.accounts import Account, Actor, App, Birth, Label, Reaction, Role, Thing
+from app.simulator.github.accounts import (
+    Account,
+    Actor,
+    App,
+    CreationFields,
+    Label,
+    Reaction,
+    Role,
+    Thing,
+)
 from app.simulator.github.traces import Attachment, Push
 
 if TYPE_CHECKING:
@@ -286,7 +295,7 @@ class World:
         """Return the time here, to the second as GitHub tells it."""
         return (datetime.now(UTC) + self.clock_skew).replace(microsecond=0)
 
-    def birth(self) -> Birth:
+    def birth(self) -> CreationFields:
         """Return the next id, and now."""
         return {"id": next(self.ids), "created_at": self.get_time()}
 

@@ -101,14 +101,19 @@ def test_all_that_was_said_needs_one_verdict(twelve):
     whole = Ledger(entries=(*ledger.entries, *more))
 
     assert (about_review(REVIEW), about_remark(REMARK)) == ("review-70", "remark-80")
-    assert whole.covers(feedback) == []
-    assert ledger.covers(feedback) == ["`review-70` has no verdict.", "`remark-80` has no verdict."]
+    assert whole.list_gaps(feedback) == []
+    assert ledger.list_gaps(feedback) == [
+        "`review-70` has no verdict.",
+        "`remark-80` has no verdict.",
+    ]
     twice = Ledger(entries=(*whole.entries, entry("review-70"), entry("PRRT_forged")))
-    assert twice.covers(feedback) == [
+    assert twice.list_gaps(feedback) == [
         "`review-70` has 2 verdicts.",
         "`PRRT_forged` is nothing that anybody said.",
     ]
-    assert Ledger().covers(feedback.model_copy(update={"threads": ()})) == ledger.covers(feedback)
+    assert Ledger().list_gaps(feedback.model_copy(update={"threads": ()})) == ledger.list_gaps(
+        feedback
+    )
 
 
 def test_the_first_line_counts_in_words(twelve, words):

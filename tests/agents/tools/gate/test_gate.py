@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.policy import Policy, Rule, Toolset
-from agents.ports import Manner
+from agents.ports import ToolEffects
 from agents.tools.base import Capability, Effect
 from agents.tools.gate import gate
 from agents.tools.gate import objections as circumstances
@@ -18,7 +18,7 @@ from agents.tools.registry import tool_named
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 
 CHANGE, READ_ONLY = Capability.CHANGE, Capability.READ_ONLY
-HELD = Manner(only_reads=False, outside=False)
+HELD = ToolEffects(only_reads=False, outside=False)
 
 
 def tool(name, **arguments):

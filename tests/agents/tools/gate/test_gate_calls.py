@@ -9,7 +9,7 @@ import pytest
 from agents.errors import ToolError
 from agents.ports import Approval, ApprovalRequest
 from agents.text import child_process
-from agents.tools.gate.gate import call, judge, judge_apart
+from agents.tools.gate.gate import call, judge, judge_in_child
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 from tests.fakes.external import MemoryToolsets, MemoryWeb
 
@@ -189,12 +189,12 @@ async def test_a_refused_call_is_not_announced(reading):
 
 async def test_a_script_that_takes_too_long_to_be_read_is_a_persons_to_read(bench, monkeypatch):
     monkeypatch.setattr(child_process, "CLOCK_SECONDS", 0.0)
-    verdict = await judge_apart("bash", {"command": "`a`" * 10_000}, bench=bench)
+    verdict = await judge_in_child("bash", {"command": "`a`" * 10_000}, bench=bench)
     assert (verdict.decision, verdict.rule) == ("ask", "shell/unreadable")
 
 
 async def test_a_long_script_is_judged_as_a_short_one(bench):
     command = "echo a;" * 1_000 + "sudo reboot"
-    verdict = await judge_apart("bash", {"command": command}, bench=bench)
+    verdict = await judge_in_child("bash", {"command": command}, bench=bench)
     assert verdict == judge("bash", {"command": command}, bench=bench)
     assert verdict.decision == "deny"

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import RunError
 from agents.policy import Policy
-from app.git.mirror.merge import blend, merge
+from app.git.mirror.merge import merge, overlay
 from app.git.ref_names import tree_refs
 from tests.app.git.conftest import git, make_repository
 
@@ -228,7 +228,7 @@ async def test_some_paths_are_taken_from_another_tree(estate, grow):
         modes=[("new.py", "100755")],
     )
     paths = ["src/b.py", "new.py", "src/a.py", "no/such/path"]
-    tree = await estate.mirror.blend(estate.base, other, paths, KEPT)
+    tree = await estate.mirror.overlay(estate.base, other, paths, KEPT)
     assert list_files(estate, tree) == {".gitignore", "README.md", "new.py", "src/a.py"}
     assert await estate.mirror.show(tree, "src/a.py") == b"A = 10\n"
     assert await estate.mirror.show(tree, "README.md") == b"# Sample\n"
@@ -239,7 +239,7 @@ async def test_some_paths_are_taken_from_another_tree(estate, grow):
 
 async def test_nothing_taken_is_the_old_tree(estate, grow):
     other = grow(estate.base, {"src/a.py": "A = 10\n"})
-    tree = await estate.mirror.blend(estate.base, other, [], KEPT)
+    tree = await estate.mirror.overlay(estate.base, other, [], KEPT)
     assert tree == git(estate.mirror.gitdir, "rev-parse", f"{estate.base}^{{tree}}")
 
 
@@ -247,10 +247,10 @@ async def test_a_folder_gives_way_to_a_file_and_back(estate, grow):
     other = grow(estate.base, {"src/a.py": None, "src/b.py": None, "src": "a file now\n"})
     every = ["src", "src/a.py", "src/b.py"]
     for paths in (every, every[::-1]):
-        assert await estate.mirror.blend(estate.base, other, paths, KEPT) == git(
+        assert await estate.mirror.overlay(estate.base, other, paths, KEPT) == git(
             estate.mirror.gitdir, "rev-parse", f"{other}^{{tree}}"
         )
-        assert await estate.mirror.blend(other, estate.base, paths, KEPT) == git(
+        assert await estate.mirror.overlay(other, estate.base, paths, KEPT) == git(
             estate.mirror.gitdir, "rev-parse", f"{estate.base}^{{tree}}"
         )
 
@@ -258,7 +258,7 @@ async def test_a_folder_gives_way_to_a_file_and_back(estate, grow):
 async def test_paths_are_names_and_never_patterns_or_options(estate, grow):
     odd = {"*": "star\n", "-x": "dash\n", ":(top)src": "magic\n", "a\nb": "lines\n"}
     other = grow(estate.base, {**odd, "src/a.py": "A = 10\n"})
-    tree = await estate.mirror.blend(estate.base, other, ["*", "-x", ":(top)src", "a\nb"], KEPT)
+    tree = await estate.mirror.overlay(estate.base, other, ["*", "-x", ":(top)src", "a\nb"], KEPT)
     assert await estate.mirror.list_changed_paths(estate.base, tree) == sorted(odd)
 
 
@@ -335,4 +335,4 @@ async def test_functions_need_no_lock(estate, grow):
     async with estate.mirror.lock():
         tree, paths = await merge(estate.mirror, ours, estate.base)
         assert (tree, paths) == (await tree_of(estate, ours), [])
-        assert await blend(estate.mirror, estate.base, ours, ["src/a.py"]) == tree
+        assert await overlay(estate.mirror, estate.base, ours, ["src/a.py"]) == tree

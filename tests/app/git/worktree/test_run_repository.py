@@ -298,7 +298,7 @@ async def test_work_is_replayed_on_what_somebody_pushed_meanwhile(estate, source
     assert await source.message(ours) == "Ours"
     replayed = await tree.commit(made.tree, theirs, await source.message(ours))
     assert [words for _, words in await source.commits(old, replayed)] == ["theirs as well", "Ours"]
-    blended = await source.blend(theirs, replayed, ["src/a.py"])
+    blended = await source.overlay(theirs, replayed, ["src/a.py"])
     assert blended == made.tree
     await source.discard(forget=True)
     collect(estate.mirror)

@@ -48,14 +48,14 @@ def test_it_is_kept_until_shortly_before_its_end():
 def test_it_learns_githubs_clock():
     made = AppJwt(1, pem(KEY), clock=lambda: 1000.0)
 
-    assert made.learn(formatdate(5000, usegmt=True))
+    assert made.set_clock(formatdate(5000, usegmt=True))
     assert claims(made.token())["iat"] == 4940
-    assert not made.learn(formatdate(5000, usegmt=True))
+    assert not made.set_clock(formatdate(5000, usegmt=True))
 
 
 @pytest.mark.parametrize("date", [None, "", "yesterday", "Thu, 99 Foo 2025 00:00:00 GMT"])
 def test_a_date_that_is_none_teaches_nothing(date):
-    assert not AppJwt(1, pem(KEY)).learn(date)
+    assert not AppJwt(1, pem(KEY)).set_clock(date)
 
 
 @pytest.mark.parametrize(

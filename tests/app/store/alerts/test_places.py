@@ -29,18 +29,18 @@ def runs(database):
 
 async def test_the_place_of_the_newest_run_about_the_package_is_known(runs):
     await runs.create("0001", build_remediate_alert())
-    assert await runs.place_of(build_remediate_alert()) == 0
+    assert await runs.find_last_issue(build_remediate_alert()) == 0
     await runs.record_number("0001", 12)
     await runs.create("0002", build_remediate_alert())
-    assert await runs.place_of(build_remediate_alert()) == 12
+    assert await runs.find_last_issue(build_remediate_alert()) == 12
     for other in (
         build_remediate_alert(package="flask"),
         build_remediate_alert(directory="api"),
         build_remediate_alert(ecosystem="npm"),
     ):
-        assert await runs.place_of(other) == 0
+        assert await runs.find_last_issue(other) == 0
     other = build_repository(id=10)
-    assert await runs.place_of(build_remediate_alert(repository=other)) == 0
+    assert await runs.find_last_issue(build_remediate_alert(repository=other)) == 0
 
 
 async def test_the_lane_of_an_earlier_run_is_known(runs):
