@@ -90,7 +90,7 @@ class ModelRefused(RunError):
 
 
 class NotAsked(ModelRefused):
-    """No model is there to answer, by a setting or by a policy: another try is in vain, too."""
+    """A setting or the policy allows no model, so that trying again is of no use."""
 
 
 class Moved(RunError):
@@ -114,7 +114,7 @@ class PolicyInvalid(RunError):
 
 
 class BaitTaken(RunError):
-    """The run has come upon what no work needs, and somebody may have sent it there."""
+    """The run touched a planted secret (a canary), which no honest work needs."""
 
 
 class ContextFull(RunError):
@@ -122,7 +122,7 @@ class ContextFull(RunError):
 
 
 class PrefixChanged(RunError):
-    """The model's server finds thoughts in a conversation that were signed over other texts."""
+    """The API rejects a conversation: its thinking blocks were signed after a different prompt."""
 
 
 class Unanswered(RunError):

@@ -94,7 +94,7 @@ def strip_commands(body: str) -> str:
 
 
 async def strip_commands_in_child(body: str) -> str:
-    """Return the same, read beside the event loop; nothing of a comment that takes too much."""
+    """Call `strip_commands` in a child process; return nothing where it exceeds its limits."""
     try:
         return await run_in_child(body, strip_commands, body)
     except Exhausted:
@@ -102,7 +102,7 @@ async def strip_commands_in_child(body: str) -> str:
 
 
 async def parse_commands_in_child(body: str) -> tuple[ParsedCommand, ...]:
-    """Return the commands, read beside the event loop; none of a comment that takes too much."""
+    """Call `parse_commands` in a child process; return nothing where it exceeds its limits."""
     try:
         return await run_in_child(body, parse_commands, body)
     except Exhausted:

@@ -1,4 +1,4 @@
-"""Names of models: who provides one, how clouds and gateways dress it, and what is known of it.
+"""Names of models: the provider, the affixes that clouds and gateways add, and capabilities.
 
 `us.anthropic.claude-opus-5-5-v1:0` and `claude-opus-5-5@20260922` are the same model: its price and
 what it understands do not change with the name of a region or a version.
@@ -41,7 +41,7 @@ def split_provider(model: str) -> tuple[str, str]:
 def apply_declared(
     found: Capabilities, declared: Mapping[str, Mapping[str, Any]], model: str
 ) -> Capabilities:
-    """Return what was found of a model, with what the operator says of all and of this one."""
+    """Return a model's capabilities, overruled by what the operator declares for all and for it."""
     for name in ("*", model):
         found = replace(found, **declared.get(name, {}))
     return found

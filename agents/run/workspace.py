@@ -32,7 +32,7 @@ _COMMIT = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 @dataclass(kw_only=True)
 class RunWorkspace:
-    """What a run stands on: all that does not need a model."""
+    """The parts of a run that need no model: its request, ports, policy, state and commits."""
 
     id: str
     request: Request

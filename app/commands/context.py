@@ -107,7 +107,7 @@ class CommandContext:
         )
 
     async def own_button(self) -> bool:
-        """Tell whether it was said without a button, or with one of Fettle's."""
+        """Tell whether it came from a comment, or from a button of a check run of Fettle's own."""
         if self.command.check_run_id is None:
             return self.command.via != "button"
         try:

@@ -1,4 +1,4 @@
-"""What a check of the doctor comes to."""
+"""The result of one check of the doctor: its level, what was found, and the remedy."""
 
 from __future__ import annotations
 

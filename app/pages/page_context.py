@@ -1,4 +1,4 @@
-"""What all pages work with."""
+"""The objects that every page is built with: database, mirrors, limits, and who may see what."""
 
 from __future__ import annotations
 

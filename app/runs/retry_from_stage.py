@@ -31,7 +31,10 @@ OWN = ("access/", "finish/", "again/")
 _OUTSIDE = {GIVEN_UP, DayOver.__name__, *(kind.__name__ for kind in OUTSIDE)}
 """What a stage failed with that had nothing to do with its conversation."""
 _MINE = {"remark": "prompt"}
-"""What turns become: a session counts the remarks that it heard, and these were to another run."""
+"""Kinds of turns that are stored under another kind.
+
+A session counts the remarks that it has heard; those of the earlier run must not be among them.
+"""
 
 log = structlog.get_logger()
 

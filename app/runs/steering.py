@@ -32,7 +32,7 @@ class SteerSignals:
 
     @contextmanager
     def subscribe(self, run_id: str) -> Iterator[asyncio.Event]:
-        """Hang up a bell for as long as somebody waits."""
+        """Yield an event that is set when there is a steer for the run."""
         bell = asyncio.Event()
         self._waiting.setdefault(run_id, set()).add(bell)
         try:

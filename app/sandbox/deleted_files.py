@@ -1,6 +1,6 @@
-"""What a command's processes hold of files that have no name any more, which no walk finds.
+"""Measure the disk space of deleted files that a command's processes still hold open.
 
-A file that was removed takes its room until the last process closes it, or unmaps it.
+A walk does not find them: they keep their room until the last process closes or unmaps them.
 https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html
 """
 

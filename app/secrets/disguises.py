@@ -1,4 +1,4 @@
-"""Texts as somebody would read them who looks for a secret: decoded, unwrapped, nothing invisible.
+"""Decode a text (entities, percent signs, line wraps, invisible characters) to find secrets in it.
 
 A view knows of each of its characters where it stands in the text that it was made of.
 """

@@ -1,4 +1,4 @@
-"""What runs work with, read when the first one comes: a server at rest is megabytes smaller."""
+"""The ports of runs, imported when the first run comes: a server at rest is megabytes smaller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mix test: ExUnit writes no report for programs itself, and takes a formatter that does.
+"""mix test: run it with a formatter of ours, since ExUnit itself writes no report for programs.
 
 Mix takes formatters by their modules' names and loads no file of them, so Erlang is told to, before
 Mix begins: https://hexdocs.pm/mix/Mix.Tasks.Test.html, https://www.erlang.org/doc/apps/erts/erl_cmd

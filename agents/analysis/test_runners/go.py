@@ -1,4 +1,4 @@
-"""go test: its JSON instead of its output, which is made of that again.
+"""go test: read the events of `go test -json`, and make the usual output of them for people.
 
 https://pkg.go.dev/cmd/test2json
 """

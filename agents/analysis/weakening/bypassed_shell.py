@@ -52,7 +52,7 @@ _CLEANS = re.compile(
 
 
 def find_bypassed_shell(suite: ParsedSuite) -> Iterator[ViewLine]:
-    """Yield the new lines of a script because of which assertions that it had say nothing."""
+    """Yield the new lines of a script that disable assertions which it had before."""
     change = suite.change
     if change.language != "shell" or change.old is None:
         return

@@ -58,7 +58,7 @@ def runs_nothing(words: Sequence[str]) -> bool:
 
 
 def may_run_more_tests(command: str, subject: str) -> bool:
-    """Return whether a command may run tests that are not among those of the plain one."""
+    """Return whether a command may run tests that the subject's plain command does not."""
     options = _MORE.get(subject.split(maxsplit=1)[0], "")
     more = options and re.search(rf"\s(?:{options})", f"{command} ")
     return bool(more) or _is_task_of_some(command)

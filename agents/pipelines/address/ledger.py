@@ -95,7 +95,7 @@ class Ledger(Frozen):
         return next((entry for entry in self.entries if entry.about == about), None)
 
     def list_gaps(self, feedback: Feedback) -> list[str]:
-        """Return what is missing, there twice or about nothing; nothing of it is 100 %."""
+        """Return sentences about missing, double and unknown entries; none if complete."""
         named = Counter(entry.about for entry in self.entries)
         known = list(_list_subjects(feedback))
         return [

@@ -220,12 +220,12 @@ class Work(Frozen):
 
     @property
     def passed(self) -> bool:
-        """Return whether there is a fix that stands."""
+        """Return whether there is a fix, and its verification passed."""
         return self.bump is not None and self.verdict is not None and self.verdict.passed
 
     @property
     def is_published(self) -> bool:
-        """Return whether it is published: it passed, or it is for people to go on with."""
+        """Return whether a pull request comes of it: it passed, or people are to go on with it."""
         return self.passed or self.handed_over
 
     @property
@@ -245,7 +245,7 @@ class Work(Frozen):
 
     @property
     def fails_by_checks_alone(self) -> bool:
-        """Return whether that is so, nothing else speaks against it, and no code will follow."""
+        """Return whether checks alone fail with that version, and no code will follow it."""
         of_checks = self.verdict is not None and self.verdict.of_checks
         return self.breaks and of_checks and bool(self.unfollowed)
 

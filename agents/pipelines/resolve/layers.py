@@ -60,7 +60,7 @@ class LayeredChange(Frozen):
 
     @property
     def size_note(self) -> str:
-        """Return what whoever has to read all of it at once is told; empty where that is little."""
+        """Return the note to reviewers of a large change that was not divided; empty otherwise."""
         if self.layers or not self.why_whole:
             return ""
         size = "An unknown number of" if self.lines is None else f"{self.lines:,}"

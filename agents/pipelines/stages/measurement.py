@@ -38,7 +38,7 @@ class Measurement(Frozen):
 
 
 def describe_measurement(run: StageContext, measured: Measurement) -> str:
-    """Return the measurement for the prompt of a judge, fenced: people named what is in it."""
+    """Return the measurement for a judge's prompt, fenced as untrusted text."""
     quality = measured.quality
     lines = [_describe_check(*each) for each in quality.compared]
     lines += [f"could not be told: {reason}" for reason in quality.untold]

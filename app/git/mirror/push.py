@@ -37,7 +37,7 @@ async def push(
 
 
 async def push_hidden_ref(git: Git, url: str, token: str | None, *, commit: str, ref: str) -> None:
-    """Have the commit in the repository under a ref that is no branch, whatever it is at."""
+    """Push the commit to a ref outside of refs/heads/, with force. Raises PushRefused."""
     try:
         await _push(git, url, token, f"+{commit}:{ref}")
     except GitFailed as error:
@@ -45,7 +45,7 @@ async def push_hidden_ref(git: Git, url: str, token: str | None, *, commit: str,
 
 
 async def delete_hidden_ref(git: Git, url: str, token: str | None, ref: str) -> None:
-    """Delete a ref that is no branch, if it is there; where that is refused it stays."""
+    """Delete a ref outside of refs/heads/, if it is there; a refusal is logged."""
     if await remote_id(git, url, token, ref) is None:
         return
     try:

@@ -119,7 +119,7 @@ def _may_be_hidden(volume: str) -> bool:
 def hide_volumes(
     engine: ContainerEngine, image: LocalImage | None, taken: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the options by which an image's volumes are no folders of this machine's disk.
+    """Yield the options that keep an image's volumes off this machine's disk.
 
     Podman can leave them out; docker gets something empty and read-only in the place of each.
     """

@@ -14,7 +14,7 @@ BASE_PERMISSION = {"maintain": "write", "triage": "read"}  # how GitHub folds `r
 
 
 class CreationFields(TypedDict):
-    """What everything gets when it is made."""
+    """The fields that GitHub gives to everything that is created."""
 
     id: int
     created_at: datetime
@@ -100,7 +100,7 @@ class Label(Thing):
 
 @dataclass(eq=False, kw_only=True)
 class Reaction(Thing):
-    """A small face under an issue or a comment."""
+    """An emoji under an issue or a comment."""
 
     user: Account
     content: str

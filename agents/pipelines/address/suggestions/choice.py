@@ -60,7 +60,7 @@ class ChosenSuggestion:
 
     @property
     def whole(self) -> bool:
-        """Return whether it says nothing beside it, and nobody said more than praise after it."""
+        """Return whether the comment is the suggestion alone, and only praise came after it."""
         said = reversed(self.thread.said)
         newest = next((each for each in said if not (each.own or each.praise)), self.said)
         return self.alone and newest.id == self.said.id
@@ -68,7 +68,7 @@ class ChosenSuggestion:
 
 @dataclass(frozen=True)
 class SuggestionsByUse:
-    """What the newest words of writers suggest, who began first before the others."""
+    """The suggestions in the newest comments of people with write access, oldest thread first."""
 
     single: tuple[ChosenSuggestion, ...]
     """Those that could be applied."""

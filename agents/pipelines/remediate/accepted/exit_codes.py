@@ -1,4 +1,4 @@
-"""What it says that a shell command ended with exit code 0: which of its programs had to succeed.
+"""Find the programs of a shell command that must have succeeded for it to end with exit code 0.
 
 `npm ci || npm install` ends so where `npm ci` failed, and `npm ci; true` whatever came before.
 """

@@ -90,9 +90,10 @@ class Ecosystem(Protocol):
     async def without_override(
         self, tree: WorkTree, targets: Sequence[Target], reason: str, /
     ) -> Sequence[str]:
-        """Take that entry out, and nothing else; raises Stuck as above, and where it is not there.
+        """Take that entry out, and nothing else.
 
         What was not there before it was made is not there after; returns the files that are gone.
+        Raises Stuck where people have changed the entry, and where there is none.
         """
         ...
 
@@ -111,15 +112,15 @@ class WithoutOverrides:
     """Why it makes none, for people."""
 
     async def override(self, *_: object) -> None:
-        """Say that none is made."""
+        """Raise Stuck: this manager makes no entries."""
         raise Stuck(self.no_overrides)
 
     async def has_override(self, *_: object) -> bool:
-        """Return that nothing is overruled here."""
+        """Return False: no entry is ever there."""
         return False
 
     async def without_override(self, *_: object) -> Sequence[str]:
-        """Say that none was made."""
+        """Raise Stuck: there is no entry to take out."""
         raise Stuck(self.no_overrides)
 
 

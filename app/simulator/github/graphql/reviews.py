@@ -18,7 +18,7 @@ TO_RESOLVE = ("pull_requests", "contents")
 
 
 def may_resolve(token: Token) -> bool:
-    """Say whether the token settles threads: contents count, though none of them changes."""
+    """Return whether the token may resolve threads; GitHub asks for `contents: write` as well."""
     return all(token.grants(each, "write") for each in TO_RESOLVE)
 
 

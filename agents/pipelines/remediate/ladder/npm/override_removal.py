@@ -44,7 +44,10 @@ def is_ours(
 async def has_overrides(
     tree: WorkTree, file: str, place: tuple[str, ...], entries: Mapping[str, str], reason: str
 ) -> bool:
-    """Return whether our entries stand at that place of a package.json. Raises Stuck as above."""
+    """Return whether our entries stand at that place of a package.json.
+
+    Raises Stuck where people have changed them.
+    """
     manifest = await asyncio.to_thread(parse_json, await read_text(tree, file), file)
     there = manifest
     for name in place:
