@@ -349,7 +349,7 @@ class Engine:
                 async with self._looking:
                     for name in await lease.list_silent():
                         if self.pool.gate.is_set():
-                            await self._take_over(lease, name)
+                            await self._requeue_runs(lease, name)
             except Exception:
                 log.exception("other workers not looked at, will be tried again")
             await asyncio.sleep(RENEW_SECONDS)
@@ -357,7 +357,7 @@ class Engine:
         self.lost.set()
         log.error("lease lost", reason="the database is away, or other workers have the runs")
 
-    async def _take_over(self, lease: Lease, name: str) -> None:
+    async def _requeue_runs(self, lease: Lease, name: str) -> None:
         """Put the runs of a silent worker back into the queue, for everybody to go on with.
 
         What could not be put back is at the next look.
