@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.pipelines.stages.quality import CheckComparison, check_quality
 from agents.policy import PullRequests
-from agents.ports import Json, PullRequest, Reporter, Steps
+from agents.ports import PullRequest, Reporter, Steps
 from agents.ports.publishing import EVIDENCE
 from agents.run import Outcome, RunPorts
 from agents.text import one_line, publish
@@ -17,11 +16,11 @@ from app.git import Mirror, UserClone
 from app.git.worktree import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
+from app.runs.retry_from_stage import RetryFromStage
 from app.secrets.redaction import Redactor
 from handlers.access.issues import AskerFacts
 
 LONGEST_TITLE = 200
-CHECKED = f"stage/{check_quality.name}/"
 
 
 @dataclass
@@ -91,42 +90,6 @@ class ClonePublisher:
 
 
 @dataclass
-class Checks:
-    """What the checks of a run said last: their exit codes are for the result."""
-
-    quality: CheckComparison | None = None
-
-    def note(self, name: str, record: Json) -> None:
-        """Note what this step returned, if it is the checks'."""
-        if name.startswith(CHECKED) and record["error"] is None and record["output"] is not None:
-            self.quality = CheckComparison.model_validate(record["output"])
-
-
-@dataclass(frozen=True)
-class NotingSteps:
-    """The port `Steps` with an ear on the checks."""
-
-    steps: Steps
-    checks: Checks
-
-    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        """Run the step, and note what the checks said last."""
-        record = await self.steps.step(name, work)
-        self.checks.note(name, record)
-        return record
-
-    async def wait(
-        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
-    ) -> None:
-        """Wait until it is over, as the engine's own steps do."""
-        await self.steps.wait(name, over, until=until)
-
-    async def boundary(self) -> None:
-        """Let the stage pass, unless the engine is draining."""
-        await self.steps.boundary()
-
-
-@dataclass
 class CloneEquipment:
     """Everything that one run on a clone holds. Whoever can start it may."""
 
@@ -135,14 +98,8 @@ class CloneEquipment:
     policy: PolicyGate
     parked: asyncio.Event
     """Set when the run waits for the person at the terminal."""
-    checks: Checks
-    """Hears what the run's checks say."""
-    retry: Callable[[Steps, Reporter], Steps] | None = None
+    retry: Callable[[Steps, Reporter], RetryFromStage] | None = None
     """Keeps what an earlier run did, where that goes on."""
-
-    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
-        """Return the steps with an ear on the checks."""
-        return NotingSteps(self.retry(steps, reporter) if self.retry else steps, self.checks)
 
     async def admit(self) -> Admission:
         """Let it run: the person at the terminal asks for it themselves, in words of their own."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pipelines.stages.quality import CheckComparison, headline
+from agents.pipelines.stages.quality import CheckComparison, check_quality, headline
 from agents.ports import Usage
 from agents.run import Outcome
+from app.store.runs import KeptStep
 
+_CHECKING = f"stage/{check_quality.name}/"
 LABEL = (
     "_There is no issue on GitHub here: where this speaks of a label or of `/bot`, add to what you"
     " asked for and run the same command again._"
@@ -117,6 +120,13 @@ def exit_code(outcome: Outcome) -> int:
         return 1
     pull = outcome.pull_request
     return 0 if pull is not None and not pull.draft and outcome.ready else 2
+
+
+def find_last_checks(steps: Iterable[KeptStep]) -> CheckComparison | None:
+    """Return what a run's checks said last, by the steps that the engine recorded."""
+    records = [each.record for each in steps if each.name.startswith(_CHECKING)]
+    told = [each["output"] for each in records if each and not each["error"] and each["output"]]
+    return CheckComparison.model_validate(told[-1]) if told else None
 
 
 def _checks(quality: CheckComparison) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from agents.run import Outcome, RunPorts
 from app.clone.ask_person import Ask, CloneApprovals
 from app.clone.flaky_tests import CloneFlakyTests, find_memory, name_clone
 from app.clone.follow_run import CloneRunFollower
-from app.clone.ports import Checks, CloneEquipment, ClonePublisher
+from app.clone.ports import CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
-from app.clone.result import CloneResult
+from app.clone.result import CloneResult, find_last_checks
 from app.clone.run_folder import Again, Choose, RunFolder
 from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, RunObjects, run_refs
 from app.git.policy_file import policy_of
@@ -27,7 +27,7 @@ from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import RetryFromStage
 from app.runs.wakeup import WakeupPoller
 from app.sandbox.select import build_caution
-from app.store.runs import StoredJournal
+from app.store.runs import History, StoredJournal
 from app.wiring.resources import SharedResources
 from app.wiring.serve import make_conductor, make_engine
 
@@ -96,7 +96,6 @@ class CloneRun:
     mirror: Mirror = field(init=False)
     approvals: CloneApprovals = field(init=False)
     parked: asyncio.Event = field(default_factory=asyncio.Event)
-    checks: Checks = field(default_factory=Checks)
 
     def __post_init__(self) -> None:
         folder = self.place.folder
@@ -171,7 +170,7 @@ class CloneRun:
         read = partial(policy_of, GitObjects(place.start.clone.git), place.start.head.commit)
         gate = PolicyGate(at_terminal, read, parts.models_allowed)
         retry = partial(self._retry, request.again, run_id) if request.again else None
-        return CloneEquipment(ports, source, gate, self.parked, self.checks, retry)
+        return CloneEquipment(ports, source, gate, self.parked, retry)
 
     def _retry(
         self, again: EarlierRun, run_id: str, steps: Steps, reporter: Reporter
@@ -189,6 +188,7 @@ class CloneRun:
     async def result(self, outcome: Outcome) -> CloneResult:
         """Return what it came to."""
         pull, base = outcome.pull_request, self.place.start.head.commit
+        run_id = self.place.folder.run_id
         tip = pull.head if pull else await self._newest()
         branch = pull.branch if pull else None
         if pull is None and tip is not None:
@@ -197,13 +197,13 @@ class CloneRun:
                 branch = await self._save_unfinished(tip)
         return CloneResult(
             outcome,
-            run_id=self.place.folder.run_id,
+            run_id=run_id,
             base=base,
             branch=branch,
             commits=await self.mirror.log(base, tip) if tip else [],
             said=self.place.folder.read_comments(),
-            quality=self.checks.quality,
-            spent=await StoredJournal(self.parts.database, self.place.folder.run_id).sum_usage(),
+            quality=find_last_checks(await History(self.parts.database).steps(run_id)),
+            spent=await StoredJournal(self.parts.database, run_id).sum_usage(),
         )
 
     async def _newest(self) -> str | None:

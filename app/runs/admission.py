@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import structlog
 
@@ -14,6 +14,9 @@ from agents.ports import Model, Reporter, Steer, Steps
 from agents.requests import Frozen
 from agents.run import Outcome, RunPorts
 from handlers.access.issues import Refusal
+
+if TYPE_CHECKING:
+    from app.runs.retry_from_stage import RetryFromStage
 
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 500  # each of several attempts: most of a day
@@ -58,8 +61,9 @@ class Equipment(Protocol):
         """Return what its stages work with."""
         ...
 
-    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
-        """Return the steps that the stages are done in: these, or some over these."""
+    @property
+    def retry(self) -> Callable[[Steps, Reporter], RetryFromStage] | None:
+        """Return what makes the steps of an earlier run count, where one is to be gone on with."""
         ...
 
     async def admit(self) -> Admission:

@@ -218,7 +218,7 @@ class RunConductor:
             id=run_id,
             request=request,
             ports=ports,
-            steps=equipment.wrap(lifecycle, lifecycle),
+            steps=lifecycle,
             conversations=PIPELINES[type(request)].conversations,
             given=given,
             models={**self.models, **chosen.named},

@@ -67,6 +67,7 @@ class RunLifecycle:
         self._runs = runs
         self._models = models
         self._metrics = metrics
+        self._retry = equipment.retry(self, self) if equipment.retry is not None else None
         self._looks = count(1)
         self._reporter: Reporter = equipment.ports.reporter
         self._held: list[Callable[[], None]] | None = []
@@ -77,6 +78,8 @@ class RunLifecycle:
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Have it done, and note that it began. Raises StepGivenUp or StepBroken."""
+        if self._retry is not None:
+            work = await self._retry.replace_work(name, work)
 
         async def record_start() -> Json:
             if not self._recovered and not name.startswith(LOOKS):
@@ -107,6 +110,8 @@ class RunLifecycle:
     ) -> None:
         """Wait; unless it is over at once, park the run. Raises Withdrawn when it may not go on."""
         parked = False
+        if self._retry is not None:
+            over = await self._retry.replace_wait(name, over)
 
         async def look_or_park() -> bool:
             nonlocal parked

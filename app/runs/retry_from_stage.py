@@ -53,7 +53,7 @@ class KeptStages(Frozen):
 
 
 class RetryFromStage:
-    """The port `Steps` of a run that takes up an earlier one.
+    """Puts what an earlier run's steps returned in the place of the work of a run that retries it.
 
     `recover` brings what the earlier run made to this machine.
     """
@@ -79,29 +79,27 @@ class RetryFromStage:
         self._reporter = reporter
         self._kept: KeptStages | None = None
 
-    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        """Return what the earlier run's step returned, recorded anew; or run it."""
+    async def replace_work(
+        self, name: str, work: Callable[[], Awaitable[Json]]
+    ) -> Callable[[], Awaitable[Json]]:
+        """Return what gives the result of the earlier run's step; the work, if it has none."""
         if name.startswith(OWN):
-            return await self._steps.step(name, work)
+            return work
         kept = await self._load_kept()
         if name not in kept.steps:
-            return await self._steps.step(name, work)
+            return work
 
         async def take_up() -> Json:
             return kept.steps[name]
 
-        return await self._steps.step(name, take_up)
+        return take_up
 
-    async def wait(
-        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
-    ) -> None:
-        """Wait, unless the earlier run has."""
+    async def replace_wait(
+        self, name: str, over: Callable[[], Awaitable[bool]]
+    ) -> Callable[[], Awaitable[bool]]:
+        """Return what says at once that the wait is over, if the earlier run's is."""
         kept = await self._load_kept()
-        await self._steps.wait(name, _at_once if name in kept.steps else over, until=until)
-
-    async def boundary(self) -> None:
-        """Let the stage pass, unless the engine is draining."""
-        await self._steps.boundary()
+        return _at_once if name in kept.steps else over
 
     async def _load_kept(self) -> KeptStages:
         if self._kept is None:

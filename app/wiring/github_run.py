@@ -72,10 +72,6 @@ class GitHubRun:
     attest: Callable[[Outcome], Awaitable[None]] | None = None
     """States, signed, what the run pushed."""
 
-    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
-        """Return the steps that the stages are done in."""
-        return self.retry(steps, reporter) if self.retry is not None else steps
-
     async def admit(self) -> Admission:
         """Judge from what GitHub says now whether the run may go on, and show that it was seen."""
         try:

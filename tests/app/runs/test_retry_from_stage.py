@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import time
+from dataclasses import dataclass
 
 import pytest
 from sqlalchemy import text
@@ -30,6 +31,20 @@ from tests.patience import PATIENCE
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")
 
 
+@dataclass
+class RetriedSteps:
+    """Steps as `RunLifecycle` has them done."""
+
+    steps: object
+    retry: RetryFromStage
+
+    async def step(self, name, work):
+        return await self.steps.step(name, await self.retry.replace_work(name, work))
+
+    async def wait(self, name, over):
+        await self.steps.wait(name, await self.retry.replace_wait(name, over))
+
+
 class Conductor:
     """Conducts runs of some stages; a request that names an earlier run takes it up."""
 
@@ -46,9 +61,8 @@ class Conductor:
         self.reporter = RecordingReporter()
 
     async def __call__(self, run_id, request, steps):
-        again = request.get("again")
-        if again:
-            steps = RetryFromStage(
+        if again := request.get("again"):
+            retry = RetryFromStage(
                 steps,
                 Again(**again),
                 run_id,
@@ -57,6 +71,7 @@ class Conductor:
                 recover=self.recover,
                 reporter=self.reporter,
             )
+            steps = RetriedSteps(steps, retry)
         await steps.step("access/1", lambda: self.work(run_id, "access/1"))
         for stage in STAGES:
             try:

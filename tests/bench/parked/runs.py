@@ -114,10 +114,7 @@ class ParkedEquipment:
     """What one run is given."""
 
     ports: RunPorts
-
-    def wrap(self, steps, _reporter):
-        """Return the steps."""
-        return steps
+    retry: None = None
 
     async def admit(self):
         """Let it run."""

@@ -67,9 +67,7 @@ class FailingEquipment:
     closed: int = 0
     rested: int = 0
     recovered: int = 0
-
-    def wrap(self, steps, reporter):
-        return steps
+    retry: object = None
 
     async def admit(self):
         if isinstance(self.admission, Exception):
@@ -123,6 +121,8 @@ class GatedMachine:
     obeyed: list = field(default_factory=list)
     disobeying: list = field(default_factory=list)
     model: object = field(default_factory=lambda: ListModel([]))
+    retry: object = None
+    """Makes what keeps an earlier run's steps."""
     between: object = None
     """An error of the pipeline outside of its stages."""
 
@@ -168,7 +168,7 @@ class GatedMachine:
         steering = RunSteering(self.steers, self.signals, run_id)
         reporter = RecordingReporter()
         ports = RunPorts(self.model, Journal(), None, None, reporter, approvals, steering=steering)
-        self.given.append(FailingEquipment(ports, self.admission, self.finishing))
+        self.given.append(FailingEquipment(ports, self.admission, self.finishing, retry=self.retry))
         return self.given[-1]
 
     async def pipeline(self, run, request):

@@ -13,8 +13,11 @@ from agents.errors import ConfigError, RunError, TransientError
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
 from agents.ports import PullRequest
-from agents.requests import ResolveIssue
+from agents.requests import Again, ResolveIssue
 from agents.run import Outcome, stage
+from app.git.mirror.mirror import Mirror
+from app.git.run_objects import RunObjects
+from app.runs.retry_from_stage import RetryFromStage
 from handlers.access.issues import Refusal
 from tests.app.runs.conductor.conftest import state
 
@@ -171,7 +174,20 @@ def frames_of(task):
     return found
 
 
-async def test_a_stage_is_reached_through_few_functions(machine, wish):
+@pytest.mark.parametrize("retried", [False, True])
+async def test_a_stage_is_reached_through_few_functions(machine, wish, tmp_path, retried):
+    def retry(steps, reporter):
+        return RetryFromStage(
+            steps,
+            Again(run_id="0000-run", stage="work"),
+            "0001-run",
+            database=machine.database,
+            objects=RunObjects(Mirror(tmp_path), "0001-run"),
+            recover=None,
+            reporter=reporter,
+        )
+
+    machine.retry = retry if retried else None
     stacks = []
 
     async def look():
