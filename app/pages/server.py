@@ -93,10 +93,10 @@ async def open_pages(context: PageContext, address: PageAddress) -> AsyncIterato
             f"The pages cannot listen on {address.host} port {address.port}: {error.strerror}."
             " Set FETTLE_PAGES_PORT and FETTLE_PAGES_HOST, or FETTLE_PAGES=off."
         ) from error
-    guard.port = runner.addresses[0][1]
+    port = runner.addresses[0][1]
     try:
-        local = f"http://{address.host}:{guard.port}"
-        yield OpenedPages(address.public_url or local, guard.port)
+        local = f"http://{address.host}:{port}"
+        yield OpenedPages(address.public_url or local, port)
     finally:
         await runner.cleanup()
 
@@ -154,7 +154,6 @@ class _Guard:
         self.login = LoginPage(logins, address.is_secure, github=access.people is not None)
         self._logins, self._address, self._access = logins, address, access
         self._programs = programs
-        self.port = address.port
 
     @property
     def let_in(self) -> Middleware:
@@ -183,12 +182,15 @@ class _Guard:
 
     async def _look(self, request: web.Request) -> web.Response | None:
         """Return why the request goes no further; None where it does."""
-        if request.headers.getall("Host", []) not in ([each] for each in self._hosts):
+        hosts = self._list_hosts(request)
+        if request.headers.getall("Host", []) not in ([each] for each in hosts):
             return refuse(request, 421, "Not here", "These pages have another address.")
         # No other site's form can have that header.
         by_program = "Authorization" in request.headers
         origin = request.headers.get("Origin")
-        if request.method == "POST" and not by_program and origin not in self._origins:
+        scheme = "https" if self._address.is_secure else "http"
+        origins = [f"{scheme}://{host}" for host in hosts]
+        if request.method == "POST" and not by_program and origin not in origins:
             return refuse(request, 403, "Not done", "That form is not from this page.")
         if request.path in OPEN or self._is_badge(request):
             return None
@@ -223,13 +225,10 @@ class _Guard:
                 return refuse(request, 403, "Not done", "That form is old. Load the page again.")
         return None
 
-    @property
-    def _hosts(self) -> list[str]:
+    def _list_hosts(self, request: web.Request) -> list[str]:
+        """Return the names under which browsers have these pages."""
         public = urlsplit(self._address.public_url or "").netloc
-        local = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-        return [public] if public else local
-
-    @property
-    def _origins(self) -> list[str]:
-        scheme = "https" if self._address.is_secure else "http"
-        return [f"{scheme}://{host}" for host in self._hosts]
+        if public:
+            return [public]
+        _, port, *_ = request.get_extra_info("sockname", ("", 0))  # where the connection came in
+        return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import os
 import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,9 +52,9 @@ class RegistrationRequest:
 class BrowserFlow:
     """Leads one browser through; `done` holds the result."""
 
-    def __init__(self, wanted: RegistrationRequest, finish: Finish) -> None:
+    def __init__(self, wanted: RegistrationRequest, finish: Finish, port: int) -> None:
         self.done: asyncio.Future[Registered] = asyncio.get_running_loop().create_future()
-        self.port = 0
+        self.port = port
         self._wanted = wanted
         self._finish = finish
         self._path = f"/{secrets.token_urlsafe(32)}"
@@ -143,20 +144,20 @@ async def open_door(
     wanted: RegistrationRequest, finish: Finish, *, port: int = 0
 ) -> AsyncIterator[BrowserFlow]:
     """Serve on loopback while the context lasts; port 0 takes any free port."""
-    door = BrowserFlow(wanted, finish)
+    listening = _bind(port)
+    door = BrowserFlow(wanted, finish, listening.getsockname()[1])
     runner = web.AppRunner(door.application(), access_log=None, shutdown_timeout=5)
     await runner.setup()
     try:
-        await _listen(runner, port)
-        door.port = runner.addresses[0][1]
+        await web.SockSite(runner, listening).start()
         yield door
     finally:
         await runner.cleanup()  # lets the last answer reach the browser
 
 
-async def _listen(runner: web.AppRunner, port: int) -> None:
+def _bind(port: int) -> socket.socket:
     try:
-        await web.TCPSite(runner, HOST, port).start()
+        return socket.create_server((HOST, port))
     except OSError as error:
         raise ConfigError(
             f"The page cannot be had on port {port}: {os.strerror(error.errno or 0)}. Give another "

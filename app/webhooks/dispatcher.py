@@ -64,7 +64,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Retry:
     """A delivery that the engine would not take, and when it is offered again."""
 
@@ -250,12 +250,11 @@ class Dispatcher:
 
     def _again_later(self, row: Waiting, error: Exception) -> Mark | None:
         """Put the row off, each time for longer; a mark when it had its last chance."""
-        retry = self._retries.setdefault(row.id, _Retry())
-        retry.attempts += 1
-        if retry.attempts >= ATTEMPTS:
+        attempts = self._retries.get(row.id, _Retry()).attempts + 1
+        pause = self._retry_seconds * 2.0 ** (attempts - 1)
+        self._retries[row.id] = _Retry(attempts, time.monotonic() + pause)
+        if attempts >= ATTEMPTS:
             return _mark_failed(row, error)
-        pause = self._retry_seconds * 2.0 ** (retry.attempts - 1)
-        retry.not_before = time.monotonic() + pause
         log.warning("request not taken", run=row.run_id, seconds=pause, error=str(error))
         return None
 

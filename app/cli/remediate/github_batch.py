@@ -49,18 +49,18 @@ class Remediating(TerminalSession):
             at_work = (
                 work_here(self.settings, self.redactor, github) if self.here else nullcontext()
             )
-            runs = GroupRuns(self, database)
-            one = OneByOne(self, github, runs, places, batch)
             try:
                 async with at_work as ring:
-                    runs.ring = ring or runs.ring
-                    for number, installed in enumerate(repositories, 1):
-                        counted = f" ({number} of {len(repositories)})" if batch else ""
-                        say(f"{to_line(installed.name, LONG)}{counted}; {doing}.")
-                        done.append(await one.work(installed))
-                complete = True
-            except Interrupted:
-                done += [one.unfinished] if one.unfinished.groups else []
+                    runs = GroupRuns(self, database, ring)
+                    one = OneByOne(self, github, runs, places, batch)
+                    try:
+                        for number, installed in enumerate(repositories, 1):
+                            counted = f" ({number} of {len(repositories)})" if batch else ""
+                            say(f"{to_line(installed.name, LONG)}{counted}; {doing}.")
+                            done.append(await one.work(installed))
+                        complete = True
+                    except Interrupted:
+                        done += [one.unfinished] if one.unfinished.groups else []
             finally:
                 self.leave()
         return Report.from_repositories(self.wanted.asked.command, done, complete=complete)

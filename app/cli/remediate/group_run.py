@@ -43,8 +43,8 @@ class GroupRuns:
 
     session: TerminalSession
     database: Database
-    ring: Callable[[], object] = lambda: None
-    """Called when something was handed over that this process has to take."""
+    ring: Callable[[], object] | None
+    """Called when something was handed over that this process has to take; None: others take it."""
 
     async def work(self, group: Group, request: RemediateAlert) -> GroupReport:
         """Return what came of the group's run. Raises Interrupted."""
@@ -63,7 +63,8 @@ class GroupRuns:
         if live:
             return live[0].id, True
         run_id = await hand_over(self.database, request)
-        self.ring()
+        if self.ring is not None:
+            self.ring()
         return run_id, False
 
     async def _follow(self, group: Group, run_id: str) -> GroupReport:

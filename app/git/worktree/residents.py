@@ -108,7 +108,7 @@ class Residents:
         resident = self._running.get(key)
         if resident is None or resident.task.done():
             resident = self._running[key] = _Resident(self.sandbox, argv, files)
-            resident.task = asyncio.create_task(resident.serve(self.lend(about, kits)))
+            resident.start(self.lend(about, kits))
         return resident
 
 
@@ -134,6 +134,10 @@ class _Resident:
     asked: asyncio.Future[bytes] | None = None
     """The question that it got last."""
     task: asyncio.Task[None] = field(init=False)
+
+    def start(self, lending: AbstractAsyncContextManager[LentTools]) -> None:
+        """Start the program beside whoever asks it."""
+        self.task = asyncio.create_task(self.serve(lending))
 
     async def ask(self, line: bytes, timeout: float) -> bytes | None:
         """Return the answer; an empty one where the program ended, None where it got no question.
