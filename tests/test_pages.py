@@ -98,6 +98,20 @@ def test_the_packages_answer_what_readers_look_for(question):
     assert asked
 
 
+ADDING = ("a webhook event", "a stage to a pipeline", "a tool", "an ecosystem", "a setting")
+
+
+@pytest.mark.parametrize("thing", ADDING)
+def test_newcomers_are_told_how_to_add_each_thing_and_which_files_it_touches(thing):
+    text = (ROOT / ".github/CONTRIBUTING.md").read_text("utf-8")
+    _, _, told = text.partition(f"\n## Add {thing}\n")
+    steps = [
+        line for line in told.partition("\n## ")[0].splitlines() if line[:3] == f"{line[:1]}. "
+    ]
+    assert len(steps) >= 4, "numbered steps"
+    assert sum(".py" in step or "/" in step for step in steps) >= 3, "steps that name files"
+
+
 # --- tables with the columns file and function ---------------------------------------------------
 
 
