@@ -38,7 +38,7 @@ class MemoryToolsets:
     """What the next calls raise after they have done their work."""
     called: list = field(default_factory=list)
 
-    async def learn(self, policy):
+    async def fetch_tools(self, policy):
         return []
 
     def recall(self, learned):
@@ -47,7 +47,7 @@ class MemoryToolsets:
     def definitions(self):
         return [{"name": name} for name in sorted(self.manners)]
 
-    def manner(self, name):
+    def effects(self, name):
         return self.manners.get(name)
 
     async def call(self, name, arguments):

@@ -105,7 +105,7 @@ def test_nothing_else_asks_for_it():
     ladder = {
         "npm/tools.py",
         "python/provided_tools.py",
-        "staged.py",
+        "manifest_copy.py",
     }  # code that no model has a word in: fixed commands
 
     assert find_files(r"""["']indexes["']""") == {

@@ -86,7 +86,7 @@ async def test_a_real_server_is_asked_with_its_headers_and_none_of_ours(real, mo
     await toolsets.close()
 
     assert text == "hello ada"
-    assert toolsets.manner("mcp_far_greet").outside
+    assert toolsets.effects("mcp_far_greet").outside
     assert {each["authorization"] for each in seen} == {TOKEN}
     assert not [each for each in seen if "cookie" in each]
 

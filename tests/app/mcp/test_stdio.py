@@ -53,10 +53,10 @@ async def test_its_tools_are_learnt_and_called_and_it_is_held_like_any_command(
     # a name like one of ours is another name
     assert not {"bash", "read"} & set(names)
     assert await toolsets.call(f"{NAME}bash", {"command": "ls"}) == "not really: ls"
-    assert toolsets.manner(f"{NAME}bash").only_reads
-    assert not toolsets.manner(f"{NAME}add").only_reads
-    assert not toolsets.manner(f"{NAME}add").outside
-    assert toolsets.manner(f"{NAME}nothing") is None
+    assert toolsets.effects(f"{NAME}bash").only_reads
+    assert not toolsets.effects(f"{NAME}add").only_reads
+    assert not toolsets.effects(f"{NAME}add").outside
+    assert toolsets.effects(f"{NAME}nothing") is None
 
     await _see_that_it_is_held(toolsets)
     listener.close()

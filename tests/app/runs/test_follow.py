@@ -79,7 +79,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
     await scene.finish_stage("stage/implement/2", error="it broke")
     await scene.runs.record_end("run", Outcome(kind="failed", text="It broke."))
     seen = await scene.follower.look()
-    assert seen.over
+    assert seen.has_ended
     assert seen.run.outcome.text == "It broke."
     assert scene.heard.calls_of("stage_finished")[-1] == ("implement/2", "it broke")
 

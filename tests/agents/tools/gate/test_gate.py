@@ -196,18 +196,18 @@ def test_pages_of_listed_hosts_are_read_and_strangers_send_nothing_along(url, cl
 
 
 @pytest.mark.parametrize(
-    ("manner", "clean", "tainted"),
+    ("effects", "clean", "tainted"),
     [
         (READING, "default", "mcp/carries"),
         (ACTING, "mcp/acts", "mcp/acts"),
         (HELD, "default", "default"),
     ],
 )
-def test_tools_of_other_servers_pass_the_same_gate(manner, clean, tainted):
+def test_tools_of_other_servers_pass_the_same_gate(effects, clean, tainted):
     asked = tool_class("mcp_tracker_find").model_validate({"text": "a"})
-    assert decide(asked, CHANGE, LISTED, manner=manner).rule == clean
-    assert decide(asked, CHANGE, LISTED, manner=manner, tainted=True).rule == tainted
-    verdict = decide(asked, CHANGE, Policy(), manner=manner)
+    assert decide(asked, CHANGE, LISTED, effects=effects).rule == clean
+    assert decide(asked, CHANGE, LISTED, effects=effects, tainted=True).rule == tainted
+    verdict = decide(asked, CHANGE, Policy(), effects=effects)
     assert (verdict.decision, verdict.rule) == ("deny", "mcp/unlisted")
 
 
@@ -220,7 +220,7 @@ def test_a_stage_gets_the_tools_that_the_policy_gives_it():
         ("mcp_other_find", "triage", "mcp/unlisted"),
     ):
         asked = tool_class(name).model_validate({})
-        assert decide(asked, CHANGE, policy, manner=READING, stage=stage).rule == rule
+        assert decide(asked, CHANGE, policy, effects=READING, stage=stage).rule == rule
 
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
@@ -239,8 +239,8 @@ CALLS = st.one_of(
 
 
 @given(CALLS, st.sampled_from([READING, ACTING, HELD]), st.sampled_from([CHANGE, READ_ONLY]))
-def test_a_strangers_say_never_makes_a_verdict_weaker(asked, manner, capability):
-    facts = {"manner": manner if asked.name.startswith("mcp_") else None}
+def test_a_strangers_say_never_makes_a_verdict_weaker(asked, effects, capability):
+    facts = {"effects": effects if asked.name.startswith("mcp_") else None}
     clean = decide(asked, capability, LISTED, **facts)
     tainted = decide(asked, capability, LISTED, tainted=True, **facts)
     assert STRENGTH[tainted.decision] >= STRENGTH[clean.decision]
