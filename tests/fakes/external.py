@@ -32,7 +32,7 @@ class MemoryWeb:
 class MemoryToolsets:
     """The port Toolsets: tools by their names, with what each may do."""
 
-    manners: dict
+    known: dict = field(default_factory=dict)
     says: str = "done"
     faults: list = field(default_factory=list)
     """What the next calls raise after they have done their work."""
@@ -45,10 +45,10 @@ class MemoryToolsets:
         pass
 
     def definitions(self):
-        return [{"name": name} for name in sorted(self.manners)]
+        return [{"name": name} for name in sorted(self.known)]
 
     def effects(self, name):
-        return self.manners.get(name)
+        return self.known.get(name)
 
     async def call(self, name, arguments):
         self.called.append((name, dict(arguments)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
+from agents.ports import GatheredEvidence
 from agents.run import Run, RunPorts, RunState, StageContext
 from tests.fakes.model import ListModel, MemoryJournal
 from tests.fakes.people import MemoryApprovals
@@ -39,6 +40,38 @@ class MemorySteps:
 
     async def boundary(self):
         pass
+
+
+class MemoryGuidanceRecords:
+    """The port GuidanceRecords: what people said is given, what was proposed is kept."""
+
+    def __init__(self, evidence, declined=()):
+        self.gathered = GatheredEvidence(evidence=tuple(evidence), declined=tuple(declined))
+        self.proposed = []
+
+    async def gather(self):
+        return self.gathered
+
+    async def remember(self, number, lines, used):
+        self.proposed.append((number, list(lines), list(used)))
+
+
+@dataclass
+class MemorySetups:
+    """The port SetupMemory: what an earlier run had found is given, what this one says is kept."""
+
+    proposal: object = None
+    noted: list = field(default_factory=list)
+    settled: list = field(default_factory=list)
+
+    async def recall(self):
+        return self.proposal
+
+    async def note(self, proposal):
+        self.noted.append(proposal)
+
+    async def settle(self, number):
+        self.settled.append(number)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from agents.errors import PrefixChanged, RunError
 from agents.loop.head import read_head, write_head
 from agents.loop.turns import to_messages
 from agents.ports import Capabilities, Query, Turn
+from tests.fakes.external import MemoryToolsets
 from tests.fakes.model import Killed
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
@@ -23,16 +24,10 @@ QUERY = Query(
 THOUGHT = {"type": "thinking", "thinking": "It is a.txt.", "signature": "x"}
 
 
-class OtherServers:
+class OtherServers(MemoryToolsets):
     """The port Toolsets, with one tool that has another text after an upgrade."""
 
     text = "Looks up words."
-
-    async def fetch_tools(self, policy):
-        return None
-
-    def recall(self, learned):
-        pass
 
     def definitions(self):
         return [{"name": "mcp_words", "description": self.text, "input_schema": {}}]

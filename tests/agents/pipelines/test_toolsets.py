@@ -9,6 +9,7 @@ import pytest
 
 from agents.pipelines.registry import PIPELINES
 from agents.ports import ToolEffects
+from tests.fakes.external import MemoryToolsets
 
 POLICY = """\
 mcp:
@@ -20,7 +21,7 @@ decisions: {record: false}
 FILES = {"lib.py": "x = 1\n", ".github/fettle.yml": POLICY}
 
 
-class ChangingToolsets:
+class ChangingToolsets(MemoryToolsets):
     """The port Toolsets over a server that changes its mind each time it is asked."""
 
     def __init__(self, asked, called):
@@ -49,9 +50,6 @@ class ChangingToolsets:
     async def call(self, name, arguments):
         self.called.append((name, arguments))
         return "seen"
-
-    async def close(self):
-        pass
 
 
 @pytest.fixture

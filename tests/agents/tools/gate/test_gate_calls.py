@@ -107,8 +107,8 @@ def test_the_gate_judges_without_running(bench, put):
 
 
 async def test_other_servers_are_called_through_the_gate_alone(bench):
-    manners = {"mcp_tracker_close": ACTING, "mcp_tracker_find": READING}
-    servers = MemoryToolsets(manners, says="\x1b[1mfound")
+    known = {"mcp_tracker_close": ACTING, "mcp_tracker_find": READING}
+    servers = MemoryToolsets(known, says="\x1b[1mfound")
     bench = replace(bench, policy=LISTED, toolsets=servers, stage="implement")
     told = await call("mcp_tracker_find", {"text": "a"}, bench=bench)
     assert "found" in told

@@ -7,13 +7,14 @@ import pytest
 from agents.errors import ModelRefused, RunError, TransientError
 from agents.loop.no_model import NONE
 from agents.policy import Policy
-from agents.ports import DeniedCall, GatheredEvidence, GuidanceEvidence, SetupResult
+from agents.ports import DeniedCall, GuidanceEvidence, SetupResult
 from tests.app.git.conftest import git
 from tests.app.git.stages.conftest import RUN, run_pipeline
-from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.model import ListModel, use
+from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_propose_guidance
+from tests.fakes.world import MemoryGuidanceRecords
 
 POLICY = "budget: {usd: 3}  # enough\n"
 FILES = {".github/fettle.yml": POLICY, "AGENTS.md": "# How we work\n\nRun the tests.\n"}
@@ -29,20 +30,6 @@ def remark(number, about, **more):
 def denial(number, about, field, value=""):
     denied = DeniedCall(field=field, value=value)
     return remark(number, about, kind="denial", words="bash", denied=denied)
-
-
-class Records:
-    """The port, with what people said, and what was proposed."""
-
-    def __init__(self, evidence, declined=()):
-        self.gathered = GatheredEvidence(evidence=tuple(evidence), declined=tuple(declined))
-        self.proposed = []
-
-    async def gather(self):
-        return self.gathered
-
-    async def remember(self, number, lines, used):
-        self.proposed.append((number, list(lines), list(used)))
 
 
 class SetUpFirst:
@@ -69,7 +56,10 @@ def propose(estate, make):
     async def run(evidence, *submissions, declined=(), files=FILES):
         somebody = Somebody(estate)
         somebody.commits("main", files, "Set up")
-        publisher, records = Publisher(estate), Records(evidence, declined)
+        publisher, records = (
+            EstatePublisher(estate=estate),
+            MemoryGuidanceRecords(evidence, declined),
+        )
         answers = [
             each
             if isinstance(each, Exception)
@@ -112,7 +102,7 @@ async def test_a_line_is_added_with_the_voices_behind_it(estate, propose):
     assert "#7, `ola` asked: Loop over the prices themselves (a)." in opened.body
     assert "#9, `ola` asked:" in opened.body
     assert "(b)" not in opened.body
-    assert records.proposed == [(40, [LINE], ["remark:a", "remark:c"])]
+    assert records.proposed == [(2, [LINE], ["remark:a", "remark:c"])]
 
 
 async def test_the_repositorys_template_stands_around_it(propose):

@@ -8,10 +8,11 @@ from agents.policy import PinnedPolicy, PolicyOrigin
 from agents.ports import SetupProposal
 from tests.app.git.conftest import git
 from tests.app.git.stages.conftest import RUN, run_pipeline
-from tests.app.git.stages.test_revert_stage import Publisher
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.model import ListModel
+from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_offer_setup
+from tests.fakes.world import MemorySetups
 
 PATH = ".github/fettle.yml"
 GOOD = SetupProposal(
@@ -22,25 +23,15 @@ GOOD = SetupProposal(
 )
 
 
-class KnownSetup:
-    """The port, with what an earlier run had found."""
-
-    def __init__(self, proposal):
-        self.proposal = proposal
-        self.settled = []
-
-    async def recall(self):
-        return self.proposal
-
-    async def settle(self, number):
-        self.settled.append(number)
-
-
 @pytest.fixture
 def offer(estate, make):
     async def run(proposal=GOOD, files=None, given=None):
         Somebody(estate).commits("main", files or {"a.txt": "a"}, "Set up")
-        publisher, memory, model = Publisher(estate), KnownSetup(proposal), ListModel([])
+        publisher, memory, model = (
+            EstatePublisher(estate=estate),
+            MemorySetups(proposal),
+            ListModel([]),
+        )
         outcome = await run_pipeline(
             build_offer_setup(),
             given=given,

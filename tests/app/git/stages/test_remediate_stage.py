@@ -8,7 +8,6 @@ import pytest
 
 from agents.pipelines.remediate.ladder import finders
 from agents.policy import POLICY_PATH
-from agents.ports import PullRequest
 from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
@@ -17,6 +16,7 @@ from tests.app.git.stages.conftest import run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.model import ListModel, use
+from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_remediate_alert, build_repository
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
@@ -30,24 +30,6 @@ FILES = {
 RELEASES = {"jinja2": ["3.1.3", "3.1.4"]}
 
 
-class OpeningPublisher:
-    """Pushes to the repository of the test, and keeps what was opened."""
-
-    def __init__(self, estate):
-        self.estate, self.pulls = estate, []
-
-    async def push(self, branch, commit, *, replacing=""):
-        await self.estate.mirror.push(self.estate.url, None, commit, branch, None)
-        return f"url/{branch}"
-
-    async def open_pull_request(
-        self, *, branch, commit, title, body, draft, closes=(), evidence="", terms=None
-    ):
-        about = {"branch": branch, "head": commit, "title": title, "body": body, "draft": draft}
-        self.pulls.append(PullRequest(number=2, url="u", base="main", **about))
-        return self.pulls[-1]
-
-
 @pytest.fixture
 def remediate(estate, make, monkeypatch):
     somebody = Somebody(estate)
@@ -56,7 +38,7 @@ def remediate(estate, make, monkeypatch):
     async def run(answers=(), files=None, pulls=None):
         somebody.commits("main", FILES | (files or {}), "Set up")
         alerts = MemoryAlerts(advisories=(alert(),), pulls=pulls(somebody) if pulls else ())
-        publisher = OpeningPublisher(estate)
+        publisher = EstatePublisher(estate=estate)
         request = build_remediate_alert(
             repository=build_repository(name="shop"),
         )
@@ -79,7 +61,7 @@ async def test_a_fix_becomes_one_commit_on_the_base_that_touches_the_lock_file_a
     outcome, publisher, _ = await remediate()
 
     assert result_of(outcome.rule) == "fixed", outcome.text
-    [pull] = publisher.pulls
+    [pull] = publisher.opened
     head = git(estate.upstream, "rev-parse", f"refs/heads/{pull.branch}")
     base = git(estate.upstream, "rev-parse", "refs/heads/main")
     assert git(estate.upstream, "log", "-1", "--format=%P %s", head) == (
@@ -105,7 +87,7 @@ async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itsel
     outcome, publisher, _ = await remediate(answers, {"check.sh": CHECK})
 
     assert result_of(outcome.rule) == "fixed", outcome.text
-    head = publisher.pulls[0].head
+    head = publisher.opened[0].head
     subjects = git(estate.upstream, "log", "--format=%s", "-2", head).splitlines()
     assert subjects == ["Adapt the code to the new jinja2", "Update jinja2 from 3.1.3 to 3.1.4"]
     assert git(estate.upstream, "show", f"{head}:app.py").startswith("# template")
@@ -122,5 +104,5 @@ async def test_anothers_branch_is_proved_where_it_lies(remediate):
     outcome, publisher, alerts = await remediate(pulls=pulls)
 
     assert result_of(outcome.rule) == "fixed", outcome.text
-    assert publisher.pulls == []
+    assert publisher.opened == []
     assert "| `unit` | passed | passed |" in alerts.said[12, "remediate"]

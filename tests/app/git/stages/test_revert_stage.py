@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.ports import PullRequest
 from tests.app.git.conftest import git
 from tests.app.git.stages.conftest import RUN, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody, tip_of
 from tests.fakes.model import ListModel
+from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_revert_change
 
 FILES = {
@@ -23,26 +23,6 @@ FILES = {
 }
 BRANCH = "bot/31-change"
 NUMBER = 31
-
-
-class Publisher:
-    """Pushes to the repository of the test, and keeps what is said and opened."""
-
-    def __init__(self, estate):
-        self.estate, self.comments, self.opened = estate, {}, []
-
-    async def push(self, branch, commit, *, replacing=""):
-        await self.estate.mirror.push(self.estate.url, None, commit, branch, None)
-        return f"url/{branch}"
-
-    async def open_pull_request(self, *, branch, commit, title, body, draft, terms):
-        about = {"branch": branch, "head": commit, "title": title, "body": body, "draft": draft}
-        self.opened.append(PullRequest(number=40, url="u", base="main", **about))
-        return self.opened[-1]
-
-    async def comment(self, key, body):
-        self.comments[key] = body
-        return f"url/{key}"
 
 
 @pytest.fixture
@@ -89,7 +69,7 @@ class Merging:
 def revert(estate, make):
     async def run(merged, **more):
         request = build_revert_change(merged=merged, **more)
-        publisher = Publisher(estate)
+        publisher = EstatePublisher(estate=estate)
         outcome = await run_pipeline(
             request, model=ListModel([]), source=make(run_id=RUN), publisher=publisher
         )
@@ -123,7 +103,7 @@ async def test_all_of_it_is_taken_back_and_what_came_after_stays(
     assert pull.body.startswith("Takes back #31, as @mara asked: `main` becomes as it was at ")
     assert "3 files changed back" in pull.body
     assert "| `unit` | passed | passed |" in pull.body
-    assert publisher.comments["revert"].startswith("#40 takes this back.")
+    assert publisher.comments["revert"].startswith("#2 takes this back.")
     message = git(estate.mirror.gitdir, "log", "-1", "--format=%B", pull.head)
     assert f"This takes back #31, which was merged as {merged}." in message
     assert "Fettle-Run: 0006-run" in message

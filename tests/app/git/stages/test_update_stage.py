@@ -9,6 +9,7 @@ from tests.app.git.conftest import git, write_files
 from tests.app.git.stages.conftest import RUN, run_pipeline
 from tests.fakes.model import ListModel, use
 from tests.fakes.people import MemoryApprovals
+from tests.fakes.publishing import EstatePublisher
 from tests.fakes.pull_requests import MemoryReviewing
 from tests.fakes.requests import build_update_branch
 
@@ -20,23 +21,6 @@ FILES = {
     "src/a.txt": "one\ntwo\nthree\n",
 }
 SETTLED = "one\nours and theirs\nthree\n"
-
-
-class CommentingPublisher:
-    """Pushes to the repository of the test, and keeps what is said."""
-
-    def __init__(self, estate, before):
-        self.estate, self.before, self.comments = estate, before, {}
-
-    async def push(self, branch, commit, *, replacing=""):
-        seen = tip_of(self.estate, branch)
-        self.before()
-        await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)
-        return f"url/{branch}"
-
-    async def comment(self, key, body):
-        self.comments[key] = body
-        return f"url/{key}"
 
 
 class Reviewing(MemoryReviewing):
@@ -92,7 +76,7 @@ def update(estate, make):
         )
         reviewing = Reviewing(pull)
         reviewing.estate = estate
-        publisher = CommentingPublisher(estate, before)
+        publisher = EstatePublisher(estate=estate, before=before)
         outcome = await run_pipeline(
             request,
             model=ListModel(list(answers)),

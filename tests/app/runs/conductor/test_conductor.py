@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ import structlog
 from agents.errors import ConfigError, RunError, TransientError
 from agents.pipelines.pipeline import Pipeline
 from agents.pipelines.registry import PIPELINES
-from agents.ports import PullRequest
 from agents.requests import Again, ResolveIssue
 from agents.run import Outcome, stage
 from app.git.mirror.mirror import Mirror
@@ -20,6 +19,7 @@ from app.git.run_objects import RunObjects
 from app.runs.retry_from_stage import RetryFromStage
 from handlers.access.issues import Refusal
 from tests.app.runs.conductor.conftest import state
+from tests.fakes.publishing import MemoryPublisher
 
 ROOT = Path(__file__).parents[4]
 
@@ -87,25 +87,9 @@ async def test_what_stays_away_is_named_when_it_is_given_up(machine, wish):
     assert not machine.works
 
 
-@dataclass
-class KeepingPublisher:
-    """The port Publisher: keeps what was pushed."""
-
-    pushed: dict = field(default_factory=dict)
-
-    async def push(self, branch, commit, *, replacing=""):
-        self.pushed[branch] = commit
-        return f"url/{branch}"
-
-    async def open_pull_request(self, *, branch, commit, title, body, draft, terms):
-        self.body = body
-        made = {"number": 5, "url": "u", "branch": branch, "head": commit, "base": "main"}
-        return PullRequest(**made, title=title, body=body, draft=draft)
-
-
 @pytest.mark.parametrize("trouble", [TransientError("GitHub answers 502"), KeyError("a slip")])
 async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wish, trouble):
-    publisher = KeepingPublisher()
+    publisher = MemoryPublisher()
 
     async def pipeline(run, request):
         @stage

@@ -2,35 +2,15 @@
 
 import pytest
 
-from agents.errors import ToolError
 from agents.pipelines.remediate.ladder import Stuck, Unfit, ecosystem_of
-from agents.ports import CommandResult
 from tests.agents.pipelines.remediate.ladder.conftest import group
+from tests.fakes.work_trees import AnsweringTree
 
 MANIFESTS = {
     "pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["jinja2>={}"]\n',
     "requirements.txt": "jinja2=={}\n",
     "package.json": '{{"dependencies": {{"jinja2": "^{}"}}}}',
 }
-
-
-class AnsweringTree:
-    """Files, and how every command ends, in turn; the last end is that of all others."""
-
-    def __init__(self, files, *ends):
-        self.files, self.ends = files, list(ends)
-
-    async def read(self, path, limit=None):
-        if path not in self.files:
-            raise ToolError(f"{path} is not there")
-        return self.files[path].encode()
-
-    async def write(self, path, data):
-        self.files[path] = data.decode()
-
-    async def ask(self, argv, **more):
-        code, why, said = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
-        return CommandResult(exit_code=code, why=why, output=said, seconds=9.0)
 
 
 async def prove(manifest, *ends):

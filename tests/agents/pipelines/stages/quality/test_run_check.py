@@ -1,7 +1,7 @@
 """A check is run so that its runner reports: with real tools, in a folder of the test."""
 
+import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +11,7 @@ from agents.analysis.test_runners import run_afresh, select_tests
 from agents.pipelines.stages.quality.results import RepositoryCheck
 from agents.pipelines.stages.quality.run_check import find_call, run_check
 from agents.ports import CommandResult
+from tests.fakes.work_trees import FolderTree
 
 NODE = """
 import {test, describe, it} from 'node:test'; import assert from 'node:assert';
@@ -127,30 +128,6 @@ class TestThings:
 """
 
 
-class FolderTree:
-    """The part of the port WorkTree that a check needs, in a folder without a sandbox."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        (folder / ".git").mkdir()
-
-    async def show(self, _revision, path):
-        found = self.folder / path
-        return found.read_bytes() if found.is_file() else None
-
-    async def run(self, argv, *, timeout, writable=True, max_output=64_000, network="none"):
-        done = subprocess.run(
-            argv,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-            check=False,
-        )
-        output = done.stdout[:max_output].decode("utf-8", "replace")
-        return CommandResult(done.returncode, "exit", output, 0.1)
-
-
 @pytest.fixture
 def lay(tmp_path):
     """Lay files into a tree; return it."""
@@ -159,7 +136,7 @@ def lay(tmp_path):
         for path, text in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
-        return FolderTree(tmp_path)
+        return FolderTree(tmp_path, dict(os.environ))
 
     return lay_files
 
@@ -201,7 +178,7 @@ async def test_pytest_reports_what_it_ran_and_what_it_could_not_collect(lay):
     assert set(report.names) == {"test_lost.py (all of it)", *bad}
     assert report.names.keys() == ended.failures.told["pytest"].names.keys()
 
-    (tree.folder / "test_lost.py").unlink()
+    (tree.root / "test_lost.py").unlink()
     chosen = select_tests(ended.failures, sorted(bad), await find_call(tree, "c", command))
     alone = await run_check(tree, "c", check, (), chosen)
     assert "2 failed in" in alone.output
@@ -226,9 +203,9 @@ async def test_a_runner_that_cannot_report_is_read_by_its_words(lay):
     words = "  1 passing (1ms)\n  1 failing\n\n  1) suite\n       adds:\n     Error\n"
     knows = "if [ $# -gt 0 ]; then echo 'unknown option'; exit 9; fi\n"
     tree = lay({"mocha": f"#!/bin/bash\n{knows}cat <<'E'\n{words}E\nexit 1\n"})
-    (tree.folder / "mocha").chmod(0o755)
-    (tree.folder / ".git" / "fettle").mkdir()
-    (tree.folder / ".git" / "fettle" / "mocha.json").write_text('{"ended": true}\n')
+    (tree.root / "mocha").chmod(0o755)
+    (tree.root / ".git" / "fettle").mkdir()
+    (tree.root / ".git" / "fettle" / "mocha.json").write_text('{"ended": true}\n')
 
     ended = await run_check(tree, "c", RepositoryCheck(name="tests", run="./mocha", timeout=9), ())
 
@@ -242,7 +219,7 @@ async def test_a_runner_that_cannot_report_is_read_by_its_words(lay):
 async def test_what_stops_at_its_first_program_is_told_from_what_runs_one(lay, recipe, several):
     finds = "#!/bin/bash\necho 'src/a.py:3:1: F401 unused'\nexit 1\n"
     tree = lay({"Makefile": f"look:\n{recipe}", "lint": finds})
-    (tree.folder / "lint").chmod(0o755)
+    (tree.root / "lint").chmod(0o755)
     check = RepositoryCheck(name="look", run="make look", timeout=9)
 
     ended = await run_check(tree, "c", check, ())

@@ -22,6 +22,7 @@ from agents.policy import POLICY_PATH
 from agents.ports import SetupCommand, SetupProposal, SetupResult
 from agents.run import RunState
 from tests.fakes.model import Killed, use
+from tests.fakes.world import MemorySetups
 
 CHECK = "python -m pytest"
 POLICY = f"quality: [{{name: tests, run: {CHECK}}}]\n"
@@ -290,21 +291,8 @@ def test_records_of_older_versions_are_read():
     assert SetupResult.model_validate({"source": "s"}).proposal is None
 
 
-class KnownSetup:
-    """The port `SetupMemory`, as other runs left it."""
-
-    def __init__(self, proposal=None):
-        self.proposal, self.noted = proposal, []
-
-    async def recall(self):
-        return self.proposal
-
-    async def note(self, proposal):
-        self.noted.append(proposal)
-
-
 def remember(it, proposal=None):
-    it.run.context.ports = replace(it.run.context.ports, setups=(memory := KnownSetup(proposal)))
+    it.run.context.ports = replace(it.run.context.ports, setups=(memory := MemorySetups(proposal)))
     return memory
 
 

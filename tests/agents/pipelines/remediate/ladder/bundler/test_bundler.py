@@ -23,8 +23,8 @@ from agents.pipelines.remediate.ladder import (
 from agents.pipelines.remediate.ladder.bundler import lock as locks
 from agents.pipelines.remediate.ladder.bundler import requirements
 from agents.pipelines.remediate.ladder.bundler.adapter import Bundler
-from agents.ports import CommandResult
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group, serve_folder
+from tests.fakes.work_trees import AnsweringTree
 
 GEMS = {
     "codec": {"1.2.0": {}, "1.2.1": {}, "1.2.2": {}, "1.3.0.rc1": {}, "1.3.0": {}, "2.0.0": {}},
@@ -314,20 +314,10 @@ def test_only_plain_text_of_a_gemfile_is_changed(line, changed):
     assert requirements.rewrite(line, "codec", "= 1.2.6") == changed
 
 
-class Delivers:
-    """A work tree in which Bundler fetches these files, whatever it is asked."""
-
-    def __init__(self, *files):
-        self.said = "".join(f"FETTLE {file}\n" for file in files)
-
-    async def read(self, path, limit=None):
-        return LOCK.encode()
-
-    async def write(self, path, data):
-        pass
-
-    async def ask(self, argv, **more):
-        return CommandResult(exit_code=0, why="exit", output=self.said, seconds=1.0)
+def fetch_these(*files):
+    """Return a work tree in which Bundler fetches these files, whatever it is asked."""
+    said = "".join(f"FETTLE {file}\n" for file in files)
+    return AnsweringTree({"Gemfile.lock": LOCK}, (0, "exit", said))
 
 
 def build_locked(*keys):
@@ -342,12 +332,12 @@ def build_locked(*keys):
 async def test_a_release_whose_number_only_begins_the_same_is_another_one():
     before, after = build_locked("rack 1.9"), build_locked("rack 2.0")
     with pytest.raises(Stuck, match=r"another gem than rack-2\.0 under"):
-        await Bundler("").verify_lock(Delivers("rack-2.0.1"), before, after)
+        await Bundler("").verify_lock(fetch_these("rack-2.0.1"), before, after)
 
 
 async def test_gems_for_other_platforms_are_named_as_not_fetched():
     after = build_locked("nokogiri 1.16.2", "nokogiri 1.16.2-arm64-darwin", "rack 2.0")
-    tree = Delivers("nokogiri-1.16.2-x86_64-linux", "rack-2.0")
+    tree = fetch_these("nokogiri-1.16.2-x86_64-linux", "rack-2.0")
     accepted = await Bundler("").verify_lock(tree, build_locked("rack 1.9"), after)
     assert accepted.fetched == ("rack-2.0",)
     [note] = accepted.notes
