@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import ceil
 
 import orjson
 from aiohttp import web
-from cachetools import TTLCache
+from cachetools import LRUCache
 
 from app.pages.render import refuse
 from app.store.database import Database
@@ -27,7 +28,9 @@ class Programs:
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens, self._logins = ApiTokens(database), PageLogins(database)
-        self._asked: TTLCache[str, Iterator[int]] = TTLCache(MOST_TOKENS, MINUTE, timer=clock)
+        self._clock = clock
+        self._asked: LRUCache[str, deque[float]] = LRUCache(MOST_TOKENS)
+        """When each token asked last, as often as it may in a minute."""
 
     async def identify(self, request: web.Request) -> PageLogin | web.Response:
         """Return whose token came with the request, or why it goes no further."""
@@ -37,12 +40,13 @@ class Programs:
             refused = refuse(request, 401, "Not let in", _UNKNOWN)
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
-        # The minute is the token's own: it begins when the token first asks.
-        asked = self._asked.setdefault(f"{login.name} {login.token is None}", itertools.count(1))
-        if next(asked) > PER_MINUTE:
+        now, name = self._clock(), f"{login.name} {login.token is None}"
+        asked = self._asked.setdefault(name, deque(maxlen=PER_MINUTE))
+        if len(asked) == PER_MINUTE and now - asked[0] < MINUTE:
             refused = refuse(request, 429, "Too often", _TOO_OFTEN)
-            refused.headers["Retry-After"] = str(MINUTE)
+            refused.headers["Retry-After"] = str(ceil(asked[0] + MINUTE - now))
             return refused
+        asked.append(now)
         return login
 
     async def _find_login(self, secret: str) -> PageLogin | None:

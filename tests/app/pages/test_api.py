@@ -210,10 +210,10 @@ async def test_a_token_may_ask_so_often(pages):
 
     assert {got.status for got in told[:-1]} == {200}
     assert told[-1].status == 429
-    assert told[-1].headers["Retry-After"] == "60"
+    assert 0 < int(told[-1].headers["Retry-After"]) <= 60
 
 
-async def test_a_minute_of_a_token_begins_when_it_first_asks(pages):
+async def test_a_token_may_ask_so_often_in_any_minute(pages):
     secret = await ApiTokens(pages.database).make("nightly", {"read"}, None, days=1, by="ada")
     request = make_mocked_request("GET", "/runs", {"Authorization": f"Bearer {secret}"})
     now = 50.0
@@ -222,11 +222,13 @@ async def test_a_minute_of_a_token_begins_when_it_first_asks(pages):
     now = 70.0
     then = [await programs.identify(request) for _ in range(PER_MINUTE // 2)]
     refused = await programs.identify(request)
-    now = 111.0
-    later = await programs.identify(request)
+    now = 110.5
+    later = [await programs.identify(request) for _ in range(PER_MINUTE // 2)]
+    again = await programs.identify(request)
 
-    assert {type(each) for each in (*first, *then, later)} == {PageLogin}
-    assert refused.status == 429
+    assert {type(each) for each in (*first, *then, *later)} == {PageLogin}
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "40")
+    assert (again.status, again.headers["Retry-After"]) == (429, "20")
 
 
 async def test_what_is_kept_of_a_token_lets_nobody_in(pages):
