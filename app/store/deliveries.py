@@ -15,7 +15,7 @@ from app.store.encryption.columns import cipher_of
 from app.store.tables import deliveries
 
 State = Literal["received", "dispatched", "ignored", "failed"]
-Claim = Literal["stored", "again", "duplicate"]
+StoreResult = Literal["stored", "again", "duplicate"]
 
 
 class Arrival(NamedTuple):
@@ -52,7 +52,7 @@ class Mark(NamedTuple):
     note: str | None = None
 
 
-def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
+def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[StoreResult]:
     """Store new deliveries; return for each `stored`, `again` or `duplicate`.
 
     `duplicate`: the id is in the table, so the insert does nothing. Inserting comes before looking:
@@ -91,7 +91,7 @@ def _insert(sqlite: bool, rows: int) -> str:
     )
 
 
-def _sort_out(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
+def _sort_out(connection: Connection, arrivals: Sequence[Arrival]) -> list[StoreResult]:
     """Find out which of these were new: those whose fresh run id is in the table."""
     run_ids = [arrival.run_id for arrival in arrivals]
     query = select(deliveries.c.run_id).where(deliveries.c.run_id.in_(run_ids))

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from agents.errors import DeliveryError, TransientError
 from agents.requests import Request
 from app.store.database import Database
-from app.store.deliveries import Arrival, Claim, claim, count_states, run_of
+from app.store.deliveries import Arrival, StoreResult, claim, count_states, run_of
 from app.store.restore_recovery import Recoveries, restore_run_ids
 from app.store.runs import Runs
 from app.webhooks.receiver import Delivery
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 class AcceptedDelivery(NamedTuple):
     """Whether a delivery was new, and the id of its run."""
 
-    claim: Claim
+    claim: StoreResult
     run_id: str
 
 
@@ -86,7 +86,7 @@ class Inbox:
         await Runs(self._database).create(run_id, request)  # who asks next finds it at once
         return run_id
 
-    async def store(self, delivery: Delivery) -> Claim:
+    async def store(self, delivery: Delivery) -> StoreResult:
         """Return whether the delivery was new, once it is on disk. Raises what `take` raises."""
         return (await self.take(delivery)).claim
 
