@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handlers.ignored import Ignored
-from handlers.notifications import Change, InstallationChanged
+from handlers.notifications import InstallationChange, InstallationChanged
 from handlers.payloads.installations import InstallationEvent
 
 NOBODY = "the App is not installed on an organisation or a person"
@@ -37,7 +37,9 @@ def handle_new_permissions_accepted(payload: Mapping[str, Any]) -> InstallationC
     return report_change(payload, "permissions")
 
 
-def report_change(payload: Mapping[str, Any], change: Change) -> InstallationChanged | Ignored:
+def report_change(
+    payload: Mapping[str, Any], change: InstallationChange
+) -> InstallationChanged | Ignored:
     """Return the notice of this change. Raises pydantic.ValidationError."""
     installation = InstallationEvent.model_validate(payload).installation
     account = installation.account

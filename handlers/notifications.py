@@ -12,7 +12,7 @@ from pydantic import Field, RootModel
 
 from agents.requests import Frozen, Person, Repository, lane_of_alerts
 
-Change = Literal[
+InstallationChange = Literal[
     "created", "deleted", "suspended", "unsuspended", "permissions", "added", "removed", "renamed"
 ]
 """What became of an installation; `added`, `removed`: of some of its repositories."""
@@ -30,7 +30,7 @@ class InstallationChanged(Frozen):
 
     kind: Literal["installation_changed"] = "installation_changed"
     installation_id: int
-    change: Change
+    change: InstallationChange
     account_id: int
     account: str
     """Login of the organisation or person that it is installed on."""

@@ -24,6 +24,8 @@ CLOCKED = re.compile(
 )
 SHORT = 60.0  # seconds that a machine with other things to do takes for anything
 
+TYPE = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*")
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -46,7 +48,8 @@ class SourceFile:
     text: str
     docstring: str | None
     functions: tuple[FunctionShape, ...]
-    classes: frozenset[str]
+    types: frozenset[tuple[str, str]]
+    """Classes, and what else is named like one; with its text, which may be there again."""
     names: frozenset[tuple[int, str]]
     imports: tuple[tuple[str, tuple[str, ...] | None], ...]
     bound: frozenset[str]
@@ -116,13 +119,22 @@ def look_at(module: ast.Module, text: str = "") -> SourceFile:
         text,
         ast.get_docstring(module),
         tuple(map(look_at_function, defined)),
-        frozenset(part.name for part in parts if isinstance(part, ast.ClassDef)),
+        frozenset(list_types(module, parts)),
         frozenset(list_names(parts)),
         tuple(list_imports(parts)),
         frozenset(list_bound(module)),
         frozenset(ast.unparse(each) for each in used if each.attr in OF_THE_ENVIRONMENT),
         tuple(list_races(parts)),
     )
+
+
+def list_types(module: ast.Module, parts: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield the names of classes, and those of other types that the module gives a name."""
+    yield from ((part.name, "") for part in parts if isinstance(part, ast.ClassDef))
+    for part in module.body:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if TYPE.fullmatch(name):
+                yield name, ast.unparse(value)
 
 
 def look_at_function(function: Definition) -> FunctionShape:

@@ -170,11 +170,11 @@ def test_folders_hold_few_modules():
 
 
 def test_a_class_name_means_one_thing():
-    homes = defaultdict(set)
+    homes = defaultdict(dict)
     for path, file in read_all().items():
-        for name in file.classes:
-            homes[name].add(path)
-    many = {name: sorted(found) for name, found in homes.items() if len(found) > CLASS_HOMES}
+        for name, text in file.types:
+            homes[name].setdefault(text or path, path)
+    many = {name: sorted(f.values()) for name, f in homes.items() if len(f) > CLASS_HOMES}
     rule = f"in more than {CLASS_HOMES} modules: let each name say whose it is"
     assert_none([f"{name}: {', '.join(found)}" for name, found in sorted(many.items())], rule)
 

@@ -21,7 +21,7 @@ MINUTES: Mapping[str, str] = {"type": "ephemeral"}
 SHORT, LONG, DAY = 300.0, 3_600.0, 86_400.0
 """Seconds of the two lifetimes, and for which a pause is remembered."""
 
-Prefix = tuple[str, str, tuple[str, ...]]
+CachePrefix = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass
@@ -29,8 +29,8 @@ class CacheLifetimes:
     """How the prefixes of one process were used: a lifetime changes only where none is alive."""
 
     clock: Callable[[], float] = time.monotonic
-    _used: dict[Prefix, float] = field(default_factory=dict)
-    _paused: dict[Prefix, float] = field(default_factory=dict)
+    _used: dict[CachePrefix, float] = field(default_factory=dict)
+    _paused: dict[CachePrefix, float] = field(default_factory=dict)
 
     def choose(self, query: Query) -> Mapping[str, str]:
         """Return the marker for what stands before the query's messages, and note that it is used.

@@ -14,7 +14,7 @@ from agents.tools.base import Bench, Effect
 from agents.tools.gate import gate
 from agents.tools.mcp import PREFIX, find_effects
 
-Word = Approval | ToolError | None
+ConsentAnswer = Approval | ToolError | None
 """What people decided on a call, or why they cannot be asked; None where nobody needs to."""
 
 LONGEST_ID = 80  # characters of the model's own id of a call
@@ -46,7 +46,7 @@ class ClearedCall:
     call: Block
     bench: Bench
     """What it works with, and what its session had heard by then."""
-    said: Word
+    said: ConsentAnswer
     rule: str = ""
     """The rule that left it to people, if one did."""
 
@@ -150,7 +150,7 @@ class Consent:
                 found.update(each.paths)
         return found
 
-    async def _ask(self, question: _Question | None) -> Word:
+    async def _ask(self, question: _Question | None) -> ConsentAnswer:
         if question is None or self.approvals is None:
             return None
         try:
@@ -200,7 +200,7 @@ def _refusal(said: Approval) -> str:
     )
 
 
-def _withhold_beside(call: Block, word: Word) -> Word:
+def _withhold_beside(call: Block, word: ConsentAnswer) -> ConsentAnswer:
     """Return the word on a call beside one that may change a protected path.
 
     What that one leaves is taken as approved, so no command may have a hand in it unasked.

@@ -26,7 +26,7 @@ MOST_FAULTS = 200
 """That are put into words: anybody may propose a file that has nothing else."""
 
 Location = tuple[int | str, ...]
-Place = tuple[int, int]
+TextPosition = tuple[int, int]
 _KEY = -1  # no entry of a list has this number
 
 
@@ -94,7 +94,7 @@ def _faults(document: Document, errors: Sequence[ErrorDetails]) -> tuple[PolicyF
     return tuple(faults)
 
 
-def _place(places: Mapping[Location, Place], error: ErrorDetails) -> Place:
+def _place(places: Mapping[Location, TextPosition], error: ErrorDetails) -> TextPosition:
     """Return where the fault stands, or the nearest around it where nothing does."""
     where = tuple(error["loc"])
     if error["type"] == "extra_forbidden" and (key := places.get((*where, _KEY))):
@@ -171,9 +171,9 @@ def _model(annotation: Any) -> type[BaseModel] | None:
     return next((found for each in get_args(annotation) if (found := _model(each))), None)
 
 
-def _places(root: yaml.Node | None) -> dict[Location, Place]:
+def _places(root: yaml.Node | None) -> dict[Location, TextPosition]:
     """Return line and column of each value by its keys, and of each key by those and `_KEY`."""
-    found: dict[Location, Place] = {(): (1, 1)}
+    found: dict[Location, TextPosition] = {(): (1, 1)}
     left: list[tuple[Location, yaml.Node]] = [] if root is None else [((), root)]
     while left:
         where, part = left.pop()
@@ -187,5 +187,5 @@ def _places(root: yaml.Node | None) -> dict[Location, Place]:
     return found
 
 
-def _begin(part: yaml.Node) -> Place:
+def _begin(part: yaml.Node) -> TextPosition:
     return part.start_mark.line + 1, part.start_mark.column + 1

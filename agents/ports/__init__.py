@@ -12,7 +12,7 @@ from agents.ports.alerts import (
     OtherPull,
 )
 from agents.ports.approvals import Approval, ApprovalRequest, Approvals, ApprovalState
-from agents.ports.ci_checks import CiChecks, Ending, ForeignCheck
+from agents.ports.ci_checks import CheckConclusion, CiChecks, ForeignCheck
 from agents.ports.durable_steps import Steps
 from agents.ports.external import Page, RepositoryReads, ToolEffects, Toolsets, Web
 from agents.ports.flaky_tests import FlakySighting, FlakyTest, FlakyTests
@@ -81,11 +81,11 @@ __all__ = [
     "Batch",
     "Block",
     "Capabilities",
+    "CheckConclusion",
     "CiChecks",
     "CommandResult",
     "DeniedCall",
     "EarlierPull",
-    "Ending",
     "Feedback",
     "FlakySighting",
     "FlakyTest",

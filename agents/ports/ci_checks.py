@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from agents.requests import Frozen
 
-Ending = Literal[
+CheckConclusion = Literal[
     "success",
     "failure",
     "neutral",
@@ -27,9 +27,9 @@ class ForeignCheck(Frozen):
     name: str
     app: str
     """The name of the App whose check it is, like `GitHub Actions`."""
-    ended: Ending
+    ended: CheckConclusion
     """How; empty while it is at work."""
-    attempts: tuple[Ending, ...] = ()
+    attempts: tuple[CheckConclusion, ...] = ()
     """How its earlier attempts on the same commit ended, oldest first."""
     summary: str = ""
     """What it says of itself: its output's title, summary and annotations, bounded."""

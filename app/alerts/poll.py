@@ -47,9 +47,9 @@ MOST_RUNS = 5
 """Runs that one pass starts in one repository; the next pass continues."""
 SEVERITIES = ("critical", "high", "medium", "low")
 
-ReadPolicy = Callable[[int, Repository], Awaitable[Found]]
+ReadRepositoryPolicy = Callable[[int, Repository], Awaitable[Found]]
 """Reads the policy that holds in a repository now; the first is the installation."""
-Group = Sequence[AlertView]
+AlertViews = Sequence[AlertView]
 
 log = structlog.get_logger()
 
@@ -60,7 +60,7 @@ class AlertPoll:
     def __init__(
         self,
         alerts: OpenAlerts,
-        policy: ReadPolicy,
+        policy: ReadRepositoryPolicy,
         *,
         sweeps: Sweeps,
         looks: AlertLooks,
@@ -123,7 +123,7 @@ class AlertPoll:
             asked += await self._ask(due, request, group)
         return DAY, True
 
-    async def _ask(self, due: Due, request: RemediateAlert, group: Group) -> bool:
+    async def _ask(self, due: Due, request: RemediateAlert, group: AlertViews) -> bool:
         """Put the request into the inbox if there is reason for it; tell whether it was new.
 
         One that was asked for already, and came to nothing, must not stand in the way of others.
@@ -145,7 +145,7 @@ class AlertPoll:
         return True
 
     async def _have_files_changed(
-        self, due: Due, tried: Sequence[Remediation], group: Group
+        self, due: Due, tried: Sequence[Remediation], group: AlertViews
     ) -> bool:
         """Tell whether it is worth another try because the files are not those of the last one."""
         last = tried[0]
@@ -164,7 +164,7 @@ class AlertPoll:
         return await self._alerts.has_changed_files(*place, names)
 
 
-def group_alerts(alerts: Sequence[AlertView]) -> list[Group]:
+def group_alerts(alerts: Sequence[AlertView]) -> list[AlertViews]:
     """Return the alerts by package and folder, the worst first: each group becomes one run."""
     found: dict[tuple[str, str, str], list[AlertView]] = defaultdict(list)
     for each in alerts:
@@ -229,7 +229,7 @@ def _severity(alert: AlertView) -> int:
     return SEVERITIES.index(alert.security_vulnerability.severity)
 
 
-def _request(due: Due, group: Group) -> RemediateAlert:
+def _request(due: Due, group: AlertViews) -> RemediateAlert:
     asked = make_request(group[0], due.repository, due.installation_id)
     told = tuple(each.severity_told for each in group)
     return asked.model_copy(update={"told": told, "via": "schedule", "asked_by": CLOCK})

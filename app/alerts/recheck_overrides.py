@@ -35,7 +35,7 @@ MOST = 20
 
 TITLE = "Do without the override of {package}{folder}"
 
-ReadPolicy = Callable[[int, Repository], Awaitable[Found]]
+ReadRepositoryPolicy = Callable[[int, Repository], Awaitable[Found]]
 """Reads the policy that holds in a repository now; the first is the installation."""
 
 log = structlog.get_logger()
@@ -46,7 +46,7 @@ class OverrideRecheck:
 
     def __init__(
         self,
-        policy: ReadPolicy,
+        policy: ReadRepositoryPolicy,
         *,
         overrides: Overrides,
         alert_runs: AlertRuns,

@@ -18,7 +18,7 @@ NO_NOTE = (
 )
 _RUN = "Fettle-Run: "
 
-Answer = Literal["holds", "does not hold", "cannot be told"]
+ClaimResult = Literal["holds", "does not hold", "cannot be told"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Claim:
     """One thing that the statement says, and whether this clone agrees."""
 
     what: str
-    answer: Answer
+    answer: ClaimResult
     why: str
 
 
@@ -40,10 +40,10 @@ class Verification:
     """What was signed; None where nothing can be believed."""
 
     @property
-    def verdict(self) -> Answer:
+    def verdict(self) -> ClaimResult:
         """Return the worst of all answers."""
         answers = {each.answer for each in self.claims}
-        order: tuple[Answer, ...] = ("does not hold", "cannot be told", "holds")
+        order: tuple[ClaimResult, ...] = ("does not hold", "cannot be told", "holds")
         return next(each for each in order if each in answers)
 
 

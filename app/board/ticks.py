@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.policy import InvalidPolicy
 from agents.ports import Json
 from agents.requests import Command, RemediateAlert, request_of
-from app.alerts.recheck_overrides import ReadPolicy
+from app.alerts.recheck_overrides import ReadRepositoryPolicy
 from app.github.access.roles import role_of
 from app.github.transport import GitHub, Profile
 from app.store.boards import Boards
@@ -16,7 +16,7 @@ from app.store.runs import Runs
 from handlers.notifications import BoardTicked
 
 Obey = Callable[[Command, str], Awaitable[Json]]
-Submit = Callable[[str, RemediateAlert], Awaitable[None]]
+SubmitRemediation = Callable[[str, RemediateAlert], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class BoardTicks:
     github: GitHub
     boards: Boards
     runs: Runs
-    policy: ReadPolicy
+    policy: ReadRepositoryPolicy
     obey: Obey
-    submit: Submit
+    submit: SubmitRemediation
 
     async def take(self, notice: BoardTicked, ident: str) -> Json:
         """Do what the boxes say; the same notification again does nothing more."""

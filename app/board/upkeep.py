@@ -11,7 +11,7 @@ import structlog
 
 from agents.errors import RunError, TransientError
 from agents.policy import InvalidPolicy
-from app.alerts.recheck_overrides import ReadPolicy
+from app.alerts.recheck_overrides import ReadRepositoryPolicy
 from app.board.text import STATES, TITLE, OpenFix, WaitingCall, write_board
 from app.github.transport import SETTLE, GitHub, InstallationClient, NotFound, Profile, made_once
 from app.store.alerts import Remediations
@@ -37,7 +37,7 @@ class BoardUpkeep:
         self,
         github: GitHub,
         database: Database,
-        policy: ReadPolicy,
+        policy: ReadRepositoryPolicy,
         sweeps: Sweeps,
         *,
         clock: Callable[[], float] = time.time,

@@ -22,7 +22,7 @@ RESERVED = 6  # lines of a terminal that the checklist leaves free
 LONGEST = 300  # characters of anything that a model or a repository wrote
 
 
-Ending = Literal["done", "failed", "stopped"]
+StageEnding = Literal["done", "failed", "stopped"]
 SIGNS = {"done": ("✓", "green"), "failed": ("✗", "bold red"), "stopped": ("■", "yellow")}
 
 
@@ -36,7 +36,7 @@ class ChecklistLine:
     ended: float | None = None
     summary: str | None = None
     """None: not yet known."""
-    how: Ending = "done"
+    how: StageEnding = "done"
 
 
 @dataclass
@@ -153,7 +153,7 @@ class TerminalProgress:
             self._live.stop()
             self._live = None
 
-    def end(self, how: Ending = "done") -> None:
+    def end(self, how: StageEnding = "done") -> None:
         """Leave the whole list on the screen, its last stage marked with how the run ended.
 
         Again, it does nothing.

@@ -13,11 +13,11 @@ from agents.text import printable
 from agents.text.literal import literal, to_literal
 from app.clone.result import refer_to
 from app.records.approvals import StoredApproval
-from app.store.runs import Decision, StoredApprovals
+from app.store.runs import ApprovalDecision, StoredApprovals
 
-Answer = tuple[Decision, str]
+PersonAnswer = tuple[ApprovalDecision, str]
 """What the person decides, and why."""
-Ask = Callable[[StoredApproval], Awaitable[Answer | None]]
+Ask = Callable[[StoredApproval], Awaitable[PersonAnswer | None]]
 """Asks the person at the terminal; None when they want to decide later."""
 
 _LATER = (

@@ -19,7 +19,7 @@ from app.clone.follow_run import CloneRunFollower
 from app.clone.ports import CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult, find_last_checks
-from app.clone.run_folder import Again, Choose, RunFolder
+from app.clone.run_folder import Choose, ResumeChoice, RunFolder
 from app.git import CommitIdentity, GitFailed, GitObjects, Mirror, RunObjects, run_refs
 from app.git.policy_file import policy_of
 from app.git.worktree import GitSource
@@ -56,14 +56,14 @@ class CloneRequest:
     """Asks the person at the terminal about a call; None where nobody sits there."""
     request: Request | None = None
     """What is asked for, where it is more than words."""
-    again: Again | None = None
+    again: ResumeChoice | None = None
     """What becomes of a run of the same that failed; None: `choose` says it."""
     choose: Choose | None = None
     """Asks the person at the terminal; None where nobody sits there."""
     stage: str = ""
     """From which stage on a run that failed is done again; empty: from where it failed."""
 
-    async def choose_again(self) -> Again:
+    async def choose_again(self) -> ResumeChoice:
         """Return what becomes of a run of the same that failed."""
         if self.choose is not None:
             return await self.choose()

@@ -20,8 +20,8 @@ from app.sandbox.path_permissions import make_passable
 MIRROR, WORK_TREES, COMMENTS, LOG = "mirror.git", "runs", "comments", "run.log"
 FAILED, DONE = "failed-", "done-"
 ATTEMPTS = "attempts"
-Again = Literal["resume", "fresh"]
-Choose = Callable[[], Awaitable[Again]]
+ResumeChoice = Literal["resume", "fresh"]
+Choose = Callable[[], Awaitable[ResumeChoice]]
 """Says what becomes of a run that failed: it goes on, or the same begins anew."""
 
 
@@ -89,7 +89,7 @@ class RunFolder:
 
 @asynccontextmanager
 async def run_folder(
-    data_dir: Path, *asked: str, choose: Choose | None = None, again: Again | None = None
+    data_dir: Path, *asked: str, choose: Choose | None = None, again: ResumeChoice | None = None
 ) -> AsyncIterator[RunFolder]:
     """Hold the folder of the run that these texts ask for: a new one, or that of a run cut short.
 
@@ -121,7 +121,7 @@ def find_newest_failed(clones: Path, key: str) -> Path | None:
 
 
 async def _find(
-    clones: Path, key: str, choose: Choose | None, again: Again | None
+    clones: Path, key: str, choose: Choose | None, again: ResumeChoice | None
 ) -> RunFolder | None:
     """Return the folder of a run that goes on; None where the same begins anew."""
     if cut_short := _list(clones, key):

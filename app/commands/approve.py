@@ -10,13 +10,13 @@ from app.commands.replies import PUZZLED, CommandReplies, if_possible
 from app.github.approvals.comment import ApprovalComment
 from app.policies.gate import PolicyOf
 from app.records.approvals import StoredApproval
-from app.store.runs import Decision, StoredApprovals
+from app.store.runs import ApprovalDecision, StoredApprovals
 from handlers.access import approvals as answering
 from handlers.access import policy as access_policy
 from handlers.access.approvals import ApprovalFacts
 from handlers.access.issues import Refusal
 
-VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
+VERDICTS: dict[str, ApprovalDecision] = {"approve": "approved", "deny": "denied"}
 FACES = {"approve": "+1", "deny": "-1"}
 OUTDATED = frozenset({"head-unmoved", "still-open"})
 """Refusals after which the question's comment may be out of date."""

@@ -19,7 +19,7 @@ from handlers.check_run import VERDICT_CHECK
 from handlers.command_parser import ANSWERS, parse_commands_in_child
 from handlers.issue_comment import digest
 
-Comment = Mapping[str, Any]
+CommentData = Mapping[str, Any]
 OPERATOR = ApprovalFacts(role_name="admin", permission="admin")
 """Whoever has the server's terminal has the App's key as well: nobody is left to ask about."""
 Submit = Callable[[str, Request], Awaitable[None]]
@@ -35,7 +35,7 @@ class CommandContext:
     command: Command
     ident: str
     """Of the command: it is greater than the id of each run that was asked for before."""
-    comment: Comment | None = None
+    comment: CommentData | None = None
     """The comment that says it as it is now; None where it is not said in one."""
 
     async def read(self) -> CommandContext | None:
@@ -43,7 +43,7 @@ class CommandContext:
         if self.command.comment_id is None:
             return self
         try:
-            comment: Comment = await self.client.getitem(
+            comment: CommentData = await self.client.getitem(
                 COMMENT, self._url_variables(self.command.comment_id), named=True
             )
         except NotFound:
@@ -150,7 +150,7 @@ def asked_about(stored: StoredApproval, *, moved: bool = False) -> AnsweredAppro
     )
 
 
-async def _describe_comment(command: Command, comment: Comment) -> dict[str, Any]:
+async def _describe_comment(command: Command, comment: CommentData) -> dict[str, Any]:
     """Return what the comment itself tells."""
     author, body = comment["user"] or {}, comment["body"] or ""
     unchanged = (

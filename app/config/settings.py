@@ -66,7 +66,7 @@ from app.network.outbound import Outbound
 from app.secrets.encryption import Cipher
 from app.secrets.files import FOLDER, kept_beside
 
-Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
+PlainWord = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Settings(BaseSettings):
     """OpenSSH private key without a passphrase: signs commits where GitHub itself signs none."""
     committer: Annotated[str | None, Field(pattern=r"^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$")] = None
     """Whose key that is, as `Name <email>`: an account at GitHub with it as a signing key."""
-    host: Word = "127.0.0.1"
+    host: PlainWord = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """Port to listen on; 0 takes any free one."""
@@ -152,13 +152,13 @@ class Settings(BaseSettings):
     models: Literal["all", "none"] = "all"
     """none asks no model and needs no key: alerts are fixed as far as code alone can fix them, and
     nothing else is done."""
-    model: Word = "claude-opus-5-5"
+    model: PlainWord = "claude-opus-5-5"
     """The strong model, which writes code."""
-    model_judge: Word | None = None
+    model_judge: PlainWord | None = None
     """The model that judges changes: as strong as the strong one or stronger; absent: that one."""
-    fallback_model: Word | None = None
+    fallback_model: PlainWord | None = None
     """The model that goes on once where another declines to answer; absent: such a stage ends."""
-    model_fast: Word = "claude-haiku-5-5"
+    model_fast: PlainWord = "claude-haiku-5-5"
     """The fast model, which sorts and writes prose."""
     effort: Annotated[
         dict[str, Literal["low", "medium", "high"]], AfterValidator(known_conversations)
@@ -184,9 +184,9 @@ class Settings(BaseSettings):
         default=None, validation_alias="ANTHROPIC_BASE_URL"
     )
     """Address of another server that speaks the Messages API."""
-    aws_region: Word | None = Field(default=None, validation_alias="AWS_REGION")
+    aws_region: PlainWord | None = Field(default=None, validation_alias="AWS_REGION")
     """Region of Amazon Bedrock, for models whose names begin with `bedrock:` (extra `bedrock`)."""
-    aws_access_key_id: Word | None = Field(default=None, validation_alias="AWS_ACCESS_KEY_ID")
+    aws_access_key_id: PlainWord | None = Field(default=None, validation_alias="AWS_ACCESS_KEY_ID")
     """Key for it; absent, AWS looks for credentials in its usual places: profile or instance."""
     aws_secret_access_key: SecretStr | None = Field(
         default=None, validation_alias="AWS_SECRET_ACCESS_KEY"
@@ -202,12 +202,12 @@ class Settings(BaseSettings):
         default=None, validation_alias="ANTHROPIC_BEDROCK_BASE_URL"
     )
     """Address of Amazon Bedrock, where it is not the region's public one."""
-    vertex_project: Word | None = Field(
+    vertex_project: PlainWord | None = Field(
         default=None, validation_alias="ANTHROPIC_VERTEX_PROJECT_ID"
     )
     """Project of Google Cloud, for models whose names begin with `vertex:` (extra `vertex`);
     absent: that of the credentials which Google finds on this machine."""
-    vertex_region: Word = Field(default="global", validation_alias="CLOUD_ML_REGION")
+    vertex_region: PlainWord = Field(default="global", validation_alias="CLOUD_ML_REGION")
     """Region of Vertex AI."""
     vertex_url: Annotated[str | None, AfterValidator(web_address)] = Field(
         default=None, validation_alias="ANTHROPIC_VERTEX_BASE_URL"
@@ -238,7 +238,7 @@ class Settings(BaseSettings):
     """What holds agents; auto takes bubblewrap, else a container engine, and refuses otherwise."""
     i_understand_agents_run_unsandboxed: bool = False
     """true lets FETTLE_SANDBOX=none run what agents write without any hold."""
-    sandbox_image: Word = "python:3"
+    sandbox_image: PlainWord = "python:3"
     """Image that the container sandbox runs commands in; it needs bash, git and perl."""
     container_engine: EngineProgram = None
     """Program of the container engine: a podman or docker that lies in no usual place."""
@@ -262,7 +262,7 @@ class Settings(BaseSettings):
     """JSON file of the MCP servers that policies may name, in the usual `mcpServers` form."""
     sandbox_uid: Annotated[int, Field(ge=1, lt=2**31)] = 58999
     """User id that commands of agents get when Fettle runs as root."""
-    worker: Word = "fettle"
+    worker: PlainWord = "fettle"
     """Name of this process; on PostgreSQL each has its own, and keeps it over restarts."""
     stages_at_once: Annotated[int, Field(ge=1, le=1000)] = 4
     """Runs that are at work at the same time on this machine. Those that wait, for a place or for
@@ -310,7 +310,7 @@ class Settings(BaseSettings):
     """operators serves pages of runs, approvals and spending, on a port of their own, to whoever
     logs in with a code of `fettle page`; people also to whoever signs in with GitHub, of the
     repositories that they can read there."""
-    client_id: Word | None = None
+    client_id: PlainWord | None = None
     """The App's client id, for signing in with GitHub: on the App's page at GitHub."""
     client_secret: SecretStr | None = None
     """A client secret made on the same page."""
@@ -321,7 +321,7 @@ class Settings(BaseSettings):
     ] = ()
     """Who of those that sign in with GitHub sees and does everything on the pages, by login or,
     better, by id: comma or JSON list."""
-    pages_host: Word = "127.0.0.1"
+    pages_host: PlainWord = "127.0.0.1"
     """Address that the pages listen on."""
     pages_port: Annotated[int, Field(ge=0, le=65535)] = 8081
     """Port that they listen on; 0 takes any free one."""

@@ -41,7 +41,7 @@ from app.store.database import Database
 from app.store.runs import Runs, StoredJournal
 
 PATIENCE = 3600.0  # seconds for each run; with the scripted model it takes about ten
-Part = TypeVar("Part", bound="Stoppable")
+StoryPart = TypeVar("StoryPart", bound="Stoppable")
 
 
 class Stoppable(Protocol):
@@ -201,7 +201,7 @@ class Demo:
         spending = await self._measure_cost(server, database, time.monotonic() - began)
         return await collect_review(scene, review, head, outcome, spending)
 
-    async def _keep(self, starting: Awaitable[Part]) -> Part:
+    async def _keep(self, starting: Awaitable[StoryPart]) -> StoryPart:
         part = await starting
         self.stack.push_async_callback(part.stop)
         return part

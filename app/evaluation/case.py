@@ -25,7 +25,7 @@ def _require_inside(path: str) -> str:
     return str(pure)
 
 
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
+CaseWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Within = Annotated[str, AfterValidator(_require_inside)]
 
@@ -39,9 +39,9 @@ class Strict(BaseModel):
 class Source(Strict):
     """Where files come from: a package's source distribution, a folder, or an archive."""
 
-    package: Word | None = None
+    package: CaseWord | None = None
     """Name of a package, for pip."""
-    version: Word | None = None
+    version: CaseWord | None = None
     """Its version."""
     folder: str | None = None
     """A folder beside the case's file."""

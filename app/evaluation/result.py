@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agents.ports import Usage
 
-State = Literal["solved", "not solved", "broken"]
+CaseState = Literal["solved", "not solved", "broken"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class CaseResult:
     case: str
     attempt: int
     """From 1."""
-    state: State
+    state: CaseState
     """`broken`: the case could not be tried or judged here, which says nothing about the run."""
     why: Sequence[str] = ()
     """Why it is not solved, or broken."""

@@ -14,7 +14,7 @@ from agents.text import one_line, plain_output
 from app.evaluation.case import JudgeSettings
 from app.evaluation.case_repository import CaseRepository, copy, give, lay_over, put_back, remove
 from app.evaluation.sources import FetchedCase
-from app.evaluation.verdict import JudgeRun, Result, TestOutcomes, Unreadable, read_junit
+from app.evaluation.verdict import JudgeRun, JUnitResult, TestOutcomes, Unreadable, read_junit
 from app.git.worktree import NoSuchPath, read_file, remove_tree
 from app.sandbox.path_permissions import make_passable
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
@@ -98,7 +98,7 @@ class CommitJudge:
         )
         output = plain_output(ran.output)[-KEPT_OUTPUT:]
         if not self._settings.reports:
-            result: Result = "passed" if ran.exit_code == 0 else "failed"
+            result: JUnitResult = "passed" if ran.exit_code == 0 else "failed"
             return JudgeRun({"command": result}, ran.exit_code, output)
         try:
             report = read_file(place / REPORTS, REPORT, LARGEST_REPORT)

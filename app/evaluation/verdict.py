@@ -14,9 +14,9 @@ from xml.etree import ElementTree as ET
 from app.evaluation.case import JudgeSettings
 
 SHOWN = 5
-Result = Literal["passed", "failed", "skipped"]
+JUnitResult = Literal["passed", "failed", "skipped"]
 
-_WORST: tuple[Result, ...] = ("failed", "skipped", "passed")
+_WORST: tuple[JUnitResult, ...] = ("failed", "skipped", "passed")
 _DOCTYPE = ("<!DOCTYPE", "<!ENTITY")
 
 
@@ -24,7 +24,7 @@ class Unreadable(ValueError):
     """The file is no JUnit file."""
 
 
-def read_junit(data: bytes) -> dict[str, Result]:
+def read_junit(data: bytes) -> dict[str, JUnitResult]:
     """Return each test's result by `class::name`; of several with one name the worst counts."""
     try:
         text = data.decode("utf-8-sig")  # whatever it says of itself
@@ -33,14 +33,14 @@ def read_junit(data: bytes) -> dict[str, Result]:
         root = ET.fromstring(text)  # noqa: S314 # without entities nothing can grow
     except (ET.ParseError, UnicodeDecodeError) as error:
         raise Unreadable(str(error)) from error
-    found: dict[str, Result] = {}
+    found: dict[str, JUnitResult] = {}
     for test in root.iter("testcase"):
         name = "::".join(filter(None, (test.get("classname"), test.get("name"))))
         found[name] = min(found.get(name, "passed"), _result(test), key=_WORST.index)
     return found
 
 
-def _result(test: ET.Element) -> Result:
+def _result(test: ET.Element) -> JUnitResult:
     kinds = {child.tag for child in test}
     if kinds & {"failure", "error"}:
         return "failed"
@@ -51,7 +51,7 @@ def _result(test: ET.Element) -> Result:
 class JudgeRun:
     """What one run of the judge's command found."""
 
-    results: Mapping[str, Result]
+    results: Mapping[str, JUnitResult]
     exit_code: int
     output: str
     """The end of what the command printed."""

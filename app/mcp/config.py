@@ -26,7 +26,7 @@ _SECRET_NAME = re.compile(
 _SECRET_LOOK = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z])[A-Za-z0-9_+=~.-]{24,}|://[^/\s]*@")
 _VARIABLE = re.compile(r"\$\{|^\$[A-Z_]+$")
 
-Word = Annotated[str, Field(max_length=4_000)]
+ShortText = Annotated[str, Field(max_length=4_000)]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class HttpServer:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-Server = StdioServer | HttpServer
+McpServer = StdioServer | HttpServer
 
 
 class Unusable(ValueError):
@@ -59,21 +59,21 @@ class _ServerEntry(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
 
-    command: Word | None = None
-    args: Annotated[list[Word], Field(max_length=100)] = []
-    env: dict[str, Word] = {}
-    type: Word | None = None
-    url: Word | None = None
-    headers: dict[str, Word] = {}
+    command: ShortText | None = None
+    args: Annotated[list[ShortText], Field(max_length=100)] = []
+    env: dict[str, ShortText] = {}
+    type: ShortText | None = None
+    url: ShortText | None = None
+    headers: dict[str, ShortText] = {}
     disabled: bool = False
 
 
-def read_servers(path: Path | None, redactor: Redactor) -> dict[str, Server]:
+def read_servers(path: Path | None, redactor: Redactor) -> dict[str, McpServer]:
     """Return the servers by name; each one that is left out is named in a warning.
 
     A faulty file never stops Fettle: runs go on without those tools.
     """
-    servers: dict[str, Server] = {}
+    servers: dict[str, McpServer] = {}
     for name, entry in _entries(path).items():
         try:
             server = _server(name, _ServerEntry.model_validate(entry), redactor)
@@ -112,7 +112,7 @@ def _warn(name: str, why: str) -> None:
     log.warning("MCP server left out", server=name[:60], why=why)
 
 
-def _server(name: str, entry: _ServerEntry, redactor: Redactor) -> Server | None:
+def _server(name: str, entry: _ServerEntry, redactor: Redactor) -> McpServer | None:
     """Return the server of an entry; None for one that is switched off. Raises Unusable."""
     if entry.disabled:
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from agents.errors import ConfigError
-from app.mcp.config import HttpServer, Server, StdioServer, read_servers
+from app.mcp.config import HttpServer, McpServer, StdioServer, read_servers
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.port import Sandbox
 from app.secrets.redaction import Redactor
@@ -47,7 +47,7 @@ def open_toolsets(file: Path | None, redactor: Redactor, sandbox: Sandbox) -> Fo
         ) from error
 
     def for_run(files: Path | None) -> RunToolsets:
-        def dial(server: Server) -> Connection:
+        def dial(server: McpServer) -> Connection:
             if isinstance(server, HttpServer):
                 return Connection(server.name, lambda: http.make_transport(server))
             assert isinstance(sandbox, Bubblewrap)
@@ -58,7 +58,7 @@ def open_toolsets(file: Path | None, redactor: Redactor, sandbox: Sandbox) -> Fo
     return for_run
 
 
-def _can_run(server: Server, sandbox: Sandbox) -> bool:
+def _can_run(server: McpServer, sandbox: Sandbox) -> bool:
     if isinstance(server, StdioServer) and not isinstance(sandbox, Bubblewrap):
         log.warning(
             "MCP server left out",

@@ -17,7 +17,7 @@ from agents.ports import Json, ToolEffects
 from agents.requests import Frozen
 from agents.text import printable
 from agents.tools.mcp import tool_name
-from app.mcp.config import Server, StdioServer
+from app.mcp.config import McpServer, StdioServer
 from app.mcp.connection import Unreachable
 from app.mcp.server_texts import UnusableSchema, describe_tool, input_schema, text_of
 
@@ -61,7 +61,7 @@ class RunToolsets:
     """The tools of MCP servers that the policy lets one run use."""
 
     def __init__(
-        self, servers: Mapping[str, Server], dial: Callable[[Server], ToolConnection]
+        self, servers: Mapping[str, McpServer], dial: Callable[[McpServer], ToolConnection]
     ) -> None:
         self._servers = servers
         self._dial = dial

@@ -11,14 +11,14 @@ from agents.errors import TransientError
 from app.config.system_user import find_operator
 from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, RunSnapshot
-from app.store.runs import Decision, StoredApprovals
+from app.store.runs import ApprovalDecision, StoredApprovals
 
 LOOK_SECONDS = 0.25
 STILL_SECONDS = 60.0
 """After which a run of which nothing is heard may have nobody who works on it."""
 
-Answer = tuple[Decision, str]
-Ask = Callable[[StoredApproval], Awaitable[Answer | None]]
+PersonAnswer = tuple[ApprovalDecision, str]
+Ask = Callable[[StoredApproval], Awaitable[PersonAnswer | None]]
 """Asks the person at the terminal; None when they want to decide later."""
 
 

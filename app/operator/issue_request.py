@@ -24,8 +24,8 @@ from app.operator.repositories import Installed, repository_at
 from handlers.issues import RESOLVE_LABEL
 from handlers.payloads.common import Issue
 
-Kind = Literal["resolve_issue", "address_review", "update_branch", "fix_checks"]
-COMMANDS: dict[Kind, str] = {
+RequestKind = Literal["resolve_issue", "address_review", "update_branch", "fix_checks"]
+COMMANDS: dict[RequestKind, str] = {
     "resolve_issue": "resolve",
     "address_review": "address",
     "update_branch": "update",
@@ -39,7 +39,7 @@ class Wanted:
     """What is to be done, and where."""
 
     name: IssueName
-    kind: Kind = "resolve_issue"
+    kind: RequestKind = "resolve_issue"
     again: Again | None = None
     head: str = ""
     """For checks: the commit on which they failed."""

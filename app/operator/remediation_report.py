@@ -17,10 +17,10 @@ from agents.remediation import Result, result_of
 from agents.requests import Frozen, Severity
 from agents.run import Outcome
 
-Ending = Literal[Result, "waits"]
+ReportedResult = Literal[Result, "waits"]
 """How it ended; `waits`: for a person, who is not here."""
 
-EXIT_CODES: dict[Ending, int] = {
+EXIT_CODES: dict[ReportedResult, int] = {
     "fixed": 0,
     "scanned": 0,
     "waits": 2,
@@ -32,7 +32,7 @@ EXIT_CODES: dict[Ending, int] = {
     "infra_error": 6,
 }
 MADE = ("fixed", "unverified")
-WORST: tuple[Ending, ...] = (
+WORST: tuple[ReportedResult, ...] = (
     *("infra_error", "verify_failed", "fix_failed", "waits", "by_hand", "unverified"),
     *("fixed", "scanned", "nothing_to_do"),
 )
@@ -49,7 +49,7 @@ class GroupReport(Frozen):
     alerts: tuple[int, ...] = ()
     severity: Severity | None = None
     """The highest of its alerts."""
-    result: Ending
+    result: ReportedResult
     text: str
     """In a sentence; parts of it are other people's words."""
     report: str = ""
@@ -87,7 +87,7 @@ class RepositoryReport(Frozen):
     groups: tuple[GroupReport, ...] = ()
 
     @property
-    def result(self) -> Ending:
+    def result(self) -> ReportedResult:
         """Return the worst of its results."""
         results = [each.result for each in self.groups]
         return find_worst([*results, "infra_error"] if self.error else results)
@@ -130,7 +130,7 @@ class Report(Frozen):
         return cls(command=command, complete=complete, repositories=every, totals=_totals(every))
 
     @property
-    def result(self) -> Ending:
+    def result(self) -> ReportedResult:
         """Return the worst of all results."""
         return find_worst(each.result for each in self.repositories)
 
@@ -145,7 +145,7 @@ class Report(Frozen):
         return json.dumps(self.model_dump(mode="json"), indent=2)  # a terminal obeys no ASCII
 
 
-def find_worst(results: Iterable[Ending]) -> Ending:
+def find_worst(results: Iterable[ReportedResult]) -> ReportedResult:
     """Return how all of it ended; of nothing at all, that there was nothing to do."""
     every = set(results)
     return next((each for each in WORST if each in every), "nothing_to_do")
@@ -168,7 +168,7 @@ def group_fields(group: Group) -> dict[str, object]:
     }
 
 
-def left_alone(group: Group, why: str, result: Ending = "nothing_to_do") -> GroupReport:
+def left_alone(group: Group, why: str, result: ReportedResult = "nothing_to_do") -> GroupReport:
     """Return the report on a group for which no run was needed, or could be had."""
     return GroupReport.model_validate({**group_fields(group), "result": result, "text": why})
 

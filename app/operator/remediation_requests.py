@@ -16,14 +16,14 @@ from app.git import BRANCH_PREFIX, own_branch
 from app.operator.open_alerts import Choice
 from app.operator.scan_file import Scan
 
-Command = Literal["scan", "remediate"]
+RemediationCommand = Literal["scan", "remediate"]
 
 
 @dataclass(frozen=True)
 class RemediationOptions:
     """What is to be done with the alerts."""
 
-    command: Command
+    command: RemediationCommand
     choice: Choice = field(default_factory=Choice)
     base: str = ""
     branch: str = ""

@@ -12,13 +12,13 @@ from app.pages.page_context import PageContext
 from app.pages.programs import read_form
 from app.pages.render import LOGIN, answer, refuse
 from app.records.approvals import StoredApproval
-from app.store.runs import Decision, StoredApprovals
+from app.store.runs import ApprovalDecision, StoredApprovals
 from app.views.record import describe_approval
 
 DIGEST = 6
 """Characters of the binding that whoever approves types: they have looked at this very call."""
 LONGEST_REASON = 1_000
-VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
+VERDICTS: dict[str, ApprovalDecision] = {"approve": "approved", "deny": "denied"}
 _OTHER = (
     "The six characters are those of another call. Look at what is shown now, and type its own."
 )

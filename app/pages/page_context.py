@@ -20,7 +20,7 @@ from app.secrets.redaction import Redactor
 from app.store.database import Database
 from app.store.runs import History, KeptRun
 
-ReadPolicy = Callable[[int], Awaitable[Found | None]]
+ReadPolicyById = Callable[[int], Awaitable[Found | None]]
 """Returns what a repository's policy says now; None where the App does not reach it any more."""
 
 
@@ -34,7 +34,7 @@ class PageContext:
     day_budget_usd: float
     run_budget_usd: float
     access: PageAccess = field(default_factory=PageAccess)
-    policy: ReadPolicy | None = None
+    policy: ReadPolicyById | None = None
     """Reads the policy that holds in a repository; None: these pages ask nobody."""
     data: Path | None = None
     """The folder of this worker's data; None: nobody asks for its disk."""

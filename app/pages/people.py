@@ -11,7 +11,7 @@ from app.store.pages.logins import PageLogin
 from app.store.pages.tokens import ApiToken
 from app.store.runs import KeptRun
 
-Reach = Literal["none", "read", "write"]
+PageReach = Literal["none", "read", "write"]
 ABOUT_ALERTS = RemediateAlert.model_fields["kind"].default
 PageVerb = Literal["approve", "deny", "cancel", "budget", "remark", "retry"]
 
@@ -41,7 +41,7 @@ class People(Protocol):
         """
         ...
 
-    async def find_reach(self, person: Person, repository_id: int) -> Reach:
+    async def find_reach(self, person: Person, repository_id: int) -> PageReach:
         """Return what the person can do in the repository; an answer is used for a minute."""
         ...
 

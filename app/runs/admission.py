@@ -27,7 +27,7 @@ log = structlog.get_logger()
 CALLED_BACK = frozenset({"label-on", "issue-open", "pull-open", "review-stands", "alerts-open"})
 """Rules by whose word somebody has called the request back: that is no failure."""
 
-Ending = Literal["covered", "refused"]
+AdmissionEnding = Literal["covered", "refused"]
 
 
 class Admission(Frozen):
@@ -49,7 +49,7 @@ class Admission(Frozen):
             return Outcome(kind="cancelled", text=self.cancelled)
         if self.refusal is None:
             return None
-        kind: Ending = "covered" if self.refusal.silent else "refused"
+        kind: AdmissionEnding = "covered" if self.refusal.silent else "refused"
         return Outcome(kind=kind, text=self.refusal.text, rule=self.refusal.rule)
 
 

@@ -21,7 +21,7 @@ _LAST_BREATH = 1.0
 """Seconds in which what was killed below the process lets go of the output: then it is gone."""
 
 ExitReason = Literal["exit", "timeout", "output", "watch"]
-Watch = Callable[[], Coroutine[object, object, None]]
+WatchGroup = Callable[[], Coroutine[object, object, None]]
 
 FLOOD = 64 * 1024 * 1024
 """Bytes of output after which a command is stopped."""
@@ -77,7 +77,7 @@ async def run_group(
     err: OutputSink | None = None,
     stdin: int | None = None,
     pass_fds: Sequence[int] = (),
-    watch: Watch | None = None,
+    watch: WatchGroup | None = None,
     launcher: UnprivilegedLauncher | None = None,
 ) -> ProcessExit:
     """Run `argv` in a session of its own, in `/`, until it and its output end.
@@ -108,7 +108,7 @@ async def run_group(
 async def _finish(
     child: ChildProcess,
     reads: list[asyncio.Future[bool]],
-    watch: Watch | None,
+    watch: WatchGroup | None,
     timeout: float | None,
 ) -> ProcessExit:
     over = _Completion(child, reads)

@@ -14,7 +14,7 @@ from app.secrets.encryption import Cipher
 from app.store.encryption.columns import cipher_of
 from app.store.tables import deliveries
 
-State = Literal["received", "dispatched", "ignored", "failed"]
+DeliveryState = Literal["received", "dispatched", "ignored", "failed"]
 StoreResult = Literal["stored", "again", "duplicate"]
 
 
@@ -48,7 +48,7 @@ class Mark(NamedTuple):
     """The result of a delivery, and the reason where the result alone does not tell."""
 
     id: str
-    state: State
+    state: DeliveryState
     note: str | None = None
 
 

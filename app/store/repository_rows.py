@@ -40,7 +40,7 @@ OF_A_REPOSITORY = (alert_looks, boards, ended_pulls, flaky_tests, found_setups, 
 """Tables that hold something of a repository, apart from its runs."""
 WITH_INPUTS = ("workflow_status", "workflow_input")
 
-Part = tuple[list[Any], str | None]
+RowPart = tuple[list[Any], str | None]
 """The finds, and the row after which to continue; None at the end."""
 Match = Callable[[bytes], Any]
 """Returns what is wanted of a payload or a request; None for one that is about something else."""
@@ -110,7 +110,7 @@ async def conducted_about(database: Database, ids: Collection[int]) -> list[str]
     return sorted(found)
 
 
-async def _read_all(database: Database, look: Callable[[Connection, str], Part]) -> list[Any]:
+async def _read_all(database: Database, look: Callable[[Connection, str], RowPart]) -> list[Any]:
     found: list[Any] = []
     last: str | None = ""
     while last is not None:
@@ -120,19 +120,19 @@ async def _read_all(database: Database, look: Callable[[Connection, str], Part])
 
 
 def _read_part_after(
-    last: str, look: Callable[[Connection, str], Part]
-) -> Callable[[Connection], Part]:
+    last: str, look: Callable[[Connection, str], RowPart]
+) -> Callable[[Connection], RowPart]:
     return lambda connection: look(connection, last)
 
 
-def _deliveries(connection: Connection, last: str, match: Match) -> Part:
+def _deliveries(connection: Connection, last: str, match: Match) -> RowPart:
     query = select(deliveries.c.id, deliveries.c.body).where(deliveries.c.id > last)
     rows = connection.execute(query.order_by(deliveries.c.id).limit(ROWS_AT_ONCE)).all()
     matched = ((row.id, match(lz4.frame.decompress(row.body))) for row in rows)
     return [(ident, what) for ident, what in matched if what is not None], _next_key(rows)
 
 
-def _read_conducted(name: str, ids: Collection[int], connection: Connection, last: str) -> Part:
+def _read_conducted(name: str, ids: Collection[int], connection: Connection, last: str) -> RowPart:
     cipher = cipher_of(connection.dialect)
     if (table := engine_table(connection, name)) is None:
         return [], None

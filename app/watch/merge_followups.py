@@ -15,7 +15,7 @@ from app.github.transport import GitHub, InstallationClient, NotFound, Profile
 from handlers.dependabot_alert import NOBODY
 from handlers.notifications import PullClosed
 
-Submit = Callable[[str, UpdateBranch | RemediateAlert], Awaitable[None]]
+SubmitFollowUp = Callable[[str, UpdateBranch | RemediateAlert], Awaitable[None]]
 ReadRequest = Callable[[str], Awaitable[Json | None]]
 """Returns what a run was asked for, as it is stored; None where its record is gone."""
 Take = Callable[[Any, str], Awaitable[Json]]
@@ -38,7 +38,7 @@ class MergeFollowUps:
     """
 
     github: GitHub
-    submit: Submit
+    submit: SubmitFollowUp
     before: Take
     read_request: ReadRequest
 

@@ -15,7 +15,7 @@ from app.store.runs import History, Lanes
 from handlers.check_suite import NOBODY
 from handlers.notifications import Suspicion
 
-Submit = Callable[[str, SuspectMerge], Awaitable[None]]
+SubmitSuspect = Callable[[str, SuspectMerge], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Suspicions:
 
     database: Database
     github: GitHub
-    submit: Submit
+    submit: SubmitSuspect
 
     async def take(self, notice: Suspicion, ident: str) -> Json:
         """Ask for the runs; the same notification again asks for no more of them."""

@@ -30,7 +30,7 @@ HEADERS: Final = {
     "Accept-Encoding": "gzip, deflate",
 }
 
-Reach = Callable[[str, int], Awaitable[Sequence[Address]]]
+ResolveHost = Callable[[str, int], Awaitable[Sequence[Address]]]
 """Returns the addresses of a host that may be connected to; AddressRefused when it may not."""
 
 
@@ -39,7 +39,7 @@ class WebFetcher:
 
     def __init__(
         self,
-        reach: Reach = resolve_public,
+        reach: ResolveHost = resolve_public,
         *,
         seconds: float = SECONDS,
         trust: ssl.SSLContext | None = None,

@@ -22,8 +22,8 @@ from app.github.access.roles import role_of
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub, InstallationGone, NotFound, NotPermitted, Profile
 from app.github.transport.oauth import DeviceSignIn, OAuthClient
-from app.pages.page_context import ReadPolicy
-from app.pages.people import PageAccess, PageVerb, Reach
+from app.pages.page_context import ReadPolicyById
+from app.pages.people import PageAccess, PageReach, PageVerb
 from app.records.approvals import StoredApproval
 from app.records.installations import KnownRepository
 from app.store.database import Database
@@ -61,7 +61,7 @@ class GitHubPeople:
         self._stored = StoredInstallations(database)
         self._approvals = StoredApprovals(database)
         self._bounds = bounds
-        self._known: TTLCache[tuple[int, int], Reach] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
+        self._known: TTLCache[tuple[int, int], PageReach] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)
         self.build_sign_in_url = oauth.build_sign_in_url
         self.identify = oauth.identify
         self._oauth = oauth
@@ -82,7 +82,7 @@ class GitHubPeople:
             raise RunError(UNKNOWN_DEVICE) from None
         return await self._oauth.finish_device(opened.decode())
 
-    async def find_reach(self, person: Person, repository_id: int) -> Reach:
+    async def find_reach(self, person: Person, repository_id: int) -> PageReach:
         """Return what the person can do in the repository; an answer is used for a minute."""
         key = (person.id, repository_id)
         if (known := self._known.get(key)) is None:
@@ -135,7 +135,7 @@ class GitHubPeople:
             refusal = access_policy.decide_command(command, found, role, permission)
         return refusal
 
-    async def _ask_for_reach(self, person: Person, repository_id: int) -> Reach:
+    async def _ask_for_reach(self, person: Person, repository_id: int) -> PageReach:
         known = await self._find_repository(repository_id)
         if known is None:
             return "none"
@@ -153,7 +153,7 @@ class GitHubPeople:
         return known if known is not None and known.removed_at is None else None
 
 
-def make_policy_reader(github: GitHub, database: Database) -> ReadPolicy:
+def make_policy_reader(github: GitHub, database: Database) -> ReadPolicyById:
     """Return what reads the policy that holds in a repository; an answer is used for a minute."""
     stored = StoredInstallations(database)
     known: TTLCache[int, Found | None] = TTLCache(MOST_KNOWN, KNOWN_SECONDS)

@@ -19,7 +19,7 @@ from app.config.settings import Settings
 from app.github.policy.file import read_policy
 from app.github.transport import GitHub
 from app.github.transport.app_installations import AppInstallations
-from app.github.transport.client import Answered
+from app.github.transport.client import OnAnswer
 from app.installations.lifecycle import InstallationLifecycle
 from app.installations.metrics import measure
 from app.installations.reconcile import EVERY as RECONCILE_SECONDS
@@ -166,7 +166,7 @@ async def open_github(
     redactor: Redactor,
     *,
     renewed: Callable[[], str | None] = lambda: None,
-    answered: Answered = lambda _status, _seconds: None,
+    answered: OnAnswer = lambda _status, _seconds: None,
 ) -> AsyncIterator[GitHub]:
     """Hold the way to GitHub open; ConfigError without the App's credentials.
 

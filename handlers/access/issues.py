@@ -209,10 +209,10 @@ def may_write(role_name: str, permission: str) -> bool:
     return role_name not in MAY_NOT_WRITE and permission in {"write", "admin"}
 
 
-Rule = Callable[[ResolveIssue, IssueFacts], str | None]
+IssueRule = Callable[[ResolveIssue, IssueFacts], str | None]
 
 # The order in which people want to hear of it: who asked, then what about.
-BY_LABEL: tuple[Rule, ...] = (
+BY_LABEL: tuple[IssueRule, ...] = (
     installation_active,
     asker_human,
     asker_may_write,
@@ -221,7 +221,7 @@ BY_LABEL: tuple[Rule, ...] = (
     label_on,
     text_unchanged,
 )
-RULES: Mapping[str, tuple[Rule, ...]] = {
+RULES: Mapping[str, tuple[IssueRule, ...]] = {
     "label": BY_LABEL,
     "command": tuple(rule for rule in BY_LABEL if rule is not label_on),
     # Whoever has this terminal has the App's key as well: there is nobody left to ask about.

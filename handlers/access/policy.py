@@ -197,8 +197,8 @@ _STARTS = {
     "commands": "a command in a comment",
     "alerts": "an alert",
 }
-Rule = Callable[[Request, Rules], str | None]
-RULES: tuple[Rule, ...] = (
+RequestRule = Callable[[Request, Rules], str | None]
+RULES: tuple[RequestRule, ...] = (
     *(trigger_on, asker_among, models_allowed),
     *(guidance_wanted, setup_wanted, updates_adapted),
 )

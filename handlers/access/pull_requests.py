@@ -50,7 +50,7 @@ class PullFacts(AskerFacts):
     """Another run has dealt with the review, or with the checks of this head."""
 
 
-Rule = Callable[[OnPull, PullFacts], str | None]
+PullRule = Callable[[OnPull, PullFacts], str | None]
 
 
 def decide(request: OnPull, facts: PullFacts) -> Refusal | None:
@@ -138,28 +138,28 @@ def head_is_ours(_request: OnPull, facts: PullFacts) -> str | None:
     return "the newest commit is not one that Fettle has pushed."
 
 
-def _rules(request: OnPull) -> tuple[Rule, ...]:
+def _rules(request: OnPull) -> tuple[PullRule, ...]:
     return RULES.get((request.kind, request.via)) or RULES["", request.via]
 
 
 UNCALLED = frozenset({"review", "checks", "watch", "merge"})
 """Ways of asking that were not addressed to Fettle."""
-BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
+BY_THE_WAY: frozenset[PullRule] = frozenset({anything_said})
 """Rules whose refusal is not told to the asker either."""
 
-WHERE: tuple[Rule, ...] = (still_pull_request, pull_open)
-WHO: tuple[Rule, ...] = (installation_active, asker_human, asker_may_write)
+WHERE: tuple[PullRule, ...] = (still_pull_request, pull_open)
+WHO: tuple[PullRule, ...] = (installation_active, asker_human, asker_may_write)
 # What the store alone can tell comes first: where it does, GitHub is not asked.
-BY_REVIEW: tuple[Rule, ...] = (
+BY_REVIEW: tuple[PullRule, ...] = (
     *(not_covered, installation_active, *WHERE, label_on, review_stands),
     *(asker_human, asker_may_write, review_has_substance),
 )
-BY_CHECKS: tuple[Rule, ...] = (
+BY_CHECKS: tuple[PullRule, ...] = (
     *(not_covered, installation_active, *WHERE, head_stands),
     *(label_on, head_is_ours),
 )
 # The order in which people want to hear of it: who asked, then what about.
-RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
+RULES: Mapping[tuple[str, str], tuple[PullRule, ...]] = {
     ("address_review", "review"): BY_REVIEW,
     ("address_review", "label"): (*WHO, *WHERE, label_on, anything_said),
     ("fix_checks", "checks"): BY_CHECKS,

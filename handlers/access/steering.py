@@ -44,7 +44,7 @@ class LaneFacts(Frozen):
     """Dollars that the operator lets one run spend."""
 
 
-Rule = Callable[[Command, LaneFacts], str | None]
+CommandRule = Callable[[Command, LaneFacts], str | None]
 
 
 def decide(command: Command, facts: ApprovalFacts, standing: LaneFacts) -> Refusal | None:
@@ -176,7 +176,7 @@ def _name_stage(stage: str) -> str:
 
 
 # For each verb, in the order in which people want to hear of it.
-RULES: Mapping[Verb, tuple[Rule, ...]] = {
+RULES: Mapping[Verb, tuple[CommandRule, ...]] = {
     "go": (under_way,),
     "cancel": (under_way,),
     "budget": (amount_readable, under_way, room_left),

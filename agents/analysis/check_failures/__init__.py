@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.analysis.check_failures.compare import (
     NEVER_COUNTED,
     Comparison,
-    Verdict,
+    ComparisonVerdict,
     compare,
     confirm_failures,
     explain_no_start,
@@ -18,8 +18,8 @@ from agents.analysis.check_failures.reported import FailuresByProgram
 __all__ = [
     "NEVER_COUNTED",
     "Comparison",
+    "ComparisonVerdict",
     "FailuresByProgram",
-    "Verdict",
     "compare",
     "confirm_failures",
     "explain_no_start",

@@ -15,7 +15,7 @@ from agents.analysis.check_failures.reported import FailuresByProgram, ReportedF
 from agents.analysis.failure_cause import shorten_cause
 from agents.text import code_span, one_line
 
-Verdict = Literal["no worse", "worse", "unknown"]
+ComparisonVerdict = Literal["no worse", "worse", "unknown"]
 
 SILENT = "{name} no longer says which tests fail"
 
@@ -118,7 +118,7 @@ class CheckEnding(Protocol):
 class Comparison:
     """What a check says of a change."""
 
-    verdict: Verdict
+    verdict: ComparisonVerdict
     new: tuple[str, ...] = ()
     """The names of what fails in it and did not before the change, so far as that can be told."""
     why: str = ""

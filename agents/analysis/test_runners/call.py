@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents.analysis.repository_files import table
-from agents.analysis.test_runners.runner import TestRunner, Words
+from agents.analysis.test_runners.runner import CommandWords, TestRunner
 
 ARGUMENTS = '"$@"'
 """Stands in a command for its arguments, which no shell reads."""
@@ -41,13 +41,13 @@ class RunnerCall:
     runner: TestRunner
     line: str
     """The command, with ARGUMENTS where the runner's go; the same where it takes none."""
-    before: Words = ()
+    before: CommandWords = ()
     """What stands in front of the arguments, so that they come through."""
-    words: Words = ()
+    words: CommandWords = ()
     """The words of the call itself."""
     takes_arguments: bool = True
 
-    def pass_on(self, arguments: Sequence[str]) -> Words:
+    def pass_on(self, arguments: Sequence[str]) -> CommandWords:
         """Return the arguments as the command takes them."""
         if "--" in self.words:  # those of the tests' own program have begun already
             arguments = [each for each in arguments if each != "--"]
@@ -119,7 +119,7 @@ def _find_in_part(part: str, search: _CallSearch) -> RunnerCall | None:
     return _find_in_script(part, written, search)
 
 
-def _find_in_script(part: str, words: Words, search: _CallSearch) -> RunnerCall | None:
+def _find_in_script(part: str, words: CommandWords, search: _CallSearch) -> RunnerCall | None:
     program, name = name_script(words)
     script = search.scripts.get(name, "")
     if not script or not search.levels:
@@ -131,7 +131,7 @@ def _find_in_script(part: str, words: Words, search: _CallSearch) -> RunnerCall 
     return replace(call, line=_add_at_end(part), before=(*dashes, *call.before))
 
 
-def name_script(words: Words) -> tuple[str, str]:
+def name_script(words: CommandWords) -> tuple[str, str]:
     """Return who runs a script of the folder's manifest, and its name; empty: nobody does."""
     if not words or words[0] not in _SCRIPT_RUNNERS or any(map(_ELSEWHERE.match, words)):
         return "", ""
@@ -150,7 +150,7 @@ def _add_at_end(part: str) -> str:
     return f"{plain} {ARGUMENTS}{part[len(plain) :]}"
 
 
-def _begins_with(words: Words, call: Words) -> bool:
+def _begins_with(words: CommandWords, call: CommandWords) -> bool:
     """Return whether the words call that program; options may stand behind the first."""
     if not words or _SUFFIX.sub("", posixpath.basename(words[0])) != call[0]:
         return False
@@ -160,7 +160,7 @@ def _begins_with(words: Words, call: Words) -> bool:
     return rest[: len(plain)] == plain and all(each in words for each in options)
 
 
-def _strip_prefixes(words: Words) -> Words:
+def _strip_prefixes(words: CommandWords) -> CommandWords:
     """Return the words without programs that run another one, by a path or from a package."""
     while words and words[0] in _PREFIXES:
         words = words[1:]
@@ -179,21 +179,21 @@ def _strip_prefixes(words: Words) -> Words:
     return words
 
 
-def _strip_options(words: Words) -> Words:
+def _strip_options(words: CommandWords) -> CommandWords:
     """Return the words without the options in front, and their values."""
     while words and words[0].startswith("-"):
         words = words[2:] if _WITH_VALUE.fullmatch(words[0]) else words[1:]
     return words
 
 
-def strip_variables(words: Words) -> Words:
+def strip_variables(words: CommandWords) -> CommandWords:
     """Return the words without the variables that are set in front of them."""
     while words and _VARIABLE.match(words[0]):
         words = words[1:]
     return words
 
 
-def _words(part: str) -> Words:
+def _words(part: str) -> CommandWords:
     try:
         return tuple(shlex.split(part))
     except ValueError:

@@ -13,9 +13,9 @@ from agents.analysis.test_runners.reporter_lines import read_lines
 from agents.analysis.test_runners.runner import (
     REPORTS,
     Additions,
+    CommandWords,
     ReportKind,
     TestRunner,
-    Words,
 )
 
 _CASE = re.compile(r"((?:test|doctest|property) .+) \([\w.]+\)$")
@@ -42,7 +42,7 @@ def _ask(*formatters: str) -> Additions:
     return Additions(formatters, {"ELIXIR_ERL_OPTIONS": _LOADS})
 
 
-def _report_beside(_words: Words) -> Additions:
+def _report_beside(_words: CommandWords) -> Additions:
     """Add the report's formatter to those of a call."""
     return _ask(*_FOR_PROGRAMS)
 

@@ -19,9 +19,9 @@ from agents.analysis.test_runners.reporter_lines import RAN, WITHIN, read_json, 
 from agents.analysis.test_runners.runner import (
     REPORTS,
     Additions,
+    CommandWords,
     ReportKind,
     TestRunner,
-    Words,
 )
 
 _OF_JEST = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
@@ -129,7 +129,7 @@ _FOR_PROGRAMS = (
 _OPTIONS = f"{_FOR_PEOPLE} {_FOR_PROGRAMS}"
 
 
-def _report_beside(words: Words) -> Additions | None:
+def _report_beside(words: CommandWords) -> Additions | None:
     """Give the one reporter of a call a destination, behind that of the report.
 
     Node takes them in pairs: https://nodejs.org/api/test.html#multiple-reporters

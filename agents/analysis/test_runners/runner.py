@@ -10,7 +10,7 @@ from agents.analysis.check_failures.reported import ReportedFailures
 REPORTS = "@REPORTS@"
 """Stands in additions for the folder that reports are written into; its files are gone before."""
 
-Words = tuple[str, ...]
+CommandWords = tuple[str, ...]
 ReadReport = Callable[[Sequence[str]], ReportedFailures | None]
 """Takes the texts of the report's files, which others wrote; None where it is no report."""
 
@@ -19,7 +19,7 @@ ReadReport = Callable[[Sequence[str]], ReportedFailures | None]
 class Additions:
     """What is added to a command that runs tests. Values are never read by a shell."""
 
-    arguments: Words = ()
+    arguments: CommandWords = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     """Each is put behind what the variable holds already, and reaches the runner through others."""
 
@@ -45,9 +45,9 @@ class ReportKind:
     """What tells the runner to write that file."""
     through_others: bool = False
     """Whether it is told by a variable that nothing else reads, whoever calls it."""
-    not_with: Words = ()
+    not_with: CommandWords = ()
     """Options of the command, by how they begin, with which it would write another one."""
-    beside: Callable[[Words], Additions | None] | None = None
+    beside: Callable[[CommandWords], Additions | None] | None = None
     """Takes a call with such options; what has it write both, or None."""
     supported: str = ""
     """A bash command that succeeds where this version of the runner can be told so."""
@@ -58,7 +58,7 @@ class ReportKind:
     """Whether the report is what the runner writes for people otherwise."""
     render: Callable[[str], str] | None = None
     """What people would have read instead of the report."""
-    left: Words = ()
+    left: CommandWords = ()
     """Names of files that the runner leaves in its build's folders without being asked."""
 
 
@@ -72,7 +72,7 @@ class TestRunner:
     """As it is called where its output for people is read, such as `go test`."""
     select: Callable[[Sequence[str]], Additions | None]
     """Takes names as its reports and its output have them; None where these cannot be selected."""
-    calls: tuple[Words, ...] = ()
+    calls: tuple[CommandWords, ...] = ()
     """The words that a command of it begins with. Options may stand behind the first."""
     report: ReportKind | None = None
     afresh: Additions = NOTHING

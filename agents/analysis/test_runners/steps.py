@@ -12,7 +12,7 @@ from agents.analysis.test_runners.call import (
     read_scripts,
     strip_variables,
 )
-from agents.analysis.test_runners.runner import Words
+from agents.analysis.test_runners.runner import CommandWords
 from agents.analysis.which_are_tests import is_test
 
 MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
@@ -153,14 +153,14 @@ def _count_steps(command: str, scripts: Mapping[str, Sequence[str]], seen: set[s
     return count
 
 
-def _name_scripts(words: Words) -> list[str]:
+def _name_scripts(words: CommandWords) -> list[str]:
     if words[0] in _MAKE:
         plain = [each for each in words[1:] if not each.startswith("-") and "=" not in each]
         return [f"{_OF_MAKE}{each}" for each in plain] or [_OF_MAKE]
     return [name_script(words)[1]]
 
 
-def _list_steps(command: str) -> Iterator[Words]:
+def _list_steps(command: str) -> Iterator[CommandWords]:
     """Yield the words of what runs only where all before it passed."""
     text = _QUOTED.sub("_", command.replace("\\\n", " "))
     between = r"&&|[;\n]" if _STOPS.match(text) else r"&&"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agents.requests import Frozen
 
-Kind = Literal[
+FindingKind = Literal[
     "deleted", "removed", "skipped", "focused", "assertion", "weaker", "expectation", "suppressed",
     "settings", "threshold", "unreadable", "around", "secret", "unsafe", "host", "licence",
     "detection",
@@ -21,7 +21,7 @@ class Finding(Frozen):
     path: str
     line: int
     """In the file as it is now; as it was, for what is gone. 0: the file as a whole."""
-    kind: Kind
+    kind: FindingKind
     text: str
     """The line itself, or what became of it; the repository's words: untrusted."""
     grave: bool = True
@@ -38,7 +38,7 @@ class Finding(Frozen):
         return WORDS[self.kind]
 
 
-WORDS: dict[Kind, str] = {
+WORDS: dict[FindingKind, str] = {
     "deleted": "test file deleted",
     "removed": "test removed",
     "skipped": "test no longer counts",
@@ -59,7 +59,9 @@ WORDS: dict[Kind, str] = {
 }
 
 
-def make_finding(path: str, line: int, kind: Kind, text: str, *, grave: bool = True) -> Finding:
+def make_finding(
+    path: str, line: int, kind: FindingKind, text: str, *, grave: bool = True
+) -> Finding:
     """Return a finding whose text is one short line."""
     short = " ".join(text.split())
     if len(short) > TEXT:

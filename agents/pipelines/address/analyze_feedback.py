@@ -22,7 +22,7 @@ from agents.text import clean_in_child
 BODY_LIMIT = 8_000  # characters of the pull request's description
 DIFF_LIMIT = 40_000  # and of its changes
 
-Kind = Literal["applied", "question", "discussion", "style", "disagree"]
+PointKind = Literal["applied", "question", "discussion", "style", "disagree"]
 
 
 class ActionItem(BaseModel):
@@ -45,7 +45,7 @@ class OutOfScope(BaseModel):
 
     about: str
     """The key of what was said, like `t3`."""
-    kind: Kind
+    kind: PointKind
     """Why nothing is changed for it, as the stage describes."""
     reply: str = Field(min_length=10)
     """The answer to whoever said it, posted where they said it."""
@@ -75,7 +75,7 @@ class Analysis(Frozen):
     """All that was to be sorted, in reading order."""
     changes: Mapping[str, str] = {}
     """What to change, by the key of the point."""
-    answers: Mapping[str, tuple[Kind, str]] = {}
+    answers: Mapping[str, tuple[PointKind, str]] = {}
     """Kind and answer, by the key of the point."""
     languages: Mapping[str, str] = {}
     """What each point is written in, by its key, as the model says; older versions did not ask."""

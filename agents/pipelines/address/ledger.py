@@ -17,7 +17,7 @@ from agents.requests import Frozen
 from agents.text import code_span, one_line, publish
 from agents.text.outgoing import fence_all
 
-Verdict = Literal[
+EntryVerdict = Literal[
     "fixed",
     "changed",
     "suggested",
@@ -33,7 +33,7 @@ Verdict = Literal[
 WORDS_LIMIT = 8_000  # characters of what the model says in one thread
 NOTE_LIMIT = 400
 
-_COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
+_COUNTED: dict[EntryVerdict, tuple[str, str]] = {  # for one, and for several
     "fixed": ("fixed", "fixed"),
     "changed": ("changed, not verified", "changed, not verified"),
     "suggested": ("suggested", "suggested"),
@@ -57,7 +57,7 @@ class LedgerEntry(Frozen):
 
     about: str
     """The thread's id, or what `about_review` and `about_remark` return."""
-    verdict: Verdict
+    verdict: EntryVerdict
     commit: str = Field(default="", pattern=r"^([0-9a-f]{7,64})?$")
     """The one that answers it; empty where nothing was changed for it."""
     words: str = ""

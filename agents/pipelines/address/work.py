@@ -6,8 +6,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.pipelines.address.analyze_feedback import Analysis, Kind
-from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
+from agents.pipelines.address.analyze_feedback import Analysis, PointKind
+from agents.pipelines.address.ledger import (
+    EntryVerdict,
+    Ledger,
+    LedgerEntry,
+    about_remark,
+    about_review,
+)
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.address.wording.wording import (
     Wording,
@@ -21,7 +27,7 @@ from agents.pipelines.stages.quality import CheckComparison, VerifiedChange
 from agents.ports import Feedback, PullSnapshot, Thread
 from agents.requests import Frozen
 
-Answered = Literal["fixed", "answered", "disagree", "needs_human"]
+PointAnswer = Literal["fixed", "answered", "disagree", "needs_human"]
 
 
 class PointReply(BaseModel):
@@ -31,7 +37,7 @@ class PointReply(BaseModel):
 
     about: str
     """The key of the point, like `t3`."""
-    verdict: Answered
+    verdict: PointAnswer
     """What became of it."""
     commit: int = Field(ge=0)
     """For `fixed`: which of `commits` did it, from 1; else 0."""
@@ -52,7 +58,7 @@ class Crafted(Frozen):
         return reply.commit - 1 if reply.verdict == "fixed" else -1
 
 
-_VERDICTS: dict[Kind, Verdict] = {
+_VERDICTS: dict[PointKind, EntryVerdict] = {
     "question": "answered",
     "discussion": "needs_human",
     "style": "disagree",
@@ -149,7 +155,7 @@ class FeedbackWork(Frozen):
         """
         measured = self.with_landing(landing).measured_well
 
-        def judge(each: LedgerEntry) -> Verdict:
+        def judge(each: LedgerEntry) -> EntryVerdict:
             sure = measured and (self.judged_well or each.about in self.applied.settled)
             return each.verdict if sure or each.verdict != "fixed" else "changed"
 

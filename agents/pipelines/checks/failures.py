@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from agents.ports import Ending, ForeignCheck
+from agents.ports import CheckConclusion, ForeignCheck
 from agents.requests import Frozen
 
-Kind = Literal["branch", "flaky", "base", "external"]
+FailureKind = Literal["branch", "flaky", "base", "external"]
 
-RED: frozenset[Ending] = frozenset(("failure", "timed_out"))
-ABANDONED: frozenset[Ending] = frozenset(("cancelled", "stale"))
-OUTSIDE: Mapping[Ending, str] = {
+RED: frozenset[CheckConclusion] = frozenset(("failure", "timed_out"))
+ABANDONED: frozenset[CheckConclusion] = frozenset(("cancelled", "stale"))
+OUTSIDE: Mapping[CheckConclusion, str] = {
     "cancelled": "it was cancelled",
     "stale": "it never ended",
     "action_required": "somebody has to act before it goes on",
@@ -27,7 +27,7 @@ class Failure(Frozen):
     """A check that did not pass."""
 
     check: ForeignCheck
-    kind: Kind
+    kind: FailureKind
     why: str = ""
     """Why it is of that kind; empty for what has not been looked into."""
     said: bool = False

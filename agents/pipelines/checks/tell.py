@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.checks.consider import MOST, ChecksDue, remember
-from agents.pipelines.checks.failures import Failure, Failures, Kind
+from agents.pipelines.checks.failures import Failure, FailureKind, Failures
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.quality import VerifiedChange, checks_table, headline, to_code
 from agents.pipelines.stages.save_unfinished import keep_on_own_branch
@@ -37,14 +37,14 @@ _ANEW = {
     "dependabot[bot]": "comment `@dependabot recreate`",
 }
 _REPLAYED = "Somebody pushed meanwhile: the change was put on top of theirs and checked anew."
-_KINDS: dict[Kind, str] = {
+_KINDS: dict[FailureKind, str] = {
     "branch": "because of this branch",
     "flaky": "flaky",
     "base": "fails on {base} as well",
     "external": "outside of the code",
 }
 _OF_UPDATE = "because of the update"
-_NOTHING: dict[Kind, str] = {
+_NOTHING: dict[FailureKind, str] = {
     "branch": "not mended",
     "flaky": "nothing: run it again",
     "base": "nothing: it has to be mended there",

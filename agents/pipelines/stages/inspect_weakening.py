@@ -30,7 +30,7 @@ REASON = (
     " put it back."
 )
 
-Word = Literal["", "approved", "denied", "void", "nobody"]
+WeakeningAnswer = Literal["", "approved", "denied", "void", "nobody"]
 
 
 class Inspection(Frozen):
@@ -39,7 +39,7 @@ class Inspection(Frozen):
     commit: str = ""
     """The commit that was looked at: a yes holds for nothing else."""
     findings: tuple[Finding, ...] = ()
-    word: Word = ""
+    word: WeakeningAnswer = ""
     """What came of asking; empty when there was nothing to ask."""
     by: str = ""
     """Who decided."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.pipelines.stages.onboarding import PLACE, Place, describe_linked
+from agents.pipelines.stages.onboarding import PLACE, KnownPlace, describe_linked
 from agents.pipelines.stages.quality import Baseline, CheckResult
 from agents.policy import WorkPath
 from agents.ports import Block, LinkedIssue
@@ -48,7 +48,7 @@ class KnownFacts(Frozen):
     baseline: Baseline
     discussion: str = ""
     """What people with write access had said on the issue: untrusted."""
-    excerpts: tuple[Place, ...] = ()
+    excerpts: tuple[KnownPlace, ...] = ()
     """Lines of the files as the run found them."""
     linked: tuple[LinkedIssue, ...] = ()
     """What the issue's text refers to in this repository: untrusted."""

@@ -79,7 +79,7 @@ def _check_place(text: str) -> str:
     return text
 
 
-Place = Annotated[str, AfterValidator(_check_place)]
+KnownPlace = Annotated[str, AfterValidator(_check_place)]
 """Lines of a file, as `path:first-last` or `path:line`."""
 _NO_INSTRUCTIONS = "The repository has no instructions for contributors."
 _HEADING = "The repository's instructions for contributors, from its default branch:"

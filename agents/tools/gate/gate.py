@@ -26,7 +26,7 @@ from agents.text.child_process import SHORT, Exhausted, run_in_child, weigh
 from agents.tools.base import Bench, Capability, Effect, Tool
 from agents.tools.gate.objections import Circumstances, list_objections
 from agents.tools.gate.policy_rules import owners_word
-from agents.tools.gate.rules import Decision, Finding
+from agents.tools.gate.rules import Finding, GateDecision
 from agents.tools.mcp import Mcp, find_effects, tool_class
 from agents.tools.registry import TOOLS, tool_named
 from agents.tools.schema import describe_faults
@@ -43,7 +43,7 @@ __all__ = [
     "require_grant",
 ]
 
-Watch = Callable[[str, str], None]
+WatchCall = Callable[[str, str], None]
 Note = Callable[["Verdict"], None]
 
 NARROW = "narrow the call to see the rest"
@@ -74,7 +74,7 @@ REASONS = 6  # that one verdict names
 class Verdict:
     """What the gate says to a call: which rule decided, and why."""
 
-    decision: Decision
+    decision: GateDecision
     rule: str
     reason: str = ""
     """For a deny, in words for the model; for an ask, in words for people."""
@@ -142,7 +142,7 @@ async def call(
     arguments: Any,
     *,
     bench: Bench,
-    watch: Watch | None = None,
+    watch: WatchCall | None = None,
     note: Note | None = None,
     grant: Approval | None = None,
 ) -> str:

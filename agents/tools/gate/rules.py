@@ -38,14 +38,14 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-Decision = Literal["allow", "ask", "deny"]
+GateDecision = Literal["allow", "ask", "deny"]
 
 
 @dataclass(frozen=True)
 class BuiltIn:
     """One rule: its tier, and the words that go with it; `{what}` is what the call is about."""
 
-    decision: Decision
+    decision: GateDecision
     words: str
     changes: bool = False
     """It is about changes to the work tree, which a stage that only reads cannot make."""

@@ -23,7 +23,7 @@ from agents.tools.gate.rules import source_lines
 from agents.tools.mcp import Mcp, tool_class
 from agents.tools.registry import tool_named
 
-Change = Literal["same", "weaker", "stricter", "other rule"]
+RulingChange = Literal["same", "weaker", "stricter", "other rule"]
 
 RULES_FILE = "agents/tools/gate/rules.py"
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
@@ -91,7 +91,7 @@ class Compared:
     after: ReplayedVerdict
 
     @property
-    def change(self) -> Change:
+    def change(self) -> RulingChange:
         """Return what the new policy makes of it."""
         old, new = self.before.verdict, self.after.verdict
         step = _STRENGTH[new.decision] - _STRENGTH[old.decision]

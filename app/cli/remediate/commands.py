@@ -11,11 +11,11 @@ import typer
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
-Command = Literal["scan", "remediate"]
+RemediationCommand = Literal["scan", "remediate"]
 Formats = Literal["table", "json", "markdown"]
 Options = dict[str, str | bool | int]
 
-Place = Annotated[
+PlaceArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[REPOSITORY|PATH]",
@@ -41,7 +41,7 @@ Base = Annotated[str, typer.Option(metavar="BRANCH", help="Another branch than t
 Assess = Annotated[
     bool, typer.Option("--assess", help="Have a model judge the reach that code cannot tell.")
 ]
-Model = Annotated[
+ModelOption = Annotated[
     str, typer.Option(metavar="NAME", help="The model that writes code, for this command's work.")
 ]
 Branch = Annotated[str, typer.Option(metavar="NAME", help="Of the fix; for one package alone.")]
@@ -70,7 +70,7 @@ class RemediationArguments(NamedTuple):
 
 
 def scan(
-    place: Place = None,
+    place: PlaceArgument = None,
     *,
     alert: Alert = None,
     severity: Severities = None,
@@ -79,7 +79,7 @@ def scan(
     assess: Assess = False,
     org: Org = None,
     user: User = None,
-    model: Model = "",
+    model: ModelOption = "",
     shape: Shape = "table",
 ) -> None:
     """Look at alerts."""
@@ -91,7 +91,7 @@ def scan(
 
 
 def remediate(
-    place: Place = None,
+    place: PlaceArgument = None,
     *,
     alert: Alert = None,
     severity: Severities = None,
@@ -108,7 +108,7 @@ def remediate(
     from_scan: FromScan = None,
     org: Org = None,
     user: User = None,
-    model: Model = "",
+    model: ModelOption = "",
     shape: Shape = "table",
 ) -> None:
     """Mend alerts."""
@@ -120,7 +120,7 @@ def remediate(
     _run("remediate", said, options)
 
 
-def _run(command: Command, said: RemediationArguments, options: Options) -> None:
+def _run(command: RemediationCommand, said: RemediationArguments, options: Options) -> None:
     from app.cli.remediate.execute import run
 
     sys.exit(asyncio.run(run(command, said, options)))

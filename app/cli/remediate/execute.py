@@ -10,7 +10,7 @@ from typing import get_args
 from agents.errors import ConfigError, FettleError
 from agents.requests import Severity
 from app.cli.remediate.clone_batch import RemediatingClone
-from app.cli.remediate.commands import Command, Options, RemediationArguments
+from app.cli.remediate.commands import Options, RemediationArguments, RemediationCommand
 from app.cli.remediate.github_batch import Remediating
 from app.cli.remediate.show import show
 from app.cli.remediate.terminal_session import SessionOptions
@@ -32,7 +32,7 @@ HERE = "."
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,99})")
 
 
-async def run(command: Command, said: RemediationArguments, options: Options) -> int:
+async def run(command: RemediationCommand, said: RemediationArguments, options: Options) -> int:
     """Do what was typed, print the report, and return the exit code."""
     asked = _read_request(command, said, options)
     settings = load_settings(serving=False)
@@ -70,7 +70,7 @@ async def _report(
 
 
 def _read_request(
-    command: Command, said: RemediationArguments, options: Options
+    command: RemediationCommand, said: RemediationArguments, options: Options
 ) -> RemediationOptions:
     batch = said.org is not None or said.user is not None
     if sum(each is not None for each in (said.place, said.org, said.user)) > 1:
@@ -103,7 +103,7 @@ def _severities(said: str | None) -> tuple[Severity, ...]:
     return tuple(each for each in known if each in words)
 
 
-def _folder(settings: Settings, command: Command, what: str) -> RepositoryName | Path:
+def _folder(settings: Settings, command: RemediationCommand, what: str) -> RepositoryName | Path:
     """Return the repository that is meant, or the folder of a clone."""
     known = settings.repositories
     named = repository_named(what, github_url=settings.github_url, repositories=known)

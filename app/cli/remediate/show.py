@@ -16,7 +16,7 @@ from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import HOW
 from agents.pipelines.stages.quality import to_code
 from agents.text import one_line, publish
-from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
+from app.operator.remediation_report import GroupReport, Report, ReportedResult, RepositoryReport
 from app.secrets.redaction import Redactor
 from app.views.text import redact, to_line
 
@@ -25,7 +25,7 @@ Format = Literal["table", "json", "markdown"]
 NARROW = 100  # columns of a terminal below which a table has no room for names
 WIDE = 200  # characters where no terminal says how many there are
 CELL, TEXT = 60, 300
-STYLES: dict[Ending, str] = {
+STYLES: dict[ReportedResult, str] = {
     "fixed": "bold green",
     "scanned": "bold",
     "nothing_to_do": "dim",
@@ -36,7 +36,7 @@ STYLES: dict[Ending, str] = {
     "verify_failed": "bold red",
     "infra_error": "bold red",
 }
-WORDS: dict[Ending, str] = {
+WORDS: dict[ReportedResult, str] = {
     "fixed": "fixed",
     "scanned": "found",
     "nothing_to_do": "nothing to do",

@@ -16,7 +16,7 @@ from app.cli.terminal import PERSON, say, stop_event
 
 if TYPE_CHECKING:
     from app.clone.preconditions import CloneStart
-    from app.clone.run_folder import Again
+    from app.clone.run_folder import ResumeChoice
     from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -59,12 +59,12 @@ def resolve(
     """Resolve an issue."""
     if resume and fresh:
         raise ConfigError("--resume goes on and --fresh begins anew: give one of them.")
-    again: Again | None = "resume" if resume else "fresh" if fresh else None
+    again: ResumeChoice | None = "resume" if resume else "fresh" if fresh else None
     sys.exit(asyncio.run(_resolve(what, more, issue, again, json=json)))
 
 
 async def _resolve(
-    what: str, more: str | None, issue: Path | None, again: Again | None, *, json: bool
+    what: str, more: str | None, issue: Path | None, again: ResumeChoice | None, *, json: bool
 ) -> int:
     from app.config.settings import load_settings
     from app.operator.issue_reference import issue_named
@@ -124,7 +124,7 @@ def _find_folder(what: str) -> Path:
 
 
 async def _begin_in_clone(
-    settings: Settings, path: Path, wish: tuple[str, str], again: Again | None, *, json: bool
+    settings: Settings, path: Path, wish: tuple[str, str], again: ResumeChoice | None, *, json: bool
 ) -> int:
     from app.clone.preconditions import start_at
 
@@ -135,7 +135,7 @@ async def work_in_clone(
     settings: Settings,
     start: CloneStart,
     asked: tuple[str, str],
-    again: Again | None,
+    again: ResumeChoice | None,
     *,
     stage: str = "",
     json: bool,

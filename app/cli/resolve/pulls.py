@@ -13,7 +13,7 @@ from app.cli.declaration import JsonAtEnd
 
 if TYPE_CHECKING:
     from app.operator.issue_reference import IssueName
-    from app.operator.issue_request import Kind
+    from app.operator.issue_request import RequestKind
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -61,7 +61,9 @@ async def _undo(what: str, more: str | None) -> int:
     return await AtTheTerminal(settings, redactor_of(settings), json=False).take_back(named)
 
 
-async def _work_on(command: str, kind: Kind, what: str, more: str | None, *, json: bool) -> int:
+async def _work_on(
+    command: str, kind: RequestKind, what: str, more: str | None, *, json: bool
+) -> int:
     named = _read_name(command, what, more)
 
     # This takes seconds: a mistake is told before.

@@ -15,8 +15,8 @@ from agents.text.literal import literal, to_literal
 from app.cli.terminal import say
 
 if TYPE_CHECKING:
-    from app.clone.ask_person import Answer
-    from app.clone.run_folder import Again
+    from app.clone.ask_person import PersonAnswer
+    from app.clone.run_folder import ResumeChoice
     from app.records.approvals import StoredApproval
 
 
@@ -41,7 +41,7 @@ def show_question(stored: StoredApproval) -> None:
         say(f"Look twice: {letter}.")
 
 
-async def ask_here(stored: StoredApproval) -> Answer | None:
+async def ask_here(stored: StoredApproval) -> PersonAnswer | None:
     """Ask whoever sits at the terminal; None when they would rather decide later."""
     show_question(stored)
     while True:
@@ -56,7 +56,7 @@ async def ask_here(stored: StoredApproval) -> Answer | None:
                 return None
 
 
-async def choose_here() -> Again:
+async def choose_here() -> ResumeChoice:
     """Ask whoever sits at the terminal what becomes of a run that failed."""
     while True:
         say("A run of this very thing failed before. Go on there, or begin anew? go, new: ")

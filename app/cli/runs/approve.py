@@ -25,14 +25,14 @@ from app.config.system_user import find_operator
 
 if TYPE_CHECKING:
     from app.records.approvals import StoredApproval
-    from app.store.runs import Decision
+    from app.store.runs import ApprovalDecision
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 LONGEST_LINE = 100
 
 Ident = Annotated[str, typer.Argument(metavar="ID", help="The approval, as the question names it.")]
-Words = Annotated[
+ReasonOption = Annotated[
     list[str] | None, typer.Argument(metavar="REASON", help="Why, for the model and for people.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Decide without being asked once more.")]
@@ -63,7 +63,7 @@ def approve(ident: Ident, *, yes: Yes = False, database: DatabaseFile = None) ->
 
 
 def deny(
-    ident: Ident, reason: Words = None, *, yes: Yes = False, database: DatabaseFile = None
+    ident: Ident, reason: ReasonOption = None, *, yes: Yes = False, database: DatabaseFile = None
 ) -> None:
     """Deny one call."""
     words = " ".join(reason or ())
@@ -100,7 +100,7 @@ async def _find(ident: str, where: list[RunDatabase]) -> FoundApproval | None:
 
 
 async def _decide(
-    ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[RunDatabase]
+    ident: str, verdict: ApprovalDecision, reason: str, *, yes: bool, where: list[RunDatabase]
 ) -> int:
     from app.store.runs import StoredApprovals
 
@@ -135,7 +135,7 @@ async def _decide(
     return DONE
 
 
-def _confirm(verdict: Decision) -> bool:
+def _confirm(verdict: ApprovalDecision) -> bool:
     """Ask whoever sits there. Raises ConfigError when nobody does."""
     if not sys.stdin.isatty():
         raise ConfigError("There is no terminal to ask on. Say --yes if you mean it.")
@@ -143,7 +143,7 @@ def _confirm(verdict: Decision) -> bool:
     return typer.confirm(question, default=False, err=True)
 
 
-def _next(found: FoundApproval, verdict: Decision) -> str:
+def _next(found: FoundApproval, verdict: ApprovalDecision) -> str:
     what = "with this call" if verdict == "approved" else "without this call"
     if found.place.clone:
         return f"Give the same `fettle resolve` once more: it goes on from there, {what}."

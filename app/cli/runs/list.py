@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 
-class State(StrEnum):
+class ListedState(StrEnum):
     """Where a run can stand."""
 
     QUEUED = "queued"
@@ -62,7 +62,7 @@ def listing(
     chosen: typer.Context,
     *,
     state: Annotated[
-        list[State] | None,
+        list[ListedState] | None,
         typer.Option("--state", metavar="STATE", help="Only those in it; may be repeated."),
     ] = None,
     repository: Annotated[

@@ -10,7 +10,7 @@ from app.cli.storage.databases import open_database
 
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun
-    from app.clone.run_folder import Again
+    from app.clone.run_folder import ResumeChoice
     from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed
@@ -62,5 +62,5 @@ async def retry_clone(settings: Settings, found: FoundRun, stage: str, *, json: 
         raise ConfigError(NOT_KEPT.format(short=short))
     if failed and find_newest_failed(folder.parent, key) != folder:
         raise ConfigError(LATER)
-    again: Again = "resume" if failed else "fresh"
+    again: ResumeChoice = "resume" if failed else "fresh"
     return await work_in_clone(settings, start, wish, again, stage=stage, json=json)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
+from app.dependencies.indexes.result import Configured, Index, IndexKind, index_of, key_path
 from app.dependencies.origins import (
     PORTS,
     Key,
@@ -22,7 +22,7 @@ def add(
     made: Configured,
     operator: Operator,
     urls: Iterable[str],
-    kind: Kind,
+    kind: IndexKind,
     login: tuple[str, str] | None = None,
 ) -> list[str]:
     """Add these indexes; return their URLs for tools in a sandbox, without credentials."""
@@ -43,7 +43,7 @@ def add_mirror(
     url: str,
     publics: tuple[str, ...] = (),
     *,
-    kind: Kind = "plain",
+    kind: IndexKind = "plain",
     login: tuple[str, str] | None = None,
     token: str = "",
 ) -> bool:
@@ -76,7 +76,7 @@ def _add(
     made: Configured,
     operator: Operator,
     url: str,
-    kind: Kind,
+    kind: IndexKind,
     login: tuple[str, str] | None,
 ) -> str:
     parts = urlsplit(url)

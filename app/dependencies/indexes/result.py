@@ -18,7 +18,7 @@ from app.dependencies.origins import (
 )
 from app.sandbox.port import Mount
 
-Kind = Literal["simple", "links", "npm", "cargo", "go", "nuget", "composer", "plain"]
+IndexKind = Literal["simple", "links", "npm", "cargo", "go", "nuget", "composer", "plain"]
 """How an index answers: Python's simple API, a page of links, the way of another tool, or unasked.
 
 Those of Maven, RubyGems and Hex have their files on their own host, and are not asked for others.
@@ -31,7 +31,7 @@ class Index:
 
     url: str
     """Without credentials."""
-    kind: Kind
+    kind: IndexKind
     tool: str
     keys: tuple[Key, ...] = field(default=(), repr=False)
     stands_for: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Indexes:
     notes: tuple[str, ...] = ()
 
 
-def index_of(url: str, kind: Kind, tool: str, keys: Iterable[Key] = ()) -> Index:
+def index_of(url: str, kind: IndexKind, tool: str, keys: Iterable[Key] = ()) -> Index:
     """Return the index at this URL; credentials in it become a key. Raises ValueError."""
     clean, given = without_credentials(url)
     place_of(clean)
@@ -86,7 +86,7 @@ def index_of(url: str, kind: Kind, tool: str, keys: Iterable[Key] = ()) -> Index
     return Index(clean, kind, tool, tuple(keys))
 
 
-def key_path(url: str, kind: Kind) -> str:
+def key_path(url: str, kind: IndexKind) -> str:
     """Return the path below which a credential of this index is sent.
 
     A Python index has its files beside its pages: `/api/NAME/simple` and `/api/NAME/packages`.

@@ -98,7 +98,7 @@ def _words(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-Words = Annotated[str, BeforeValidator(_words)]
+PlainText = Annotated[str, BeforeValidator(_words)]
 """Text, or nothing where GitHub says null."""
 
 
@@ -108,37 +108,37 @@ class _Shape(BaseModel):
 
 class _Package(_Shape):
     ecosystem: str
-    name: Words = ""
+    name: PlainText = ""
 
 
 class _Patched(_Shape):
-    identifier: Words = ""
+    identifier: PlainText = ""
 
 
 class _Vulnerability(_Shape):
     package: _Package
-    severity: Words = ""
-    vulnerable_version_range: Words = ""
+    severity: PlainText = ""
+    vulnerable_version_range: PlainText = ""
     first_patched_version: _Patched | None = None
 
 
 class _Advisory(_Shape):
-    ghsa_id: Words = ""
-    cve_id: Words = ""
-    severity: Words = ""
-    summary: Words = ""
-    description: Words = ""
+    ghsa_id: PlainText = ""
+    cve_id: PlainText = ""
+    severity: PlainText = ""
+    summary: PlainText = ""
+    description: PlainText = ""
     withdrawn_at: AwareDatetime | None = None
 
 
 class _Dependency(_Shape):
     manifest_path: str
-    scope: Words = ""
+    scope: PlainText = ""
 
 
 class _Alert(_Shape):
     number: int
-    state: Words
+    state: PlainText
     dependency: _Dependency
     security_advisory: _Advisory
     security_vulnerability: _Vulnerability
@@ -146,8 +146,8 @@ class _Alert(_Shape):
 
 class _Affected(_Shape):
     package: _Package | None = None
-    vulnerable_version_range: Words = ""
-    first_patched_version: Words = ""
+    vulnerable_version_range: PlainText = ""
+    first_patched_version: PlainText = ""
 
 
 class _Published(_Advisory):

@@ -49,7 +49,7 @@ SPEAKER = "alerts"
 UNFIXED = frozenset({rule_of("fix_failed"), rule_of("by_hand"), rule_of("verify_failed")})
 """Ends after which somebody has to decide what is to be done instead."""
 
-Issue = Mapping[str, Any]
+IssueData = Mapping[str, Any]
 
 log = structlog.get_logger()
 
@@ -191,18 +191,18 @@ class TrackingIssue(ConversationThread):
             self.request = self._about.model_copy(update={"number": number})
         await self._runs.record_number(self._run_id, number)
 
-    async def _find_known(self, client: InstallationClient) -> Issue | None:
+    async def _find_known(self, client: InstallationClient) -> IssueData | None:
         """Return the issue that is known, as it is now; None where it is gone, or another's."""
         if not self.request.number:
             return None
         where = self._url_variables(number=self.request.number)
         try:
-            issue: Issue = await client.getitem(ISSUE, where)
+            issue: IssueData = await client.getitem(ISSUE, where)
         except NotFound:
             return None
         return issue if await self._is_ours(client, issue) else None
 
-    async def _search(self, client: InstallationClient) -> Issue | None:
+    async def _search(self, client: InstallationClient) -> IssueData | None:
         own = await self._github.identity(client)
         where = self._url_variables(
             state="all", creator=own.bot.login, sort="created", direction="desc"
@@ -210,13 +210,13 @@ class TrackingIssue(ConversationThread):
         try:
             async for issue in client.getiter(LISTED, where, pages=PAGES):
                 if await self._is_ours(client, issue):
-                    found: Issue = issue
+                    found: IssueData = issue
                     return found
         except TooManyPages:
             pass
         return None
 
-    async def _create(self, client: InstallationClient) -> Issue:
+    async def _create(self, client: InstallationClient) -> IssueData:
         folder = in_folder(self._about.directory)
         title = TITLE.format(package=self._about.package, folder=folder)
         name = self._wording.quote(self._about.package, LONGEST_NAME)
@@ -227,8 +227,8 @@ class TrackingIssue(ConversationThread):
             "body": f"{self._wording.text(body)}\n\n{self._mark}",
         }
 
-        async def create() -> Issue:
-            made: Issue = await client.post(ISSUES, self._url_variables(), data=data)
+        async def create() -> IssueData:
+            made: IssueData = await client.post(ISSUES, self._url_variables(), data=data)
             return made
 
         return await made_once(lambda: self._search(client), create, settle=self._settle)
@@ -236,7 +236,7 @@ class TrackingIssue(ConversationThread):
     async def _set(self, client: InstallationClient, number: int, **changes: str) -> None:
         await client.patch(ISSUE, self._url_variables(number=number), data=changes)
 
-    async def _is_ours(self, client: InstallationClient, issue: Issue) -> bool:
+    async def _is_ours(self, client: InstallationClient, issue: IssueData) -> bool:
         """Tell whether it is the one: a marker anybody can copy, an author nobody can.
 
         An issue that was moved to another repository is still found by its old number.
@@ -247,7 +247,7 @@ class TrackingIssue(ConversationThread):
         here = f"/repos/{name}".casefold()
         return marked and own.is_author(issue) and issue["repository_url"].casefold().endswith(here)
 
-    async def _closed_by_us(self, client: InstallationClient, issue: Issue) -> bool:
+    async def _closed_by_us(self, client: InstallationClient, issue: IssueData) -> bool:
         own = await self._github.identity(client)
         return (issue.get("closed_by") or {}).get("id") == own.bot.id
 

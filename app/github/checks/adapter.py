@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from agents.ports import Ending, ForeignCheck
+from agents.ports import CheckConclusion, ForeignCheck
 from agents.requests import Request
 from agents.text import printable
 from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
@@ -36,9 +36,13 @@ MOST_ANNOTATIONS = 30
 KEPT = 400_000
 """Bytes from the end of a log that are looked at for what failed steps wrote."""
 
-ENDINGS: tuple[Ending, ...] = get_args(Ending)
+ENDINGS: tuple[CheckConclusion, ...] = get_args(CheckConclusion)
 FINE = ("success", "neutral", "skipped", "")
-STATES: Mapping[str, Ending] = {"success": "success", "failure": "failure", "error": "failure"}
+STATES: Mapping[str, CheckConclusion] = {
+    "success": "success",
+    "failure": "failure",
+    "error": "failure",
+}
 
 NO_LOG = "There is no log that Fettle could read: {app} keeps it, not GitHub Actions."
 NOT_PERMITTED = (
@@ -183,7 +187,7 @@ def _suite(run: Run) -> object:
     return (run["check_suite"] or {}).get("id")
 
 
-def _to_ending(run: Run) -> Ending:
+def _to_ending(run: Run) -> CheckConclusion:
     """Return how it ended; what GitHub may come to call endings some day counts as neither."""
     said = run["conclusion"] or ""
     return next((each for each in ENDINGS if each == said), "neutral")

@@ -27,7 +27,7 @@ MOST_BESIDE = 100
 WEB = 19_864_447
 """The account of GitHub's pages, which commits in the name of others."""
 
-Pull = Mapping[str, Any]
+PullData = Mapping[str, Any]
 
 
 class EarlierRun(NamedTuple):
@@ -88,7 +88,7 @@ class CompetingPullRequests:
         return tuple(found)
 
     async def _read_one(
-        self, client: InstallationClient, pull: Pull, own: BotIdentity, sought: SoughtPackage
+        self, client: InstallationClient, pull: PullData, own: BotIdentity, sought: SoughtPackage
     ) -> OtherPull | None:
         """Return the pull request if it may be about the package; None: it is not."""
         if is_foreign(pull, self._request.repository):
@@ -109,7 +109,9 @@ class CompetingPullRequests:
             return None
         return await self._to_other_pull(client, pull)
 
-    async def _find_run(self, pull: Pull, sought: SoughtPackage) -> tuple[EarlierRun | None, bool]:
+    async def _find_run(
+        self, pull: PullData, sought: SoughtPackage
+    ) -> tuple[EarlierRun | None, bool]:
         """Return the run that opened it, if it is of the folder, and whether of the same package.
 
         Where its record is gone, its branch tells.
@@ -130,7 +132,7 @@ class CompetingPullRequests:
         return None, re.fullmatch(own_name, pull["head"]["ref"]) is not None
 
     async def _to_other_pull(
-        self, client: InstallationClient, pull: Pull, **more: Any
+        self, client: InstallationClient, pull: PullData, **more: Any
     ) -> OtherPull:
         author = pull["user"] or {}
         return OtherPull(
@@ -146,7 +148,7 @@ class CompetingPullRequests:
             **more,
         )
 
-    async def _pushed_by(self, client: InstallationClient, pull: Pull) -> tuple[str, ...]:
+    async def _pushed_by(self, client: InstallationClient, pull: PullData) -> tuple[str, ...]:
         """Return who besides its author has pushed there, by GitHub's record of pushes.
 
         Where it keeps none, as on older servers, by its commits, of which anybody can say anything:

@@ -80,7 +80,7 @@ class GitHub:
         outbound: Outbound = DIRECT,
         write_spacing: float = 1.0,
         renewed: Callable[[], str | None] = lambda: None,
-        answered: Answered = lambda _status, _seconds: None,
+        answered: OnAnswer = lambda _status, _seconds: None,
         installed: MakeLookup | None = None,
     ) -> AsyncIterator[GitHub]:
         """Hold the session open. Raises ConfigError for a wrong address or key.
@@ -222,7 +222,7 @@ class GitHub:
         return pace
 
 
-def _measure(answered: Answered) -> aiohttp.TraceConfig:
+def _measure(answered: OnAnswer) -> aiohttp.TraceConfig:
     """Return what tells of each request how it was answered, and after how long."""
     trace = aiohttp.TraceConfig(trace_config_ctx_factory=_Stopwatch)
 
@@ -251,7 +251,7 @@ async def _permit_always() -> None:
     """Let everything be written: no other process has this one's runs."""
 
 
-Answered = Callable[[int, float], None]
+OnAnswer = Callable[[int, float], None]
 """Hears the status of each answer, 0 where there was none, and how many seconds it took."""
 MakeLookup = Callable[[GitHub], InstallationLookup]
 """Makes what knows where the App is installed, for the GitHub that it is to ask."""

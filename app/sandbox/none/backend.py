@@ -44,7 +44,7 @@ from app.sandbox.privilege_drop import choose_owner
 from app.sandbox.process_group import (
     FLOOD,
     ProcessExit,
-    Watch,
+    WatchGroup,
     build_result,
     make_memory_file,
     run_group,
@@ -201,7 +201,7 @@ async def _copy(mount: Mount, place: Path) -> Mount:
 
 
 async def _supervise(
-    orders: dict[str, Any], timeout: float, out: OutputSink, watch: Watch
+    orders: dict[str, Any], timeout: float, out: OutputSink, watch: WatchGroup
 ) -> ProcessExit:
     """Run the supervisor, and return only when all processes below it are gone."""
     line, ours = os.pipe2(os.O_CLOEXEC)

@@ -11,13 +11,13 @@ from app.simulator.github.answers import Answer, ApiError
 from app.simulator.github.calls import LONGEST_PAGE, Call
 
 Json = Any
-Key = tuple[str, int]
+CursorKey = tuple[str, int]
 """By what a list is ordered: a time as text, and a number for what happened at the same time."""
 MARK = "cursor:v2"
 
 
 def cursor_page(
-    call: Call, items: Sequence[tuple[Key, Json]], *, root: str, descending: bool
+    call: Call, items: Sequence[tuple[CursorKey, Json]], *, root: str, descending: bool
 ) -> Answer:
     """Return the page that `after` or `before` asks for; Link leads on from the address `root`."""
     query = call.request.query
@@ -42,11 +42,11 @@ def cursor_page(
     return Answer(200, [shape for _, shape in page], headers)
 
 
-def _follows(key: Key, place: Key, descending: bool) -> bool:
+def _follows(key: CursorKey, place: CursorKey, descending: bool) -> bool:
     return key < place if descending else key > place
 
 
-def _key(cursor: str | None) -> Key | None:
+def _key(cursor: str | None) -> CursorKey | None:
     if not cursor:
         return None
     try:
@@ -59,7 +59,7 @@ def _key(cursor: str | None) -> Key | None:
     return key
 
 
-def _url(call: Call, root: str, name: str, key: Key) -> str:
+def _url(call: Call, root: str, name: str, key: CursorKey) -> str:
     text = "|".join((MARK, key[0], str(key[1])))
     kept = [
         pair for pair in parse_qsl(call.request.query_string) if pair[0] not in ("before", "after")

@@ -16,7 +16,7 @@ from app.simulator.github.state.world import Repository, World
 from app.simulator.github.tokens import bearer_of
 
 Json = Any
-Scope = Literal["open", "anyone", "app", "token", "repository", "public"]
+RouteScope = Literal["open", "anyone", "app", "token", "repository", "public"]
 """`public`: like `repository`, but every token reads what is public, wherever its App is installed.
 
 https://docs.github.com/rest/authentication/permissions-required-for-github-apps
@@ -32,7 +32,7 @@ class Route:
 
     method: str
     path: str
-    scope: Scope
+    scope: RouteScope
     needs: str
     """Permissions as `X-Accepted-GitHub-Permissions` writes them: `a=write; b=read`, either."""
     run: Handler
@@ -42,7 +42,12 @@ class Routes(list[Route]):
     """The REST calls of one subject."""
 
     def add(
-        self, method: str, path: str, *, scope: Scope = "repository", needs: str = "metadata=read"
+        self,
+        method: str,
+        path: str,
+        *,
+        scope: RouteScope = "repository",
+        needs: str = "metadata=read",
     ) -> Callable[[Handler], Handler]:
         """Register a handler; it returns JSON (200) or an Answer."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.simulator.model.conversation import Block, blocks_of, canonical
+from app.simulator.model.conversation import ContentBlock, blocks_of, canonical
 from app.simulator.model.refusal import ErrorAnswer
 
 SECONDS = {"5m": 300.0, "1h": 3600.0}
@@ -112,7 +112,7 @@ def _segments(request: Mapping[str, Any]) -> list[_Segment]:
     return segments
 
 
-def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[bytes, Block]]:
+def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[bytes, ContentBlock]]:
     for tool in request.get("tools") or []:
         yield b"tool", tool
     for block in blocks_of({"content": request.get("system") or []}):

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.simulator.model.binding import BETA
 from app.simulator.model.compaction import BETA as COMPACTION_BETA
 from app.simulator.model.compaction import check_compaction, is_compacted
-from app.simulator.model.conversation import Block, Message, blocks_of
+from app.simulator.model.conversation import ContentBlock, Message, blocks_of
 from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.shapes import CountRequest, MessagesRequest
 
@@ -132,7 +132,7 @@ def _check_calls(messages: Sequence[Message]) -> None:
         seen.update(open_calls)
 
 
-def _check_results(number: int, blocks: Sequence[Block], open_calls: Sequence[str]) -> None:
+def _check_results(number: int, blocks: Sequence[ContentBlock], open_calls: Sequence[str]) -> None:
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     if missing := sorted(set(open_calls) - set(answered)):
         raise ErrorAnswer(

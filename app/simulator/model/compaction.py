@@ -10,7 +10,13 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from app.simulator.model.conversation import Block, Message, blocks_of, is_prompt, prompt_text
+from app.simulator.model.conversation import (
+    ContentBlock,
+    Message,
+    blocks_of,
+    is_prompt,
+    prompt_text,
+)
 from app.simulator.model.refusal import ErrorAnswer
 
 BETA = "compact-2026-09-04"
@@ -47,7 +53,7 @@ def check_compaction(request: Mapping[str, Any]) -> bool:
     return bool(found) or bool(request.get("compaction"))
 
 
-def make_block(request: Mapping[str, Any]) -> Block:
+def make_block(request: Mapping[str, Any]) -> ContentBlock:
     """Return the block for the conversation: what was asked in it, one line each."""
     messages = request["messages"]
     asked = [prompt_text(each).strip().partition("\n")[0] for each in messages if is_prompt(each)]

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 Message = Mapping[str, Any]
-Block = Mapping[str, Any]
+ContentBlock = Mapping[str, Any]
 
 
-def blocks_of(message: Message) -> list[Block]:
+def blocks_of(message: Message) -> list[ContentBlock]:
     """Return the content as blocks; a string is one text block."""
     content = message["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal[
+FaultKind = Literal[
     "rate_limit",
     "overloaded",
     "stream_error",
@@ -31,7 +31,7 @@ class AnswerFault:
     with a text of white space before its calls.
     """
 
-    kind: Kind
+    kind: FaultKind
     retry_after: float | None = None
     """Seconds, for the `retry-after` header of an error answer."""
     category: str = ""

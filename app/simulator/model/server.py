@@ -20,7 +20,7 @@ from app.simulator.model.checks import (
     read_request,
     spell_answer,
 )
-from app.simulator.model.faults import STATUS, AnswerFault, Kind
+from app.simulator.model.faults import STATUS, AnswerFault, FaultKind
 from app.simulator.model.ledger import LoggedRequest
 from app.simulator.model.limits import ModelLimits
 from app.simulator.model.refusal import ErrorAnswer, error_body
@@ -108,7 +108,7 @@ class LocalModel:
         self._after.append(hook)
 
     def fail_next(
-        self, kind: Kind, times: int = 1, retry_after: float | None = None, category: str = ""
+        self, kind: FaultKind, times: int = 1, retry_after: float | None = None, category: str = ""
     ) -> None:
         """Disturb the next answers in that way, after those that are already planned."""
         self._faults.extend([AnswerFault(kind, retry_after, category)] * times)

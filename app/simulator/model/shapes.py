@@ -109,7 +109,7 @@ class CompactionConfig(_Shape):
 
 
 Said = Annotated[Text | Picture | ToolResult, Field(discriminator="type")]
-Answered = Annotated[Text | Thinking | ToolUse | Compaction, Field(discriminator="type")]
+AnswerBlock = Annotated[Text | Thinking | ToolUse | Compaction, Field(discriminator="type")]
 
 
 class UserMessage(_Shape):
@@ -123,7 +123,7 @@ class AssistantMessage(_Shape):
     """What the model said."""
 
     role: Literal["assistant"]
-    content: Annotated[list[Answered], BeforeValidator(_blocks), Field(min_length=1)]
+    content: Annotated[list[AnswerBlock], BeforeValidator(_blocks), Field(min_length=1)]
 
 
 class ToolDefinition(_Markable):

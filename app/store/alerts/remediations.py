@@ -16,10 +16,10 @@ from app.store.alerts.overrides import day_of
 from app.store.database import Database
 from app.store.tables import approvals, remediations, runs, steers
 
-State = Literal["over", "open", "closed", "merged", "fixed"]
+RemediationState = Literal["over", "open", "closed", "merged", "fixed"]
 """`over`: the run made no pull request; `merged`: GitHub has not closed the alerts yet."""
-STATES: tuple[State, ...] = get_args(State)
-WAITING: tuple[State, ...] = ("open", "merged")
+STATES: tuple[RemediationState, ...] = get_args(RemediationState)
+WAITING: tuple[RemediationState, ...] = ("open", "merged")
 TRIES = 12
 """How many outcomes of a lane are read at most."""
 PULLS = 60
@@ -36,7 +36,7 @@ class Remediation(NamedTuple):
     number: int
     """The number of the run's pull request; 0: there is none."""
     base: str
-    state: State
+    state: RemediationState
     declined: bool
     """Whether people cancelled the run, or closed its pull request unmerged."""
     found: Mapping[int, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.store.lease import find_silent_since
-from app.store.runs.approvals import Decision, StoredApprovals
+from app.store.runs.approvals import ApprovalDecision, StoredApprovals
 from app.store.runs.checkpoints import StoredCheckpoints
 from app.store.runs.history import GIVEN_UP, History, KeptRun, KeptStep, KeptTurn, RunProgress
 from app.store.runs.lanes import LIVE, LOOKS, LaneRun, Lanes
@@ -18,7 +18,7 @@ __all__ = [
     "LIVE",
     "LOOKS",
     "OPEN",
-    "Decision",
+    "ApprovalDecision",
     "History",
     "KeptRun",
     "KeptStep",

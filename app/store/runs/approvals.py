@@ -21,7 +21,7 @@ from app.store.audit import PrivilegedAct, append_act
 from app.store.database import Database, drop_unstorable
 from app.store.tables import approvals, runs
 
-Decision = Literal["approved", "denied"]
+ApprovalDecision = Literal["approved", "denied"]
 Via = Literal["comment", "button", "terminal", "page", "board"]
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that looks like something else
@@ -71,7 +71,7 @@ class StoredApprovals:
         self,
         ident: str,
         *,
-        verdict: Decision,
+        verdict: ApprovalDecision,
         by: str,
         by_id: int | None,
         via: Via,
@@ -162,7 +162,7 @@ class StoredApprovals:
 # --- inside one transaction ---------------------------------------------------------------------
 
 
-def _describe_decision(approval: StoredApproval, verdict: Decision) -> PrivilegedAct:
+def _describe_decision(approval: StoredApproval, verdict: ApprovalDecision) -> PrivilegedAct:
     return PrivilegedAct(
         "approval.decided",
         approval.decided_by,

@@ -16,7 +16,7 @@ LEDGER = "ledger.py"
 ENTRIES, READ_LINES = 400, 60
 KINDS = ("read", "edit", "bash")
 
-Call = dict[str, dict[str, Any]]
+ScriptCall = dict[str, dict[str, Any]]
 
 
 def repository_files() -> dict[str, str]:
@@ -64,11 +64,11 @@ def kind_of(number: int) -> str:
     return KINDS[number % len(KINDS)]
 
 
-def _turn(call: Call) -> dict[str, Any]:
+def _turn(call: ScriptCall) -> dict[str, Any]:
     return {"think": "One entry after the other.", "say": "I go on.", "call": [call]}
 
 
-def _fettle_call(number: int) -> Call:
+def _fettle_call(number: int) -> ScriptCall:
     offset, old, new, command = _matter(number)
     if kind_of(number) == "read":
         return {"read": {"path": LEDGER, "offset": offset, "limit": READ_LINES}}
@@ -77,7 +77,7 @@ def _fettle_call(number: int) -> Call:
     return {"bash": {"command": command}}
 
 
-def _claude_call(number: int, folder: Path) -> Call:
+def _claude_call(number: int, folder: Path) -> ScriptCall:
     offset, old, new, command = _matter(number)
     ledger = str(folder / LEDGER)
     if kind_of(number) == "read":

@@ -27,7 +27,7 @@ from agents.requests import Overruled
 
 MOST_SAID = 4
 
-Again = Callable[[Collection[str]], Ecosystem]
+MakeEcosystem = Callable[[Collection[str]], Ecosystem]
 """Returns the ecosystem as if nothing of it had been read yet, without the files that are gone."""
 
 _TAKEN_OUT = "Took the override out; nothing of it is needed any more."
@@ -43,7 +43,7 @@ def targets_of(overruled: Overruled, name: str) -> tuple[Target, ...]:
 
 
 async def do_without(
-    tree: WorkTree, again: Again, group: Group, terms: Terms, overruled: Overruled
+    tree: WorkTree, again: MakeEcosystem, group: Group, terms: Terms, overruled: Overruled
 ) -> Fix | Refusal:
     """Take the override out of the work tree, or leave the tree as it is and say why.
 

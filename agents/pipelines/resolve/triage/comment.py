@@ -44,7 +44,7 @@ def _check_length(text: str) -> str:
     return text
 
 
-Words = Annotated[str, AfterValidator(_check_length)]
+CommentWords = Annotated[str, AfterValidator(_check_length)]
 
 
 class CommentPart(BaseModel):
@@ -56,19 +56,19 @@ class CommentPart(BaseModel):
 class CommentQuestion(CommentPart):
     """One question."""
 
-    question: Words
-    why: Words
-    otherwise: Words
+    question: CommentWords
+    why: CommentWords
+    otherwise: CommentWords
     """What you would assume."""
 
 
 class Approach(CommentPart):
     """One way to do it."""
 
-    name: Words
-    what: Words
-    pros: Words
-    cons: Words
+    name: CommentWords
+    what: CommentWords
+    pros: CommentWords
+    cons: CommentWords
     complexity: Literal["small", "medium", "large"]
 
 

@@ -12,7 +12,7 @@ from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.onboarding import (
     MOST_EXCERPTS,
-    Place,
+    KnownPlace,
     describe_ground,
     describe_linked,
 )
@@ -62,7 +62,7 @@ class Triage(Submission, tool="submit_triage"):
     risk: str = Field(default="", max_length=500)
     confidence: int = -1
     """Percent: will it be merged?"""
-    excerpts: tuple[Place, ...] = Field(default=(), max_length=MOST_EXCERPTS)
+    excerpts: tuple[KnownPlace, ...] = Field(default=(), max_length=MOST_EXCERPTS)
     """`path:first-last`: lines to change, and those they depend on."""
     steps: tuple[PlanStep, ...] = Field(default=(), max_length=MOST_STEPS)
     """The plan, where asked for."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from agents.analysis.check_failures import (
+    ComparisonVerdict,
     FailuresByProgram,
-    Verdict,
     explain_no_start,
     has_failed,
 )
@@ -88,7 +88,7 @@ class CheckResult(Frozen):
     """Those of them that were seen to fail now and then before the change, too."""
     known: tuple[FlakyTest, ...] = ()
     """What earlier runs saw of those that are new, or fail now and then."""
-    verdict: Verdict | Literal[""] = ""
+    verdict: ComparisonVerdict | Literal[""] = ""
     """What it says of the change; empty on the commit before it, and in records of old versions."""
     why: str = ""
     """Why it could not be told what it says of the change: Markdown that is safe to publish."""
@@ -326,7 +326,7 @@ class CheckComparison(Frozen):
         return tuple(reasons)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """Return what all of them say of the change together."""
         if self.failing:
             return "worse"

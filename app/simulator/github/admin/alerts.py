@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from app.simulator.github.accounts import Account, Actor
 from app.simulator.github.calls import Parts
-from app.simulator.github.changes.alerts import Relationship, Scanner, Scope
+from app.simulator.github.changes.alerts import DependencyScope, Relationship, Scanner
 from app.simulator.github.gitdir import GitDir, GitFailed
-from app.simulator.github.state.alerts import Advisory, Affected, Alert, Kind, Severity
+from app.simulator.github.state.alerts import Advisory, AdvisoryKind, Affected, Alert, Severity
 from app.simulator.github.state.world import Repository
 
 
@@ -35,7 +35,7 @@ class AlertsAdmin:
         summary: str = "",
         description: str = "",
         cve_id: str | None = None,
-        kind: Kind = "reviewed",
+        kind: AdvisoryKind = "reviewed",
         references: Sequence[str] = (),
         cwes: Mapping[str, str] | None = None,
     ) -> Advisory:
@@ -68,7 +68,7 @@ class AlertsAdmin:
         *,
         manifest_path: str,
         affected: Affected | None = None,
-        scope: Scope = "runtime",
+        scope: DependencyScope = "runtime",
         relationship: Relationship = "direct",
     ) -> Alert:
         """Find a dependency vulnerable, because of the first range if of no other."""

@@ -24,7 +24,7 @@ PERMISSIONS: Mapping[str, str] = {
     "statuses": "read",
 }
 EVENTS = ("issues", "issue_comment", "check_run", "pull_request", "push")
-Kind = Literal["User", "Organization", "Bot"]
+AccountKind = Literal["User", "Organization", "Bot"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ class AppsAdmin:
         self.webhooks.ping(app)
         await self.webhooks.wait_until_settled()
 
-    def _account(self, login: str, *, kind: Kind = "User", name: str | None = None) -> Account:
+    def _account(
+        self, login: str, *, kind: AccountKind = "User", name: str | None = None
+    ) -> Account:
         if self.world.account(login):
             raise ValueError(f"There is an account {login!r} already.")
         account = Account(**self.world.birth(), login=login, kind=kind, name=name)

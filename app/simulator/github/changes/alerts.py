@@ -14,7 +14,7 @@ from app.simulator.github.state.world import Repository, World
 
 Scanner = Callable[[Repository, Alert], Awaitable[bool]]
 """Says whether the default branch still holds a vulnerable copy of the alert's package."""
-Scope = Literal["runtime", "development"] | None
+DependencyScope = Literal["runtime", "development"] | None
 Relationship = Literal["direct", "transitive", "unknown", "inconclusive"] | None
 GITHUB_ID = 9919  # the organization `github`, which sends what nobody in particular did
 
@@ -35,7 +35,7 @@ class AlertChanges:
         affected: Affected,
         *,
         manifest_path: str,
-        scope: Scope,
+        scope: DependencyScope,
         relationship: Relationship,
     ) -> Alert:
         """Find a vulnerable dependency."""

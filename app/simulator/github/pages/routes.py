@@ -30,7 +30,7 @@ SECURITY = {
     "Referrer-Policy": "no-referrer",
 }
 HUES = 360
-Page = Callable[[web.Request, Repository], Awaitable[web.StreamResponse]]
+PageHandler = Callable[[web.Request, Repository], Awaitable[web.StreamResponse]]
 
 
 class Pages:
@@ -155,7 +155,7 @@ class Pages:
             "commit.html", repository=repository, commit=self._commit_row(commit), files=files
         )
 
-    def _page(self, show: Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def _page(self, show: PageHandler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def answer(request: web.Request) -> web.StreamResponse:
             where = request.match_info
             repository = self._world.repository(f"{where['owner']}/{where['repo']}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call
-from app.simulator.github.cursors import Key, cursor_page
+from app.simulator.github.cursors import CursorKey, cursor_page
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.alerts import advisory_json
 from app.simulator.github.schemas.common import moment
@@ -32,7 +32,7 @@ async def list_advisories(call: Call) -> Answer:
             raise ApiError(422, f"Invalid request.\n\n{query[name]} is no value for {name}.")
     packages = _packages(call)
     by_change = query.get("sort") == "updated"
-    found: list[tuple[Key, Json]] = [
+    found: list[tuple[CursorKey, Json]] = [
         (
             (moment(each.updated_at if by_change else each.created_at), each.id),
             advisory_json(call.world, each),

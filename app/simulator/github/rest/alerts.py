@@ -7,7 +7,7 @@ from typing import Literal
 from app.simulator.github.accounts import Actor
 from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call, Input
-from app.simulator.github.cursors import Key, cursor_page
+from app.simulator.github.cursors import CursorKey, cursor_page
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.alerts import alert_json
 from app.simulator.github.schemas.common import moment
@@ -44,7 +44,7 @@ async def list_alerts(call: Call) -> Answer:
     _check_query(call)
     query, repository = call.request.query, call.repository
     newest_change = query.get("sort") == "updated"
-    found: list[tuple[Key, Json]] = [
+    found: list[tuple[CursorKey, Json]] = [
         (
             (moment(alert.updated_at if newest_change else alert.created_at), alert.number),
             alert_json(call.world, alert),

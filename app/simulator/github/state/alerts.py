@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["low", "medium", "high", "critical"]
 AlertState = Literal["open", "fixed", "dismissed", "auto_dismissed"]
-Kind = Literal["reviewed", "unreviewed", "malware"]
+AdvisoryKind = Literal["reviewed", "unreviewed", "malware"]
 SCHEMES = {"pip": "pypi", "rubygems": "gem", "go": "golang", "rust": "cargo", "erlang": "hex"}
 """What univers calls an ecosystem where GitHub has another name for it."""
 
@@ -58,7 +58,7 @@ class Advisory(Thing):
     description: str
     updated_at: datetime
     cve_id: str | None = None
-    kind: Kind = "reviewed"
+    kind: AdvisoryKind = "reviewed"
     withdrawn_at: datetime | None = None
     references: list[str] = field(default_factory=list)
     cwes: dict[str, str] = field(default_factory=dict)

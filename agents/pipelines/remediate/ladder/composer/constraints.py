@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 
-from agents.pipelines.remediate.ladder.composer.versions import DEVELOPMENT, Key, read_key
+from agents.pipelines.remediate.ladder.composer.versions import DEVELOPMENT, VersionKey, read_key
 
 _PIN = re.compile(r"(\s*=?\s*v?)([0-9]+(?:\.[0-9]+){1,3}(?:-[0-9A-Za-z.]+)?)(\s*)")
 _SIGNED = re.compile(r"(\s*[\^~]\s*v?)([0-9]+(?:\.[0-9]+){0,3})(\s*)")
@@ -18,7 +18,7 @@ _STABILITY = re.compile(r"@(?:stable|rc|beta|alpha|dev)$", re.IGNORECASE)
 _STARRED = re.compile(r"v?(\d+(?:\.\d+){0,2})(?:\.[xX*])+")
 _NUMBERS = re.compile(r"v?(\d+(?:\.\d+){0,3})")
 _COMPARED = re.compile(r"(<>|!=|>=?|<=?|==?)?(.*)")
-_TESTS: dict[str, Callable[[Key, Key], bool]] = {
+_TESTS: dict[str, Callable[[VersionKey, VersionKey], bool]] = {
     "": operator.eq,
     "=": operator.eq,
     "==": operator.eq,
@@ -53,7 +53,7 @@ def move_range(constraint: str, version: str) -> str | None:
     return move_pin(constraint, version) or f"{constraint.strip()} || ^{version}"
 
 
-def _holds(part: str, key: Key) -> bool:
+def _holds(part: str, key: VersionKey) -> bool:
     """Return whether all bounds of a part hold for a version."""
     try:
         if found := _BETWEEN.fullmatch(part):
@@ -64,7 +64,7 @@ def _holds(part: str, key: Key) -> bool:
         return False
 
 
-def _holds_bound(bound: str, key: Key) -> bool:
+def _holds_bound(bound: str, key: VersionKey) -> bool:
     if re.fullmatch(r"v?[xX*](?:\.[xX*])*", bound):
         return True
     if bound[:1] in ("~", "^"):
@@ -83,7 +83,7 @@ def _holds_bound(bound: str, key: Key) -> bool:
     return _TESTS[sign](key, limit)
 
 
-def _list_between(low: str, high: str, key: Key) -> Iterator[bool]:
+def _list_between(low: str, high: str, key: VersionKey) -> Iterator[bool]:
     """Yield whether a version is in both bounds of a hyphened range; a part of a version is all."""
     yield _lower(low, _read(low)) <= key
     plain, limit = _NUMBERS.fullmatch(high), _read(high)
@@ -98,16 +98,16 @@ def _find_caret_place(given: list[str]) -> int:
     return next((at for at, each in enumerate(given[:3], 1) if int(each)), min(len(given), 3))
 
 
-def _lower(text: str, key: Key) -> Key:
+def _lower(text: str, key: VersionKey) -> VersionKey:
     """Return where a lower bound begins: what is plainly numbered takes its own stages in."""
     return _as_development(key) if _NUMBERS.fullmatch(text) else key
 
 
-def _as_development(key: Key) -> Key:
+def _as_development(key: VersionKey) -> VersionKey:
     return key[0], DEVELOPMENT, (), 0
 
 
-def _next(key: Key, place: int) -> Key:
+def _next(key: VersionKey, place: int) -> VersionKey:
     """Return the first version whose number at that place is one higher."""
     numbers = [*key[0][:place]]
     numbers[-1] += 1
@@ -118,7 +118,7 @@ class _Unread(ValueError):
     """A bound that is none of versions."""
 
 
-def _read(text: str) -> Key:
+def _read(text: str) -> VersionKey:
     key = read_key(text)
     if key is None:
         raise _Unread(text)

@@ -14,7 +14,7 @@ from univers.version_range import VersionRange
 
 from agents.pipelines.remediate.ladder.ranges import NumberedVersion, Scheme
 
-Key = tuple[tuple[int, ...], int, tuple[int, ...], int]
+VersionKey = tuple[tuple[int, ...], int, tuple[int, ...], int]
 """Numbers, stage, the stage's numbers, and 0 for a development version of it."""
 
 _STAGES = {"": 4, "stable": 4, "alpha": 1, "a": 1, "beta": 2, "b": 2, "rc": 3}
@@ -33,7 +33,7 @@ _BRANCH = re.compile(r"v?(\d+(?:\.(?:\d+|[x*])){0,3})[.-]?dev", re.IGNORECASE)
 _ANY = 9_999_999
 
 
-def read_key(text: str) -> Key | None:
+def read_key(text: str) -> VersionKey | None:
     """Return what orders a version; None for what is none, such as the name of a branch."""
     text = text.strip()
     if found := _CLASSIC.fullmatch(text):
@@ -62,7 +62,7 @@ class ComposerRelease(NumberedVersion):
         return read_key(string) is not None
 
     @classmethod
-    def build_value(cls, string: str) -> Key | None:
+    def build_value(cls, string: str) -> VersionKey | None:
         """Return what it is ordered by."""
         return read_key(string)
 

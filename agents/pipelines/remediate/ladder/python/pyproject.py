@@ -34,8 +34,8 @@ class Dialect:
     """Whether a requirement takes a version at all."""
     admits: specs.Admits
     """Whether it is right for a version as it is."""
-    bumped: specs.Change
-    widened: specs.Change
+    bumped: specs.SpecChange
+    widened: specs.SpecChange
 
 
 PEP440 = Dialect(specs.admits, specs.admits, specs.bump_pin, specs.widen_range)

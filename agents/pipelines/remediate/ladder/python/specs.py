@@ -15,7 +15,7 @@ _BELOW = ("==", "===", "~=", ">=", ">")
 
 Admits = Callable[[str, str], bool]
 """Whether a requirement's text admits a version."""
-Change = Callable[[str, str], str | None]
+SpecChange = Callable[[str, str], str | None]
 """From a requirement's text and the version to one that admits it; None where there is none."""
 
 _CLAUSE = re.compile(r"^(\s*)(===|==|~=|!=|<=|>=|<|>)(\s*)([^\s]+)(\s*)$")

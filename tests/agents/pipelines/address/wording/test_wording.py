@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from agents.pipelines.address.ledger import LedgerEntry, Verdict, reply, reply_in_code
+from agents.pipelines.address.ledger import EntryVerdict, LedgerEntry, reply, reply_in_code
 from agents.pipelines.address.wording.language import detect
 from agents.pipelines.address.wording.wording import choose_wording, load_english, load_wordings
 
@@ -46,7 +46,7 @@ def test_every_language_has_a_reader_who_is_understood():
 def test_every_language_says_all_of_it_with_the_same_placeholders(language):
     wording, english = load_wordings()[language], load_english()
 
-    assert wording.verdicts.keys() == set(get_args(Verdict))
+    assert wording.verdicts.keys() == set(get_args(EntryVerdict))
     theirs, ours = _sentences(wording), _sentences(english)
     assert theirs.keys() == ours.keys()
     assert {k: _places(v) for k, v in theirs.items()} == {k: _places(v) for k, v in ours.items()}
