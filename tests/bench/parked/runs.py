@@ -146,7 +146,7 @@ class Parked:
         self.conductor = RunConductor(
             self.runs,
             self.equip,
-            models={"strong": "m", "fast": "m"},
+            models={"strong": "m", "fast": "m", "judge": "m"},
             limits=RunLimits(usd=9, turns=99, minutes=99),
             noreply="localhost",
             worker="bench",
