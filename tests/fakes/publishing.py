@@ -1,4 +1,4 @@
-"""Fakes of the port Publisher: what was let out is remembered, and with an estate pushed by git."""
+"""A fake of the port Publisher: it remembers what was let out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from agents.errors import Moved
 from agents.ports import PullRequest
-from tests.app.git.conftest import git
 from tests.fakes.repository import MemoryHistory
 
 
@@ -69,19 +68,3 @@ class MemoryPublisher:
     async def comment(self, key, body):
         self.comments[key] = body
         return f"url/{key}"
-
-
-@dataclass(kw_only=True)
-class EstatePublisher(MemoryPublisher):
-    """The port Publisher over the repository of a test: its pushes are git's."""
-
-    estate: object
-    before: object = lambda: None
-    """Called right before a push, after it was seen where the branch is."""
-
-    async def push(self, branch, commit, *, replacing=""):
-        place = ("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
-        seen = git(self.estate.upstream, *place) or None
-        self.before()
-        await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)
-        return await super().push(branch, commit, replacing=replacing)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agents.loop.budget import RunLimits
 from agents.pipelines.registry import PIPELINES
 from agents.run import Run, RunPorts, StageContext
+from tests.app.git.conftest import git
 from tests.app.git.worktree.test_run_repository import make
 from tests.fakes.model import MemoryJournal
+from tests.fakes.publishing import MemoryPublisher
 from tests.fakes.reporter import RecordingReporter
 from tests.fakes.world import MemorySteps
 
@@ -29,3 +33,19 @@ async def run_pipeline(request, *, run_id=RUN, given=None, **ports):
         **more,
     )
     return await pipeline.work(Run(context), request)
+
+
+@dataclass(kw_only=True)
+class EstatePublisher(MemoryPublisher):
+    """The port Publisher over the repository of a test: its pushes are git's."""
+
+    estate: object
+    before: object = lambda: None
+    """Called right before a push, after it was seen where the branch is."""
+
+    async def push(self, branch, commit, *, replacing=""):
+        place = ("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+        seen = git(self.estate.upstream, *place) or None
+        self.before()
+        await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)
+        return await super().push(branch, commit, replacing=replacing)

@@ -9,10 +9,9 @@ from agents.loop.no_model import NONE
 from agents.policy import Policy
 from agents.ports import DeniedCall, GuidanceEvidence, SetupResult
 from tests.app.git.conftest import git
-from tests.app.git.stages.conftest import RUN, run_pipeline
+from tests.app.git.stages.conftest import RUN, EstatePublisher, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.model import ListModel, use
-from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_propose_guidance
 from tests.fakes.world import MemoryGuidanceRecords
 

@@ -7,10 +7,9 @@ import pytest
 from agents.policy import PinnedPolicy, PolicyOrigin
 from agents.ports import SetupProposal
 from tests.app.git.conftest import git
-from tests.app.git.stages.conftest import RUN, run_pipeline
+from tests.app.git.stages.conftest import RUN, EstatePublisher, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.model import ListModel
-from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_offer_setup
 from tests.fakes.world import MemorySetups
 

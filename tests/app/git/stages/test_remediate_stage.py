@@ -12,11 +12,10 @@ from agents.remediation import result_of
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
-from tests.app.git.stages.conftest import run_pipeline
+from tests.app.git.stages.conftest import EstatePublisher, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.model import ListModel, use
-from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_remediate_alert, build_repository
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"

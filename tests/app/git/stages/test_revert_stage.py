@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.app.git.conftest import git
-from tests.app.git.stages.conftest import RUN, run_pipeline
+from tests.app.git.stages.conftest import RUN, EstatePublisher, run_pipeline
 from tests.app.git.stages.test_update_stage import Somebody, tip_of
 from tests.fakes.model import ListModel
-from tests.fakes.publishing import EstatePublisher
 from tests.fakes.requests import build_revert_change
 
 FILES = {

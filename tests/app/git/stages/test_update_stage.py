@@ -6,10 +6,9 @@ import pytest
 
 from agents.ports import PullSnapshot
 from tests.app.git.conftest import git, write_files
-from tests.app.git.stages.conftest import RUN, run_pipeline
+from tests.app.git.stages.conftest import RUN, EstatePublisher, run_pipeline
 from tests.fakes.model import ListModel, use
 from tests.fakes.people import MemoryApprovals
-from tests.fakes.publishing import EstatePublisher
 from tests.fakes.pull_requests import MemoryReviewing
 from tests.fakes.requests import build_update_branch
 
